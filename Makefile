@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-racks bench-retention bench-store simulate dist bom image release jar docs pictures psql lock clean
+.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-store simulate dist bom image release jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -71,7 +71,6 @@ bench: install
 
 bench-followers: install
 	$(BIN)/python -m benchmarks.rebalance
-	$(BIN)/python -m benchmarks.rest
 	$(BIN)/python -m benchmarks.drain
 
 bench-loop: install
@@ -85,7 +84,6 @@ bench-racks: install
 bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet_fetch
 	$(BIN)/python -m benchmarks.fleet
-	$(BIN)/python -m benchmarks.fleet_looks
 
 # From a cause to the plan that cures it: half an hour, on a quiet machine.
 bench-reaction: install
@@ -100,9 +98,6 @@ bench-store: install
 SEEDS ?= 1 10001
 simulate: install
 	$(BIN)/python -m tests.fairlead.followers.simulator.simulate $(SEEDS)
-
-bench-retention: install
-	$(BIN)/python -m benchmarks.retention --groups 800
 
 pictures: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/ui/test_person.py tests/ui/test_two_people.py

@@ -1,11 +1,11 @@
 """The closed loop, side by side: `python -m benchmarks.loop [NAME ...]`.
 
 Belongs here: running every scenario with everybody who can decide, and writing loop.json. Does not:
-the goals (`loop_goals`), tables and the plot (`loop_report`), Landau's workload (`loop_landau`),
-diagnoses (`loop_diagnosis`, `loop_flips`), whether what is told comes true (`loop_told`), or the
-simulation itself (`benchmarks.simulation`).
+the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses (`loop_diagnosis`,
+`loop_flips`), whether predictions come true (`loop_told`), or the simulation itself
+(`benchmarks.simulation`).
 
-Names are those of scenarios, `landau`, `diagnosis`, `flips` and `told`; without, everything is run,
+Names are those of scenarios, `diagnosis`, `flips` and `told`; without, everything is run,
 and written down; `--report` draws it again from loop.json.
 """
 
@@ -22,11 +22,9 @@ from benchmarks import (
     harness,
     loop_diagnosis,
     loop_flips,
-    loop_landau,
     loop_report,
     loop_told,
 )
-from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
 from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.registry import CONTROLLERS, simulate
@@ -38,7 +36,7 @@ RESULTS: Final = Path(__file__).with_name("loop.json")
 HOURS: Final = 48.0
 SEED: Final = 1
 CADENCE: Final = Cadence()
-_OTHERS: Final = ("landau", "diagnosis", "flips", "told")
+_OTHERS: Final = ("diagnosis", "flips", "told")
 
 
 def main() -> None:
@@ -60,13 +58,11 @@ def main() -> None:
                 courses += rows
                 loop_report.show_courses(bench, rows)
             flips = pool.submit(loop_flips.measure, SEED) if "flips" in names else None
-            landau = loop_landau.measure(SEED) if "landau" in names else []
             diagnoses = loop_diagnosis.measure(SEED, pool.map) if "diagnosis" in names else []
             told = loop_told.measure(SEED, pool.map) if "told" in names else []
             flip = [] if flips is None else flips.result()
         reached = [
             *goals(courses),
-            *loop_landau.goals(landau),
             *loop_diagnosis.goals(diagnoses),
             *loop_flips.goals(flip),
             *loop_told.goals(told),
@@ -76,7 +72,6 @@ def main() -> None:
             "how": how(time.perf_counter() - began),
             "goals": [goal.as_dict() for goal in reached],
             "courses": courses,
-            "landau": landau,
             "diagnosis": diagnoses,
             "flips": flip,
             "told": told,
@@ -112,13 +107,6 @@ def how(seconds: float) -> dict[str, Any]:
         "sample_s": CADENCE.sample_s,
         "decision_s": CADENCE.decision_s,
         "move_downtime_s": CADENCE.move_downtime_s,
-        "landau": {
-            "seed": SEED,
-            "turns": loop_landau.TURNS,
-            "turn_s": TURN_S,
-            "step_s": STEP_S,
-            "objective_s": loop_landau.OBJECTIVE_S,
-        },
         "diagnosis": {"seed": SEED, "groups": loop_diagnosis.GROUPS},
         "flips": {"seed": SEED, "groups": loop_flips.GROUPS},
         "seconds": round(seconds, 1),

@@ -51,17 +51,7 @@ def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
 
 
 def show(bench: Bench, document: Mapping[str, Any]) -> None:
-    """Print Landau's workload, the diagnoses, what flips, what is told, and every goal."""
-    if document["landau"]:
-        keys = ("delta", "members", "p99_s", "r_score", "plans", "moves")
-        bench.show(
-            "Landau's workload",
-            ("who decides", "delta", "consumers", "p99 s", "R-score", "plans", "moves"),
-            (
-                (row["controller"], *(_number(row[key]) for key in keys))
-                for row in document["landau"]
-            ),
-        )
+    """Print the diagnoses, what flips, what is told, and every goal."""
     for row in document["diagnosis"]:
         bench.console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
     for row in document["flips"]:
@@ -93,7 +83,6 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
     tables = {
         "courses": _courses(document),
         "goals": _goals(document),
-        "landau": _landau(document),
         "diagnosis": _diagnosis(document),
         "flips": _flips(document),
     }
@@ -128,7 +117,6 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
 _PLANNERS: Final = (PLANNER, PLANNER_REPORTS)
 #: Partition-minutes. A scenario with more of them has a row of its own.
 _LONG: Final = 1_000
-_PACKED_OTHERWISE: Final = ("BFD", "MBF", "MBFP", "MWFP")
 _IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_PLANNERS, ORACLE)
 
 
@@ -143,36 +131,6 @@ def _goals(document: Mapping[str, Any]) -> str:
     ]
     table = _markdown(("scenario", "goal", "planner", "at most"), rows)
     return f"{met} of {all_} goals are met. These are not:\n\n{table}"
-
-
-def _landau(document: Mapping[str, Any]) -> str:
-    """Each rule's figures by steps; what shorter horizons, and lesser packing rules, range over."""
-    by_rule: dict[str, dict[str, list[Row]]] = {}
-    for row in document["landau"]:
-        steps = f"{row['delta']:g} %, {row['members']} consumers"
-        rule = _rule(row)
-        if rule in _PACKED_OTHERWISE:
-            rule = ", ".join(_PACKED_OTHERWISE)
-        by_rule.setdefault(rule, {}).setdefault(steps, []).append(row)
-    rows = [
-        (
-            rule,
-            *(f"{_span(f, 'p99_s', '.1f')} s; {_span(f, 'r_score', '.2f')}" for f in by.values()),
-        )
-        for rule, by in by_rule.items()
-    ]
-    return _markdown(("p99; R-score", *next(iter(by_rule.values()))), rows)
-
-
-def _rule(row: Row) -> str:
-    """Return a rule's name: that of all planners whose horizon is not the usual."""
-    rule: str = row["controller"]
-    return f"{PLANNER}, other horizons" if rule.startswith(f"{PLANNER}, horizon") else rule
-
-
-def _span(rows: Sequence[Row], key: str, form: str) -> str:
-    values = [row[key] for row in rows]
-    return " to ".join(dict.fromkeys(f"{value:,{form}}" for value in (min(values), max(values))))
 
 
 def _diagnosis(document: Mapping[str, Any]) -> str:
@@ -193,15 +151,15 @@ def _share(right: float | None) -> str:
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Draw the time over the objective by scenario, and against moves for Landau's workload."""
+    """Draw the time over the objective by scenario."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
     from fairlead.surfaces.plots.style import AFTER, BEFORE, BOUND, drawing  # noqa: PLC0415 - the same
 
     colours = {NEVER_PLANNED: BEFORE, PLANNER: AFTER, ORACLE: BOUND}
     with drawing():
-        figure = Figure(figsize=(10, 9), layout="constrained")
-        late, trade = figure.subplots(2, 1, height_ratios=(3, 2))
+        figure = Figure(figsize=(10, 6), layout="constrained")
+        late = figure.subplots()
         found = _by_scenario(document)
         sick = [name for name, by in found.items() if by[NEVER_PLANNED]["over_objective"]][::-1]
         for who, marker in zip((*_PEERS, ORACLE, *_PLANNERS), "os^vdD*", strict=True):
@@ -214,30 +172,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         late.set_xlabel("partition-minutes more than 60 s behind")
         late.grid(axis="y")
         late.legend(fontsize="small", ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
-        _draw_trade(trade, document["landau"])
         figure.savefig(path, metadata={"Date": None})
-
-
-def _draw_trade(axis: Any, rows: Sequence[Row]) -> None:
-    from fairlead.surfaces.plots.style import AFTER, BEFORE  # noqa: PLC0415 - as above
-
-    most = max((row["delta"] for row in rows), default=0)
-    labels = set[str]()
-    for row in rows:
-        if row["delta"] != most or row["controller"] in {"range", STICKY}:
-            continue
-        ours = row["controller"].startswith(PLANNER)
-        at = (row["r_score"], row["p99_s"])
-        axis.plot(*at, "D" if ours else "o", color=AFTER if ours else BEFORE)
-        label = _rule(row).removeprefix(f"{PLANNER}, ")
-        if label not in labels:
-            axis.annotate(label, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
-        labels.add(label)
-    axis.set_yscale("log")
-    axis.yaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_minor_formatter("{x:g}")
-    axis.set_xlabel(f"R-score: consumers' worth moved at each decision (steps up to {most:g} %)")
-    axis.set_ylabel("p99 of records' time lag, s")
 
 
 def _by_scenario(document: Mapping[str, Any]) -> dict[str, dict[str, Row]]:

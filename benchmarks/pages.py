@@ -1,11 +1,8 @@
 """How long the server takes for a page of a fleet, the median of twenty.
 
 `python -m benchmarks.pages`. A database of its own: 10,000 groups of 20 partitions, half of them
-unbalanced, looked at for two days, decided on every quarter of an hour for some days, with
-summaries of ninety. Snapshots and their lag, which pages do not read, are left out.
-
-Belongs here: what is asked, printing, and writing pages.json. Does not: the rows
-(`retention_fill`).
+unbalanced, with samples of two days, decisions every quarter of an hour for some days, and
+summaries of ninety days (`retention_fill`).
 """
 
 import time
@@ -47,9 +44,7 @@ def main() -> None:
         url = server.url("fairlead")
         size = Size(days=90, kept=given.kept, versions=3)
         took = seconds(
-            lambda: fill(
-                url, size, groups=given.groups, partitions=given.partitions, seen=2, lag=False
-            )
+            lambda: fill(url, size, groups=given.groups, partitions=given.partitions, seen=2)
         )
         bench.log(f"filled in {took:.0f} s")
         engine = create_store_engine(url)

@@ -1,44 +1,37 @@
-"""A database as retention leaves it: groups looked at every quarter of an hour, for days.
+"""A database after days of samples and decisions every quarter of an hour.
 
-Belongs here: rows by the million, made in the database. Does not: what is asked of them
-(`retention`).
+Lag by partition, most of all rows, is left out: pages do not read it.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import psycopg
 from psycopg import sql
 
 #: The day that is under way; the week of docs/sql.md has it, too.
 TODAY = date(2026, 1, 6)
-#: Its last look.
-LAST = datetime(2026, 1, 6, 23, 45, tzinfo=UTC)
 TIMES = 96  # a day
 
 
 @dataclass(frozen=True)
 class Size:
-    """How long there has been a planner, and what is kept of that.
+    """The age of the planner's database.
 
     Parameters
     ----------
     days
-        Since the first look: so many are in summary.
+        Days with a summary.
     kept
-        Of which there is history.
+        Days with history.
     versions
-        Of each group's plan, all of which were followed.
+        Published versions of each group's plan.
     """
 
     days: int
     kept: int
     versions: int
 
-
-FIRST_DAY = Size(days=1, kept=1, versions=3)
-#: Ninety days, thirty of them kept; a plan that is followed every third day.
-RETAINED = Size(days=90, kept=31, versions=30)
 
 _DOCUMENT = """
 '{{"format": 2, "group": "' || g || '", "version": ' || v || ', "members": {{'
@@ -122,21 +115,8 @@ _OF_GROUPS = (
     FROM {_GROUPS}, generate_series(0, {{days}} - 1) d
     """,
 )
-_LOOKS = "generate_series(0, {looks} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
-_LOOK = f"{_GROUPS}, {_LOOKS} * interval '15 minutes' AS at) looked"
-_LAG = (
-    f"""
-    INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
-    SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at FROM {_LOOK} ORDER BY at, g
-    """,
-    f"""
-    INSERT INTO fairlead_raw.partition_lag (group_id, snapshot_at, topic, partition, member,
-        begin_offset, end_offset, committed_offset, lag, arrival_rate, consumption_rate,
-        time_lag_s, status)
-    SELECT g, at, g, p, 'c' || p % 5, 0, 1000000, 999000, 1000, 50.5, 49.5, 20.2, 'OK'
-    FROM {_LOOK}, generate_series(0, {{partitions}} - 1) p ORDER BY at, g, p
-    """,
-)
+_SAMPLES = "generate_series(0, {samples} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
+_SAMPLE = f"{_GROUPS}, {_SAMPLES} * interval '15 minutes' AS at) sampled"
 _SEEN = f"""
     INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, forecast_time_lag_s,
         utilisation, group_type, protocol, topics, counts, members, owner, lag, arrival_rate,
@@ -148,8 +128,8 @@ _SEEN = f"""
             ARRAY(SELECT ((p + k / 24) % 5)::smallint FROM generate_series(0, {{partitions}} - 1) p)
                 AS owner,
             ARRAY(SELECT (p * k)::real FROM generate_series(0, {{partitions}} - 1) p) AS figures
-        FROM generate_series(0, {{series}} - 1) k
-    ) looked, {_GROUPS} ORDER BY at, g
+        FROM generate_series(0, {{samples}} - 1) k
+    ) sampled, {_GROUPS} ORDER BY at, g
 """
 _OF_A_DAY = (
     f"""
@@ -157,7 +137,7 @@ _OF_A_DAY = (
         (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
     SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at, at + interval '1 minute', 'no change',
         'healthy: every partition is forecast within 60 s in 30 min'
-    FROM {_LOOK} ORDER BY at, g
+    FROM {_SAMPLE} ORDER BY at, g
     """,
     f"""
     INSERT INTO fairlead_raw.candidate (group_id, snapshot_id, snapshot_at, assignor, outcome,
@@ -165,7 +145,7 @@ _OF_A_DAY = (
         placed, forecast_time_lag_s, utilisation)
     SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at, 'assignor-' || a, 'balanced', 1, 2, 4, 2000,
         1000, 1500, 0.3, 8, 4, 0, 60, 0.8
-    FROM {_LOOK}, generate_series(1, 6) a WHERE (n + k) % 24 = 0 ORDER BY at, g, a
+    FROM {_SAMPLE}, generate_series(1, 6) a WHERE (n + k) % 24 = 0 ORDER BY at, g, a
     """,
     f"""
     INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, snapshot_id, count_min,
@@ -173,32 +153,27 @@ _OF_A_DAY = (
         forecast_time_lag_s, utilisation)
     SELECT g, at, 'observed', to_char(at, 'YYYYMMDD"T"HH24MI'), 1, 2, 4, 2000, 1000, 1500, 0.3, 8,
         4, 0, 60, 0.8
-    FROM {_LOOK} ORDER BY at, g
+    FROM {_SAMPLE} ORDER BY at, g
     """,
     f"""
     INSERT INTO fairlead_raw.plan_adoption
         (group_id, version, observed_at, planned, as_planned, lag_max)
-    SELECT g, {{version}}, at, 5, 5, 2000 FROM {_LOOK} WHERE k % 4 = 0 ORDER BY at, g
+    SELECT g, {{version}}, at, 5, 5, 2000 FROM {_SAMPLE} WHERE k % 4 = 0 ORDER BY at, g
     """,
 )
 
 
-def fill(
-    url: str, size: Size, *, groups: int, partitions: int, seen: int | None = None, lag: bool = True
-) -> None:
-    """Fill a migrated database with rows as a planner would have left them.
+def fill(url: str, size: Size, *, groups: int, partitions: int, seen: int) -> None:
+    """Fill a migrated database with the rows of a planner.
 
     Parameters
     ----------
     partitions
-        Of each group.
+        Partitions of each group.
     seen
-        Days whose looks are kept, the last ones; None: all that are kept.
-    lag
-        Whether snapshots and the lag of each partition in them are among them, most of all rows.
+        Last days with samples.
     """
     began_kept = TODAY - timedelta(days=size.kept - 1)
-    unseen = size.kept - (size.kept if seen is None else seen)
     given = {
         "groups": groups,
         "partitions": partitions,
@@ -220,8 +195,8 @@ def fill(
         for number in range(size.kept):
             day = began_kept + timedelta(days=number)
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", [day])
-            series = (_SEEN,) if number >= unseen else ()
-            for statement in (*_OF_A_DAY, *series, *(_LAG if lag else ())):
+            series = (_SEEN,) if number >= size.kept - seen else ()
+            for statement in (*_OF_A_DAY, *series):
                 _run(connection, statement, given | {"day": day.isoformat()})
             connection.commit()
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [TODAY + timedelta(days=1)])

@@ -1,9 +1,8 @@
-"""What tests share: one embedded Kafka and Postgres and one Spark session a run.
+"""Shared fixtures: one embedded Kafka and Postgres and one Spark session a run.
 
-Each is started when the first test asks for it, so that tests which need none start none. Where
-pytest-xdist runs tests in several processes, these share the services; tests of one file stay
-together, and all that need Spark, since a session belongs to its process.
-Belongs here: fixtures that several test folders use. Does not: fixtures of one folder.
+Each starts when the first test asks for it. Processes of pytest-xdist share the services; tests of
+one file run in one process, and so do all tests with Spark, whose session belongs to its process.
+Belongs here: fixtures of several test folders.
 """
 
 import atexit
@@ -53,7 +52,7 @@ hypothesis.settings.load_profile("patient")
 UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
-#: Waits for Dagster's clocks, starts Spark or Kafka again and again, or drains backlogs.
+#: Tests that take minutes run first.
 LONG = (
     *("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "followers/confluent/"),
     *("kafka/test_rights", "kafka/test_refusals", "sandbox/", "tests/jvm/", "tests/test_wheel"),
@@ -66,21 +65,21 @@ TOGETHER = {
     "three brokers": {"three_brokers"},
     "secured broker": {"secured"},
 }
-#: Racks of three brokers, and those among them that send consumers to the nearest replica.
+#: Racks of three brokers, and the brokers that let consumers fetch from the nearest replica.
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [
     {"broker.rack": rack} | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
     for number, rack in enumerate(RACKS, start=1)
 ]
-#: Tests that wanted a browser where there was none.
+#: Tests left out because there is no browser.
 LEFT_OUT: set[str] = set()
-#: Files in memory, on Linux, and how many bytes must be free there.
+#: Linux's file system in memory, and the free bytes that it must have.
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a name that is new is made in it
 ROOM = 2 * 2**30
-#: Names the folder of the run's services to the processes that run its tests.
+#: Variable with the folder of the run's services, for its processes.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
-#: Who may connect, which Postgres copies to no database that is made of another.
+#: The right to connect, which Postgres does not copy from a template database.
 RIGHTS_TOO = """
     UPDATE pg_database AS made SET datacl = model.datacl FROM pg_database AS model
     WHERE made.datname = %(name)s AND model.datname = %(template)s
@@ -89,10 +88,9 @@ RIGHTS_TOO = """
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose a folder for the services, and for what tests write.
+    """Choose a folder for the services and for files of tests.
 
-    It is not the one of all of pytest's runs: as root, each start of pytest closes that to other
-    users, and Postgres, which is one then, loses its data.
+    Not pytest's own: each start of pytest as root closes that to other users, such as Postgres's.
     """
     # A shell lets what it starts in the background ignore Ctrl-C; tests send that to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -110,7 +108,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _keep_postgres_in_memory(services: Path) -> None:
-    """Put Postgres's files into memory where it has room: each test's database is 300 of them."""
+    """Put Postgres's files into memory if it has room: each test's database has 300 files."""
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         folder = tempfile.mkdtemp(prefix="fairlead-", dir=MEMORY)
         atexit.register(shutil.rmtree, folder)
@@ -126,7 +124,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Say which tests stay in one process: those of a file, and those of a costly fixture."""
+    """Keep the tests of a file, and those of an expensive fixture, in one process."""
     asked_for = set(getattr(item, "fixturenames", ()))
     group = next((name for name, users in TOGETHER.items() if users & asked_for), str(item.path))
     if item.path.parent.name == "jvm":  # its broker, too
@@ -139,10 +137,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist appends to the names of tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not for this run, and put first what takes minutes.
+    """Deselect tests, and run those first that take minutes.
 
-    The processes that share the tests then end together. `make test-long` alone runs some tests;
-    others need a browser, and `ALLOW_NO_BROWSER` allows that there is none.
+    Tests marked `test_long` run only in `make test-long`; tests with a browser may be left out by
+    `ALLOW_NO_BROWSER`.
     """
     left = [item for item in items if item.get_closest_marker("test_long")]
     if form(short=False, long=True):
@@ -163,8 +161,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse to run where pytest-xdist has not taken up the groups that tests belong to."""
-    # Modules and tests stay: to look through them for garbage takes a tenth of all the time.
+    """Fail if pytest-xdist ignores the groups of tests."""
+    # Collecting garbage among modules and tests would take a tenth of the time.
     gc.freeze()
     gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
@@ -175,18 +173,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """End what only the group of this test uses, after its last one."""
+    """End the services of a group of tests after its last test."""
     end_after(item)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over from a process of pytest-xdist what it has left out."""
+    """Collect the tests that a process of pytest-xdist has left out."""
     LEFT_OUT.update(getattr(node, "workeroutput", {}).get("left_out", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End with the tests that wanted a browser, where there was none."""
+    """List the tests that were left out without a browser."""
     if LEFT_OUT:
         terminalreporter.section("left out: there is no browser")
         for test in sorted(LEFT_OUT):
@@ -194,7 +192,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a person weather longer storms, or one storm again."""
+    """Add options for longer storms, and to repeat one."""
     events = form(short=3, long=100)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--container-kills", type=int, default=200, help="in the image's test")
@@ -203,7 +201,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings() -> Iterator[None]:
-    """Keep the developer's own settings, files and variables, out of the tests."""
+    """Keep the developer's settings, in files and variables, out of the tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("FAIRLEAD_")]:
             if name != "FAIRLEAD_CACHE_DIR":
@@ -338,7 +336,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
 
 
 def _knows(admin: AdminClient, topic: str) -> bool:
-    """Whether the broker has learnt of a topic that was made."""
+    """Whether the broker knows a new topic."""
     found = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
     return found.error is None and bool(found.partitions)
 
@@ -352,7 +350,7 @@ def database(services: Services) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def _template(services: Services) -> Iterator[str]:
-    """Return the name of a migrated database that nobody writes to."""
+    """Return the name of a migrated database that serves as a template."""
     with empty_database(services) as url:
         upgrade(url)
         yield urlsplit(url).path[1:]
@@ -360,14 +358,14 @@ def _template(services: Services) -> Iterator[str]:
 
 @pytest.fixture
 def migrated(services: Services, _template: str) -> Iterator[str]:
-    """Return the URL of a migrated database, a copy: that takes a tenth of migrating one."""
+    """Return the URL of a migrated database, copied in a tenth of the time of a migration."""
     with empty_database(services, template=_template) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def _week_template(services: Services, _template: str) -> Iterator[str]:
-    """Return the name of a database with the week that the pages tell of; nobody writes to it."""
+    """Return the name of a template database with the week of the documentation."""
     from tests.docs.scenario import store_week  # noqa: PLC0415 - for who needs it
 
     with empty_database(services, template=_template) as url:
@@ -377,7 +375,7 @@ def _week_template(services: Services, _template: str) -> Iterator[str]:
 
 @pytest.fixture
 def week(services: Services, _week_template: str) -> Iterator[str]:
-    """Return the URL of a database with that week, a copy: to store it takes ten times as long."""
+    """Return the URL of a database with that week, copied from the template."""
     with empty_database(services, template=_week_template) as url:
         yield url
 
@@ -386,7 +384,7 @@ def week(services: Services, _week_template: str) -> Iterator[str]:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the CPU seconds of this process, and of those it has waited for, into each report."""
+    """Add the CPU seconds of this process and its ended children to each report."""
     report = yield
     now = limits.cpu_s()
     report.user_properties.append((limits.CPU, now - item.config.stash[limits.CPU_BEFORE]))
@@ -396,7 +394,7 @@ def pytest_runtest_makereport(
 
 @contextmanager
 def empty_database(services: Services, template: str = "template1") -> Iterator[str]:
-    """Make a Postgres database as a template is, drop it on leaving; yields its URL."""
+    """Create a Postgres database from a template; yield its URL, and drop it at the end."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     identifier = sql.Identifier(name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:

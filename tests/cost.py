@@ -1,14 +1,11 @@
-"""Compare the time of two pieces of work: no test knows how fast a machine is.
-
-Belongs here: the comparison. Does not: how fast something is (`benchmarks`).
-"""
+"""Compare the time of two pieces of work, on machines of any speed."""
 
 import math
 import time
 from collections.abc import Callable
 from typing import Final
 
-#: How often both are run at most.
+#: Maximum runs of each.
 TURNS: Final = 12
 
 
@@ -19,16 +16,16 @@ def costs_at_most(
     *,
     clock: Callable[[], float] = time.thread_time,
 ) -> None:
-    """Fail unless work takes at most so many times as long as the reference.
+    """Fail unless work takes at most `times` as long as the reference.
 
-    Both run in turns, until a turn shows that it holds. The fastest run of each counts, so that
-    neither a busy machine nor a processor that changes its speed makes a test fail.
+    Both run in turns until the fastest runs of each satisfy it, so that neither a busy machine nor
+    a processor that changes its speed makes a test fail.
 
     Parameters
     ----------
     times
-        Far above what is measured, and far below what the mistake would take: of the same work on
-        ten times as much, 30 lets linear code pass, not quadratic code.
+        Far above the measured ratio, and far below that of the mistake: for ten times the work, 30
+        accepts linear code and refuses quadratic code.
     work, reference
         Take at least a few milliseconds.
     clock
@@ -37,7 +34,7 @@ def costs_at_most(
     Raises
     ------
     AssertionError
-        No turn has shown it.
+        The ratio is larger in all runs.
     """
     fastest = [math.inf, math.inf]
     for _ in range(TURNS):

@@ -1,7 +1,4 @@
-"""A disk without room, as this process or a command sees it: files have a limit of size.
-
-Belongs here: making one without being root. Does not: what is tested on it.
-"""
+"""A full disk for this process or a command, by a limit of file sizes; needs no root."""
 
 import resource
 from collections.abc import Iterator
@@ -11,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def no_room() -> Iterator[None]:
-    """Let every write of this process to a file fail by EFBIG; pipes and sockets work."""
+    """Let each write of this process to a file fail with EFBIG; pipes and sockets work."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -21,8 +18,8 @@ def no_room() -> Iterator[None]:
 
 
 def without_room(*command: str | Path, blocks: int = 1) -> list[str]:
-    """Return a command line under which a command finds room for so many blocks in each file.
+    """Return a command line that limits files to this many blocks of 512 bytes.
 
-    A block has 512 bytes: enough for Python to find a directory for temporary files.
+    One block is enough for Python to find a directory for temporary files.
     """
     return ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", *map(str, command)]

@@ -1,8 +1,4 @@
-"""Kafka's own command-line tools and small Java programs, run on Kafka's jars.
-
-Belongs here: running them, for tests and benchmarks that hold Fairlead against Kafka itself. Does
-not: the broker (`kafka`).
-"""
+"""Run Kafka's command-line tools and small Java programs on Kafka's jars."""
 
 import os
 import subprocess

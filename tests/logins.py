@@ -1,7 +1,4 @@
-"""Logins of the database, with the roles that people and services have.
-
-Belongs here: making them and taking them away. Does not: what they may do.
-"""
+"""Database logins with the roles of people and services."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -17,7 +14,7 @@ Login = Callable[..., str]
 
 @contextmanager
 def logins(url: str) -> Iterator[Login]:
-    """Yield a function that makes a login with roles; they are gone when the block ends."""
+    """Yield a function that creates a login with roles; they are dropped at the end."""
     made: list[sql.Identifier] = []
     with psycopg.connect(url, autocommit=True) as superuser:
 

@@ -1,11 +1,9 @@
-"""Faults put into the algorithms and the domain, one at a time: which ones no test notices.
-
-Belongs here: which faults there are, and what is run on each. Does not: any expectation.
+"""Insert faults into algorithms and domain, one at a time, and print those that no test notices.
 
 `python -m tests.mutants --sample 150 --seed 1 [FILE ...]` draws faults from the files (by default
-from all of `assignors` and `fairlead/domain`), and runs on each the doctests of its file and the
-tests that mirror it; where those pass, all tests of the folder that need no service and little
-time. What passes them, too, is shown. No file is written: a process of its own imports the fault.
+from all of `assignors` and `fairlead/domain`). Each runs against the doctests and the test file of
+its module; if they pass, against all quick tests of the folder that need no service. No file is
+written: a process of its own imports the fault.
 """
 
 import argparse
@@ -32,7 +30,7 @@ import pytest
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("assignors", "fairlead/domain")
 QUICK: Final = "not kafka and not postgres and not spark and not long"
-#: The folder's tests, on a busy machine; a fault that never ends is noticed by this.
+#: Allowed time of a suite with a fault, in multiples of the time without one.
 PATIENCE: Final = 5.0
 SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,

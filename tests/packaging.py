@@ -1,7 +1,4 @@
-"""Wheels and environments that have them alone, for tests of what is installed.
-
-Belongs here: building, and installing as a user does. Does not: what is tested there.
-"""
+"""Building wheels, and installing them into new environments."""
 
 import shutil
 import subprocess

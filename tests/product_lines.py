@@ -1,7 +1,6 @@
-"""How many lines of code the product has, and for what: `python -m tests.product_lines [FOLDER]`.
+"""Count lines of code by capability: `python -m tests.product_lines [FOLDER]`.
 
-A line counts when it holds code: blank lines, comments and docstrings do not. Tests are left out,
-and benchmarks are counted apart.
+Blank lines, comments, docstrings and tests do not count; benchmarks are counted separately.
 """
 
 import ast

@@ -1,7 +1,6 @@
-"""What happened to a group before a test began: samples of the minutes before the one that is real.
+"""An invented past of a group: samples of the minutes before its real sample.
 
-Belongs here: a past in which consumers that are behind now fell behind, and the others did not.
-Does not: how groups and brokers come about.
+Consumers that are behind now fell behind in it, and the others kept up.
 """
 
 from datetime import timedelta
@@ -16,25 +15,25 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20
-#: Records a minute that a consumer reads of each of its partitions, when it is behind and when not.
+#: Records a minute that a consumer reads of each partition, when it is behind and when not.
 BUSY, IDLE = 30, 6
-#: What each partition must have committed for such a past.
+#: Offset that each partition must have committed for such a past.
 CONSUMED: Final = 2 * MINUTES * BUSY
-#: More than so many records a partition are a backlog.
+#: Records a partition. A larger lag is a backlog.
 BEHIND: Final = 10
 
 
 def recalled(
     row: dict[str, Any], minutes: int = MINUTES, *, every: timedelta = timedelta(minutes=1)
 ) -> pa.Table:
-    """Return samples of a group in each of the minutes before one, and that one, oldest first.
+    """Return samples of a group in each minute before a sample, and the sample, oldest first.
 
     Parameters
     ----------
     row
         A sample of the group: a row of `SAMPLES`.
     every
-        How long such a minute takes.
+        Duration of a minute of this past.
     """
     end, committed, owner = (np.array(row[key], int) for key in ("end", "committed", "owner"))
     lag = np.maximum(end - np.maximum(committed, 0), 0)
@@ -64,9 +63,9 @@ def recalled(
 
 
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
-    """Write down such a past of a living group, with minutes that take five.
+    """Store such a past of a running group, in steps of five minutes.
 
-    Nothing arrives from now on. On a slow machine minutes pass until somebody plans: few of these.
+    Nothing arrives afterwards, and a slow machine takes minutes until it plans: few steps.
     """
     with KafkaGateway(kafka) as gateway:
         (row,) = gateway.snapshot([group]).samples.to_pylist()

@@ -1,7 +1,4 @@
-"""Signed records for tests: a key pair, and headers for any value.
-
-Belongs here: making records. Does not: any expectation.
-"""
+"""Signed records for tests: a key pair, and headers for any value."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -62,14 +59,14 @@ def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Hea
 
 
 def origin_of(services: Services, topic: str) -> Origin:
-    """Return where records of a topic stand, as the planner knows it."""
+    """Return the origin of the records of a topic."""
     settings = KafkaSettings(bootstrap_servers=services.bootstrap_servers, plan_topic=topic)
     with PlanTopic(settings) as plans:
         return plans.origin
 
 
 def publish(topic: PlanTopic, group: str, value: bytes, headers: Headers) -> Position:
-    """Send one record, as the one sender to its partition, and wait until it is committed."""
+    """Send one record as the only sender of its partition; wait until it is committed."""
     partition = topic.partition_for_key(group)
     with topic.open(partition) as channel:
         answer = channel.send([Outgoing(group, value, headers)])[group]

@@ -1,8 +1,4 @@
-"""Rows of the table of samples, as tests write them.
-
-Belongs here: filling in the columns that a test does not care about. Does not: how groups come
-about (`recalled`).
-"""
+"""Rows of the table of samples, with usual values for columns that a test does not set."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,9 +15,8 @@ def filled(row: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     row
-        At least topics and counts; without begin, end and committed nothing is known of offsets,
-        without owner nobody owns anything. Every member subscribes to all topics, unless
-        `subscriptions` says otherwise.
+        At least topics and counts. Missing offsets and owners are unknown; by default every member
+        subscribes to all topics.
     """
     members, topics = list(row.get("members") or ()), list(row["topics"])
     unknown = [-1] * sum(row["counts"])

@@ -1,7 +1,4 @@
-"""The web server beside a test.
-
-Belongs here: serving an application on a thread. Does not: any expectation.
-"""
+"""The web server on a thread beside a test."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +11,7 @@ from fairlead.surfaces.web.server import HOST, address_of, listening, uvicorn_se
 
 @contextmanager
 def serving(app: ASGIApp, host: str = HOST, port: int = 0) -> Iterator[str]:
-    """Serve until the block ends; yield the address, of a free port where it is 0."""
+    """Serve until the block ends; yield the address. Port 0: a free port."""
     with listening(host, port) as listener:
         server = uvicorn_server(app)
         thread = threading.Thread(target=server.run, args=([listener],), name="fairlead-web")

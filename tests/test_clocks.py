@@ -12,7 +12,7 @@ from tests.cost import costs_at_most
 
 @pytest.mark.long
 def test_every_use_of_a_clock_says_what_it_is_for() -> None:
-    """And nothing asserts that something took less than so many seconds."""
+    """No test asserts an upper bound of seconds."""
     assert [str(use) for use in uses() if use.purpose is None] == []
 
 
@@ -29,8 +29,8 @@ def test_every_use_of_a_clock_says_what_it_is_for() -> None:
         ("at = datetime.now(UTC) - timedelta(days=1); assert at < datetime.now(UTC)", ...),
     ],
 )
-def test_what_is_asserted_of_elapsed_seconds_is_found(code: str, purpose: object) -> None:
-    """An upper bound has no purpose, and no comment gives it one; dates may be compared."""
+def test_assertions_on_elapsed_seconds_are_found(code: str, purpose: object) -> None:
+    """No comment allows an upper bound; dates may be compared."""
     found = uses_in(f"def test() -> None:\n    {code}  # clock: it is quick\n")
     compared = [use.purpose for use in found if any(sign in use.text for sign in "<>")]
     assert compared == ([] if purpose is ... else [purpose])
@@ -52,16 +52,14 @@ def test_what_is_asserted_of_elapsed_seconds_is_found(code: str, purpose: object
         ("plan.expires_at = datetime.now(UTC)", "dates data"),
     ],
 )
-def test_what_needs_no_comment_is_a_date_or_a_bound_of_minutes(
-    code: str, purpose: str | None
-) -> None:
-    """Whatever else reads a clock or waits says what for."""
+def test_only_dates_and_bounds_of_minutes_need_no_comment(code: str, purpose: str | None) -> None:
+    """Every other use of a clock or wait needs a reason."""
     assert [use.purpose for use in uses_in(f"BOUND_S = 20\n{code}\n", Path("code"))] == [purpose]
 
 
 @pytest.mark.parametrize(("power", "passes"), [(1, True), (2, False)])
 def test_cost_that_grows_faster_than_the_work_is_noticed(power: int, *, passes: bool) -> None:
-    """Ten times as much in a hundred times as long is no ten times as long, on any machine."""
+    """Ten times the work in a hundred times the time is noticed on any machine."""
     spent = 0
 
     def spend(size: int) -> None:

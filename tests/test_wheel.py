@@ -1,9 +1,7 @@
-"""What is built for others to install: the wheel, and the source that it can be built from."""
+"""The wheel, and the source distribution from which it can be built."""
 
-import json
 import tarfile
-from collections.abc import Callable, Iterable
-from email import message_from_bytes
+from collections.abc import Iterable
 from pathlib import Path
 from subprocess import run as started
 from zipfile import ZipFile
@@ -11,35 +9,17 @@ from zipfile import ZipFile
 import pytest
 from playwright.sync_api import Page, expect
 
-from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import make_plan, wait_until_settled
-from tests.packaging import ROOT, build, new_environment, run
-from tests.records import publish, unsigned
+from tests.fairlead.followers.helpers import wait_until_settled
+from tests.packaging import build, new_environment
 from tests.ui.conftest import browser, page  # noqa: F401 - fixtures
 from tests.ui.test_person import assert_open_to_all
 
 pytestmark = pytest.mark.long
-
-FOLLOW = """
-import json, pathlib, sys
-from fairlead.followers.kafka_python import PlanConsumer
-
-servers, group, topic = sys.argv[1:]
-consumer = PlanConsumer(topic, bootstrap_servers=servers, group_id=group, client_id="a")
-for _ in range(6_000):
-    if consumer.plan_assignor.status().rule == "plan":
-        break
-    consumer.poll(timeout_ms=100)
-status = consumer.plan_assignor.status()
-consumer.close()
-at = pathlib.Path(sys.modules["fairlead"].__file__).parent
-print(json.dumps([status.rule, status.plan_version, status.owned, str(at)]))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +30,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of the source distribution, as an installer does that finds no wheel."""
+    """Build the wheel of the source distribution."""
     folder = tmp_path_factory.mktemp("wheel")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
@@ -59,18 +39,18 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(wheel: Path) -> set[str]:
-    """Return what a wheel holds."""
+    """Return the files of a wheel."""
     with ZipFile(wheel) as archive:
         return set(archive.namelist())
 
 
 def tops(files: Iterable[str]) -> set[str]:
-    """Return what would stand in site-packages."""
+    """Return the names in site-packages."""
     return {name.partition("/")[0] for name in files}
 
 
 def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> None:
-    """Packages of our own names alone, with their types, and the metadata."""
+    """Only our packages, their types, and metadata."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",
@@ -83,51 +63,10 @@ def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> 
     assert [name for name in files if "__pycache__" in name or "/tests/" in name] == []
 
 
-def test_wheel_says_what_it_is(wheel: Path) -> None:
-    """Licence with its text, description, who may install it, and one extra a client."""
-    with ZipFile(wheel) as archive:
-        metadata = message_from_bytes(archive.read("kafka_fairlead-0.1.0.dist-info/METADATA"))
-        licence = archive.read("kafka_fairlead-0.1.0.dist-info/licenses/LICENSE")
-    assert licence == (ROOT / "LICENSE").read_bytes()
-    assert metadata["License-Expression"] == "Apache-2.0"
-    assert metadata["License-File"] == "LICENSE"
-    assert metadata["Requires-Python"] == ">=3.11"
-    assert metadata["Description-Content-Type"] == "text/markdown"
-    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
-    assert {"aiokafka", "confluent", "kafka-python", "planner", "survey"} <= set(
-        metadata.get_all("Provides-Extra", [])
-    )
-
-
 def test_wheel_of_the_checkout_is_that_of_the_source_distribution(
     wheel: Path, tmp_path: Path
 ) -> None:
-    """Nothing that the wheel needs is missing in what it can be built from."""
     assert names(build("wheel", tmp_path)) == names(wheel)
-
-
-@pytest.mark.kafka
-def test_wheel_alone_follows_a_plan(
-    wheel: Path,
-    settings: Settings,
-    unique_name: str,
-    kafka_topic: Callable[..., str],
-    tmp_path: Path,
-) -> None:
-    """With one client's extra, in a fresh environment: a published plan's share is what is read."""
-    python = new_environment(tmp_path, wheel, "kafka-python")
-    topic = kafka_topic(partitions=3)
-    plan = make_plan(
-        {"a": {topic: [0, 1, 2]}}, partition_counts={topic: 3}, group=unique_name, version=7
-    )
-    with PlanTopic(settings.kafka) as plans:
-        plans.ensure()
-        publish(plans, unique_name, plan.to_bytes(), unsigned(plan.to_bytes()))
-    servers = settings.kafka.bootstrap_servers
-    said = run(python, "-I", "-c", FOLLOW, servers, unique_name, topic, cwd=tmp_path)
-    rule, version, owned, at = json.loads(said.splitlines()[-1])
-    assert (rule, version, owned) == ("plan", 7, {topic: [0, 1, 2]})
-    assert Path(at).is_relative_to(tmp_path)
 
 
 @pytest.mark.kafka
@@ -140,10 +79,7 @@ def test_wheel_alone_surveys_a_cluster(
     page: Page,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """With the extra `survey`: what is the matter with a group at work, in a page that is open.
-
-    Consumers fall behind while it looks. What comes at once is said beside the page.
-    """
+    """With the extra `survey`: diagnose a group that falls behind, in an accessible page."""
     python = new_environment(tmp_path, wheel, "survey")
     # The first consumer gets 1.8 times as much as it can do, all together half: a busy machine
     # that slows consumers or bunches arrivals changes neither.

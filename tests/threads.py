@@ -1,6 +1,6 @@
-"""Lets linear algebra take one thread in each process of the tests.
+"""Limit linear algebra to one thread in each process of the tests.
 
-pytest imports it before anything else: the first conftest imports numpy, which hears it no more.
+pytest imports this module before the first conftest imports numpy.
 """
 
 from fairlead.common.threads import one_thread

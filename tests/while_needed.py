@@ -1,7 +1,6 @@
-"""Ends services that one group of tests shares with the last of them, not with the whole run.
+"""End the services of a group of tests after its last test.
 
-Belongs here: when they end. Does not: which tests are a group (`conftest`). A broker that nobody
-asks anything takes a second of CPU time a minute.
+An idle broker takes a second of CPU time a minute. `conftest` says which tests are a group.
 """
 
 from collections import defaultdict

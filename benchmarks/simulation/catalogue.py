@@ -1,7 +1,4 @@
-"""The scenarios by name.
-
-Belongs here: what is simulated. Does not: random ones (`benchmarks/random_scenarios.py`).
-"""
+"""Scenarios by name; random ones are in `benchmarks.random_scenarios`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

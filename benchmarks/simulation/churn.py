@@ -1,8 +1,4 @@
-"""Members that come and go.
-
-Belongs here: changes of a group, and usual series of them. Does not: who reads what afterwards
-(`controllers`).
-"""
+"""Members that join and leave a group, and usual series of such changes."""
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,8 +1,4 @@
-"""What consumers of a made-up group have committed of what they were given.
-
-Belongs here: partitions that nobody commits, and clients that commit in `poll`. Does not: all other
-commits (`fairlead.simulation.commits`).
-"""
+"""Commits in a scenario: partitions without commits, and clients that commit in `poll`."""
 
 import numpy as np
 

@@ -1,8 +1,4 @@
-"""Controllers that remember no samples: Kafka's assignors, or the published lag-aware rule.
-
-Belongs here: those, and what an oracle is given. Does not: the planner (`planner`), the oracles
-(`oracle`).
-"""
+"""Controllers without a memory: Kafka's assignors, and the published lag-aware rule."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""What a record takes: by partition, and over time.
-
-Belongs here: costs as small values, and laying them out. Does not: who has the time (`sharing`).
-"""
+"""Costs of records: by partition, and over time."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""Partitions that crawl: their records wait for somebody else, and their owner has time to spare.
-
-Belongs here: which partitions, and laying their limits out. Does not: reading them (`consumption`).
-"""
+"""Throttled partitions: something outside of their consumer limits them."""
 
 from dataclasses import dataclass
 

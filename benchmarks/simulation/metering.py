@@ -1,8 +1,4 @@
-"""What the meters of simulated consumers count, step by step.
-
-Belongs here: seconds per partition and consumer. Does not: which counters reach the planner
-(`reports`). The real meter is `fairlead.followers.core.meter`.
-"""
+"""Counters of simulated meters; the real one is `fairlead.followers.core.meter`."""
 
 from typing import Final
 

@@ -1,7 +1,4 @@
-"""Looks that miss something: partitions of a broker that does not answer, or the group's owners.
-
-Belongs here: how often, and drawing it. Does not: taking looks (`loop`).
-"""
+"""Samples with missing values: partitions without an answer, or all owners."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,4 @@
-"""The planner in a closed loop: today's analysis, with what it remembers between decisions.
-
-Belongs here: turning a moment into a question, and keeping the answer's memory. Does not: analysing
-(`fairlead.domain.analysis`).
-"""
+"""The planner in a closed loop: the current analysis, with its memory between decisions."""
 
 from collections.abc import Mapping
 from typing import Final

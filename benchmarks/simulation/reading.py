@@ -1,8 +1,4 @@
-"""Members of a made-up group that read, by the way in which their clients share time.
-
-Belongs here: what a scenario does to reading. Does not: the ways of sharing (`sharing`), or what
-waits (`fairlead.simulation.consumption`).
-"""
+"""Reading members of a scenario; their clients share time in different ways."""
 
 import numpy as np
 

@@ -1,8 +1,4 @@
-"""The controllers by name, and running one of them in a scenario.
-
-Belongs here: names, and what each stands for. Does not: what they do (`controllers`, `planner`,
-`oracle`).
-"""
+"""Controllers by name, and running one in a scenario."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

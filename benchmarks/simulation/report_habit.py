@@ -1,7 +1,4 @@
-"""How an application processes records, and what is wrong with its reports of work.
-
-Belongs here: habits and flaws as a frozen value. Does not: reporting (`metering`, `reports`).
-"""
+"""How an application processes records, and the flaws of its reports of work."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,4 @@
-"""What came of a run: how late partitions were, and what that took.
-
-Belongs here: figures of a run. Does not: comparing runs (`benchmarks.loop`).
-"""
+"""Figures of a run: time over the objective, plans and moves."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

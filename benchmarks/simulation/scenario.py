@@ -1,9 +1,4 @@
-"""What happens to a group: machines, clients, topics, commits, and what goes wrong.
-
-Belongs here: a scenario as a frozen value. Does not: what has a module of its own (`traffic`,
-`costs`, `crawling`, `churn`, `misses`), which scenarios there are (`catalogue`), or drawing one
-(`world`).
-"""
+"""Scenarios: machines, clients, topics, commits and faults of a group."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,4 @@
-"""What arrives: how many records a second for each partition, at each moment.
-
-Belongs here: profiles of traffic, as small values. Does not: drawing arrivals from them (`world`).
-"""
+"""Records a second that arrive at each partition over time."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""The course of a scenario that does not depend on who reads: arrivals, members, costs.
-
-Belongs here: drawing it from a scenario by a seed. Does not: the scenario (`scenario`).
-"""
+"""The part of a scenario that is independent of readers: arrivals, members, costs."""
 
 from dataclasses import dataclass
 from functools import cached_property

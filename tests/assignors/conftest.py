@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,23 +44,6 @@ def owner_of(problem: Problem, shares: Share) -> Int32:
             first = int(problem.topic_offsets[problem.topics.index(topic)])
             owner[first + np.array(partitions, dtype=int)] = problem.members.index(name)
     return owner
-
-
-TALLIES: dict[str, Counter[str]] = defaultdict(Counter)
-
-
-@pytest.fixture
-def tallies() -> dict[str, Counter[str]]:
-    """Return where comparisons with Kafka are counted, for the end of the report."""
-    return TALLIES
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how sticky compares with Kafka's assignors."""
-    if TALLIES:
-        terminalreporter.section("sticky beside Kafka's assignors")
-    for what, tally in TALLIES.items():
-        terminalreporter.line(f"{what}: {', '.join(f'{n} {how}' for how, n in tally.items())}")
 
 
 @pytest.fixture(scope="session")

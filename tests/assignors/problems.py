@@ -100,7 +100,7 @@ def kept(problem: Problem, owner: Int32) -> int:
 
 
 def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
-    """Return what `sticky` minimises: loads in descending order, then minus what is kept."""
+    """Return the first aims of `sticky`: loads in descending order, then minus kept partitions."""
     return loads(problem, owner), -kept(problem, owner)
 
 
@@ -144,7 +144,7 @@ def far(problem: Problem, owner: Int32) -> int:
 
 
 def in_racks(problem: Problem, seed: int) -> Problem:
-    """Give members and replicas racks: all of them, or some, or nobody any."""
+    """Give racks to all, some or no members and replicas."""
     rng = random.Random(seed)
     sets = (frozenset[str](), *map(frozenset, (["r0"], ["r1"], ["r0", "r1"], ["r2"])))
     choices: list[list[str | None]] = [[], ["r0", "r1"], ["r0", "r1"], ["r0", "r1", "r2", None]]

@@ -17,7 +17,6 @@ from tests.assignors.problems import (
 
 
 def test_agree_with_their_definitions() -> None:
-    """Counts, the pairwise balance score, lags, and what was kept, moved and placed."""
     for seed in range(100):
         problem = random_problem(seed, topics=4, partitions=6, members=5)
         assignment = assign("fair", problem)
@@ -37,7 +36,6 @@ def test_agree_with_their_definitions() -> None:
 
 
 def test_no_assignment_beats_the_lower_bound() -> None:
-    """The bound holds for the best of all assignments, and meets it in nine of ten cases."""
     tight = []
     for seed, problem in small_problems(400):
         best = min(heaviest_lag(problem, owner) for owner in every_owner(problem))
@@ -71,7 +69,6 @@ def test_the_bound_accounts_for_capacity() -> None:
 
 
 def test_the_heaviest_partition_bounds_too() -> None:
-    """One partition cannot be shared; the bound says which one it is."""
     problem = Problem.of({"t": 3}, {"a": ["t"], "b": ["t"]}, {"t": [1, 100, 1]})
     assert lag_lower_bound(problem) == 100
     bound = load_lower_bound(problem, problem.weights.astype(float))

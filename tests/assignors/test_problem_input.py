@@ -65,7 +65,6 @@ def member(**fields: Any) -> Member:
     ],
 )
 def test_names_what_is_wrong_and_where(arguments: dict[str, Any], message: str) -> None:
-    """One error a contradiction, found before any assignor runs."""
     with pytest.raises(InvalidProblemError, match=message):
         Problem.of(**{"topics": {"t": 3}, "members": {"a": ["t"]}, **arguments})
 
@@ -77,7 +76,6 @@ def owner(members: dict[str, Member]) -> list[int]:
 
 
 def test_claims_on_what_is_not_read_or_does_not_exist_are_dropped() -> None:
-    """They do not even stand in the way of other claims."""
     members = {
         "a": Member([], {"t": [0]}, generation=9),
         "b": Member(["t", "gone"], {"t": [0, 7], "gone": [0]}, generation=1),
@@ -86,7 +84,6 @@ def test_claims_on_what_is_not_read_or_does_not_exist_are_dropped() -> None:
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:
-    """Topics and members are sorted."""
     problem = Problem.of({"t": 1, "s": 2}, {"b": ["t", "s"], "a": ["s"]}, {"s": [1, 2], "t": [3]})
     assert (problem.topics, problem.members) == (("s", "t"), ("a", "b"))
     assert problem.weights.tolist() == [1, 2, 3]
@@ -107,7 +104,6 @@ def test_the_order_of_the_input_does_not_matter() -> None:
 def test_answers_where_there_is_nothing_to_assign(
     name: str, topics: dict[str, int], members: dict[str, list[str]], shares: dict[str, Any]
 ) -> None:
-    """Empty groups, members that read nothing, topics without partitions: an answer, no error."""
     problem = Problem.of(topics, members)
     assignment = assign(name, problem)
     assert assignment.by_member() == shares
@@ -117,7 +113,6 @@ def test_answers_where_there_is_nothing_to_assign(
 
 @pytest.mark.parametrize("name", ASSIGNORS)
 def test_lags_whose_sum_overflows_are_summed_exactly(name: str) -> None:
-    """Four lags of int64's maximum: metrics are the integers they should be."""
     members = {"a": Member(["t"], {"t": [0, 1, 2, 3]}), "b": Member(["t"])}
     problem = Problem.of({"t": 4}, members, {"t": np.full(4, LARGEST)})
     metrics = measure(problem, assign(name, problem))

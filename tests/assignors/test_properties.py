@@ -51,7 +51,6 @@ def shuffled(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 @settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(parts=problems(), name=st.sampled_from(sorted(ASSIGNORS)), rng=st.randoms())
 def test_complete_eligible_and_deterministic(parts: Parts, name: str, rng: random.Random) -> None:
-    """Every readable partition has one owner that reads it, whatever the order of the input."""
     problem = Problem.of(**parts)
     assignment = assign(name, problem)
     assert not violations(problem, assignment)
@@ -70,7 +69,6 @@ def test_complete_eligible_and_deterministic(parts: Parts, name: str, rng: rando
     skew=st.sampled_from([{}, {"max_count_skew": 0}, {"band": 0.0}]),
 )
 def test_planning_again_moves_nothing(parts: Parts, name: str, skew: dict[str, Any]) -> None:
-    """A sticky result is where the next plan ends too."""
     problem = Problem.of(**parts)
     options = skew if name == "sticky-lag-aware" else {}
     first = assign(name, problem, **options)
@@ -81,7 +79,6 @@ def test_planning_again_moves_nothing(parts: Parts, name: str, skew: dict[str, A
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(parts=problems(), budget=st.integers(0, 6))
 def test_one_move_more_never_makes_the_heaviest_heavier(parts: Parts, budget: int) -> None:
-    """Monotone in `max_moves`, in load: lag over capacity."""
     problem = Problem.of(**parts)
     heaviest = []
     for moves in (budget, budget + 1):
@@ -126,7 +123,6 @@ def test_converges_under_random_events(name: str, seed: int) -> None:
 
 
 def test_unknown_names_and_options_are_errors() -> None:
-    """The message lists what there is."""
     with pytest.raises(InvalidProblemError, match="'best' is none of range, roundrobin, fair"):
         check_options("best", {})
     with pytest.raises(InvalidProblemError, match=r"options\.band: sticky has no such option"):

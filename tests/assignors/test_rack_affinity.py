@@ -32,7 +32,6 @@ def shares(problem: Problem, owner: Int32) -> Counter[tuple[int, int]]:
 
 
 def test_deals_to_given_shares_as_near_as_can_be() -> None:
-    """Where nobody owns anything, no other dealing to the same shares is nearer."""
     nearer = 0
     for seed, problem in small_problems(200):
         nobody = np.full_like(problem.owner, -1)
@@ -48,10 +47,7 @@ def test_deals_to_given_shares_as_near_as_can_be() -> None:
 
 
 def test_touches_nothing_above_racks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the network of all aims: loads, kept, spread and older claims are as without racks.
-
-    And racks are as good as the network's in nearly all groups.
-    """
+    """Without the network, all other aims are as without racks; racks are nearly as good."""
     as_good = []
     for seed in range(150):
         problem = in_racks(random_problem(seed, equal=seed % 2 == 0, partitions=6), seed)

@@ -55,9 +55,8 @@ def far_traffic(problem: Problem, owner: Int32, traffic: Float64) -> float:
     return float(traffic[far_partitions(problem, owner)].sum())
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(100))
 def test_steps_keep_to_every_bound(seed: int) -> None:
-    """Less traffic or the same; loads, moves, shares, counts and what is fixed as asked for."""
     problem, weights, traffic = random_problem(seed, partitions=12)
     drawn = np.random.default_rng(seed + 1)
     before = problem.owner
@@ -108,7 +107,6 @@ def best_there_is(problem: Problem, weights: Float64, traffic: Float64, bounds: 
 
 @pytest.mark.parametrize(("room", "share"), [(1.0, 0.7), (1.5, 0.9), (3.0, 1.0)])
 def test_a_greedy_search_finds_most_there_is_to_save(room: float, share: float) -> None:
-    """Of what exhaustive search saves in small groups, more the more room members have."""
     found = possible = 0.0
     for seed in range(60):
         problem, weights, traffic = random_problem(seed)

@@ -1,4 +1,4 @@
-"""Reasons of moves: true of the plan as a whole, however many steps led there."""
+"""Reasons of moves are true of the whole plan, for any number of steps."""
 
 import random
 import re
@@ -29,17 +29,14 @@ def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
 
 
 def test_reasons_name_only_who_is_concerned() -> None:
-    """Who is relieved had the partition; what room is made for ends up there, and was not before.
-
-    However many hands it passes through on the way.
-    """
+    """The relieved member owned the partition; room is made for a partition that ends there."""
     told: Counter[str] = Counter()
     for seed in range(300):
         problem, options = crowded(seed)
         plan = moves(problem, assign("sticky-lag-aware", problem, band=0.0, **options))
         ends = {f"{move.topic}-{move.partition}": move for move in plan}
         for move in plan:
-            reason = move.reason or ""
+            reason = move.reason
             if relieved := RELIEVES.fullmatch(reason):
                 assert relieved[1] == move.from_member, f"seed {seed}: {move}"
             elif roomy := MAKES_ROOM.fullmatch(reason):

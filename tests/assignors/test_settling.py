@@ -1,4 +1,4 @@
-"""Settling: what an exchange may not touch, what it brings, and that none is left that would."""
+"""Settling: exchanges keep loads and moves, reduce cross-rack reads, and leave none to do."""
 
 import itertools
 import random
@@ -44,12 +44,12 @@ def racked(seed: int) -> Problem:
 
 
 def value(problem: Problem, owner: Int32) -> tuple[object, int]:
-    """Return what settling makes less of: squared shares, then what is read from another rack."""
+    """Return the aims of settling: squared shares, then partitions read from another rack."""
     return spread(problem, owner)[2], far(problem, owner)
 
 
 def test_costs_nothing_and_brings_racks_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heaviest load, partition counts and moves stay; what is read from other racks gets less."""
+    """Heaviest load, partition counts and moves stay; cross-rack reads decrease."""
     nearer = 0
     for seed in range(300):
         problem = racked(seed)
@@ -86,7 +86,6 @@ def test_leaves_no_exchange_within_a_topic_that_would_help() -> None:
 
 
 def test_saves_the_most_traffic_where_rates_are_known() -> None:
-    """Of two partitions only one can be near: the one that carries more."""
     members = {
         "a": Member(["t"], {"t": [0, 1, 2, 3]}, rack="r0"),
         "b": Member(["t"], {}, rack="r1"),

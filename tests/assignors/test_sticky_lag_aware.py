@@ -61,7 +61,7 @@ def test_heaviest_member_is_near_the_best_there_is() -> None:
 @pytest.mark.parametrize("skew", [0, 1, 3])
 def test_counts_are_as_even_as_asked_for(skew: int) -> None:
     """With max_count_skew k the spread is at most k wider than sticky's; with 0, as even."""
-    for seed in range(100):
+    for seed in range(50):
         problem = random_problem(seed, equal=True, topics=4, partitions=8, members=5)
         even = measure(problem, assign("sticky", problem))
         ours = measure(problem, plan(problem, max_count_skew=skew))
@@ -71,7 +71,6 @@ def test_counts_are_as_even_as_asked_for(skew: int) -> None:
 
 
 def test_no_member_gets_more_of_a_topic_than_allowed() -> None:
-    """A fresh group respects max_topic_count_skew topic by topic."""
     for seed in range(60):
         problem = random_problem(seed, equal=True, topics=3, partitions=9, members=4)
         problem = rejoin(problem, np.full(problem.partition_total, -1, dtype=np.int32))
@@ -92,7 +91,7 @@ def test_capacity_shares_the_load_in_proportion() -> None:
 
 
 def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> None:
-    """No move or swap helps where only a faster member can read it, and only without the rest."""
+    """Only the faster member can read it, and only without its other partitions."""
     problem = spread_over("a" + "b" * 7, [88] + [8] * 7, a={"capacity": 68.0}, b={"capacity": 96.0})
     found = plan(problem)
     assert found.owner.tolist() == [1] + [0] * 7
@@ -103,22 +102,21 @@ def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> N
         assert not moves(problem, plan(problem, **options))
 
 
-def test_a_heavy_partition_goes_for_a_hundred_thousand_light_ones_in_one_step() -> None:
-    """Two thirds of 150,000 partitions change hands, in ten times the time of a tenth of them."""
+def test_a_heavy_partition_goes_for_thousands_of_light_ones_in_one_step() -> None:
+    """Two thirds of 30,000 partitions move, in about ten times the time of a tenth of them."""
 
     def heavy_and(light: int) -> Problem:
         return spread_over(
             "a" + "b" * light, [light] + [1] * light, a={"capacity": 1.0}, b={"capacity": 2.0}
         )
 
-    few, many = heavy_and(15_000), heavy_and(150_000)
+    few, many = heavy_and(3_000), heavy_and(30_000)
     found: list[Assignment] = []
     costs_at_most(40, lambda: found.append(plan(many)), lambda: plan(few))
-    assert len(moves(many, found[0])) == 100_001
+    assert len(moves(many, found[0])) == 20_001
 
 
 def test_works_ahead_by_the_horizon() -> None:
-    """Arrival rates count for as many seconds as the horizon says."""
     members = {"a": Member(["t"], owned={"t": [0, 1]}), "b": Member(["t"], owned={"t": [2]})}
     problem = Problem.of({"t": 3}, members, {"t": [10, 10, 20]}, arrival_rates={"t": [5, 1, 0]})
     assert not moves(problem, plan(problem))
@@ -126,7 +124,6 @@ def test_works_ahead_by_the_horizon() -> None:
 
 
 def test_rack_breaks_ties_between_equal_moves() -> None:
-    """Of two receivers that are equally light, the one in a replica's rack gets the partition."""
     members = {
         "a": Member(["t"], owned={"t": [0, 1]}),
         "b": Member(["t"], rack="r0"),
@@ -159,12 +156,11 @@ def test_rack_breaks_ties_between_equal_moves() -> None:
 def test_says_what_it_did_and_why(
     owners: str, lags: list[int], options: dict[str, Any], outcome: str
 ) -> None:
-    """Each way a plan can end has its own sentence."""
     assert (plan(spread_over(owners, lags), **options).outcome or "").startswith(outcome)
 
 
 def test_frontier_shows_what_each_move_buys() -> None:
-    """From no move on, ever more moves and ever less load, beyond the budget too."""
+    """From zero moves, more moves and less load at each point, also beyond the budget."""
     rng = random.Random(5)
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)
@@ -183,7 +179,6 @@ def uneven(seed: int) -> Problem:
 
 
 def test_an_effort_that_is_spent_leaves_what_is_best_until_then() -> None:
-    """A valid plan that says so; more effort makes it lighter, and goes on where less stopped."""
     problem = uneven(seed=1)
     spent = [plan(problem, band=0.0, effort=pairs) for pairs in (0, 4, 12, 40)]
     for pairs, solved in zip((0, 4, 12, 40), spent, strict=True):
@@ -199,7 +194,6 @@ def test_an_effort_that_is_spent_leaves_what_is_best_until_then() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_within_its_effort_a_plan_is_as_without(seed: int) -> None:
-    """The budget decides when to stop, and nothing else."""
     problem = uneven(seed)
     free, bound = plan(problem, band=0.0, effort=None), plan(problem, band=0.0)
     assert (free.owner == bound.owner).all()
@@ -220,13 +214,11 @@ def test_within_its_effort_a_plan_is_as_without(seed: int) -> None:
     ],
 )
 def test_refuses_values_an_option_cannot_have(options: dict[str, Any]) -> None:
-    """The message names the option."""
     with pytest.raises(InvalidProblemError, match=f"options.{next(iter(options))}"):
         plan(Problem.of({}, {}), **options)
 
 
 def test_refuses_a_horizon_beyond_all_numbers() -> None:
-    """Predicted work that no float can hold is an error, not a plan made of infinities."""
     rates = {"t": [1e300]}
     problem = Problem.of({"t": 1}, {"a": ["t"]}, arrival_rates=rates)
     with pytest.raises(InvalidProblemError, match=r"options\.horizon: predicts more work"):
@@ -251,7 +243,6 @@ def test_reaches_the_bound_and_survives_jitter(seed: int) -> None:
 
 
 def test_lags_beyond_what_floats_tell_apart_are_planned() -> None:
-    """Where gains are rounding alone, planning ends, instead of going in circles."""
     huge = 2**63 - 1
     problem = Problem.of(
         {"t0": 5, "t2": 3, "t3": 2},

@@ -1,4 +1,4 @@
-"""User data: what is written is read, and garbage is refused."""
+"""User data: round trips, and refused garbage."""
 
 import pytest
 from hypothesis import given
@@ -12,13 +12,11 @@ OWNED = st.dictionaries(st.text(max_size=8), st.lists(st.integers(0, 2**31 - 1),
 
 @given(owned=OWNED, generation=st.none() | st.integers(-1, 2**31 - 1))
 def test_round_trip(owned: dict[str, list[int]], generation: int | None) -> None:
-    """Decoding inverts encoding, in both versions."""
     assert decode(encode(UserData(owned, generation))) == UserData(owned, generation)
 
 
 @given(data=st.binary(max_size=60))
 def test_garbage_is_an_error_and_nothing_else(data: bytes) -> None:
-    """Any bytes are either user data or an InvalidProblemError."""
     try:
         known = decode(data)
     except InvalidProblemError:
@@ -41,7 +39,6 @@ def test_garbage_is_an_error_and_nothing_else(data: bytes) -> None:
     ],
 )
 def test_says_what_is_wrong(data: str, message: str) -> None:
-    """Cut short, too long, negative lengths, no UTF-8, a topic twice."""
     with pytest.raises(InvalidProblemError, match=message):
         decode(bytes.fromhex(data))
 

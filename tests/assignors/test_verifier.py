@@ -28,7 +28,6 @@ def test_finds(owner: list[int], found: list[str]) -> None:
 
 
 def test_names_five_partitions_at_most() -> None:
-    """A plan that is wrong throughout still makes a message that can be read."""
     problem = Problem.of({"t": 1000}, {"a": ["t"]})
     (message,) = violations(problem, Assignment(problem, np.full(1000, -1, np.int32)))
     assert message == "1000 partitions have no owner: t-0, t-1, t-2, t-3, t-4, ..."

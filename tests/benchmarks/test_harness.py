@@ -58,7 +58,7 @@ def run(file: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 def test_every_benchmark_explains_itself(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever asks what a benchmark does starts no service, and measures nothing."""
+    """The help of a benchmark starts no service."""
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     with pytest.raises(SystemExit, match="0"):
         import_module(f"benchmarks.{name}").main()
@@ -66,7 +66,7 @@ def test_every_benchmark_explains_itself(
 
 
 def test_figures_are_written_with_the_facts_of_the_machine(trial: Path, tmp_path: Path) -> None:
-    """Where the command line says, or beside the benchmark."""
+    """In the given file, or beside the benchmark."""
     trial.write_text(MEASURING.replace("10 / turn", "turn"))
     assert run(trial, "--rounds", "2").returncode == 0
     written = json.loads((tmp_path / "trial.json").read_text())

@@ -9,18 +9,19 @@ from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 
 _STORIES = [*RETOLD, *REPORTED, *COLLECTED]
+#: Stories whose answers are still wrong.
+_WRONG = {"one-broker-throttles", "a-dump-seen-once", "stuck-and-handed-to-and-fro"}
 
 
 def test_every_story_has_a_name_and_a_source_of_its_own() -> None:
-    """Names tell stories apart, and each has the address of its report."""
     assert len({story.name for story in _STORIES}) == len(_STORIES)
     assert all(story.source.startswith("https://") for story in _STORIES)
 
 
 @pytest.mark.parametrize("story", _STORIES, ids=[story.name for story in _STORIES])
-def test_every_story_is_a_question_that_can_be_answered(story: Story) -> None:
-    """`fairlead decide` accepts each question."""
-    assert "error" not in mark(story).answer
+def test_story_is_answered_right(story: Story) -> None:
+    """A story that is answered right from now on is removed from `_WRONG`."""
+    assert bool(mark(story).faults) == (story.name in _WRONG)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +40,7 @@ def test_every_story_is_a_question_that_can_be_answered(story: Story) -> None:
         (Right("", "recovering", never=("BEHIND",)), ["says 'BEHIND'"]),
     ],
 )
-def test_an_answer_is_wrong_in_what_differs(right: Right, faults: list[str]) -> None:
-    """Each part of a right answer is compared."""
+def test_each_part_of_an_answer_is_compared(right: Right, faults: list[str]) -> None:
     answer = {
         "diagnosis": "recovering",
         "names": ["t-0"],

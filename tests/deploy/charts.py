@@ -1,7 +1,6 @@
 """The chart, rendered for three sets of values; `python -m tests.deploy.charts` updates the files.
 
-Belongs here: the sets, helm and kubeconform, and the form of golden files. Does not: checks
-(`test_chart`).
+Belongs here: the sets, helm, and the form of golden files. Does not: checks (`test_chart`).
 """
 
 import json
@@ -17,9 +16,6 @@ ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy/chart"
 GOLDEN: Final = Path(__file__).with_name("golden")
 HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.18.6"
-KUBECONFORM: Final = "github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0"
-#: Its module holds what tells a cluster of its kinds.
-OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator@v0.93.1"
 #: The newest Kubernetes that helm is told of; its own build by `go install` names a far older one.
 KUBERNETES: Final = "1.33.0"
 #: Values beside the broker, by name.
@@ -69,26 +65,6 @@ def tool(module: str, folder: Path) -> Path:
     surroundings = {**os.environ, "GOBIN": str(folder)}
     subprocess.run([go, "install", module], env=surroundings, check=True)
     return folder / name
-
-
-def operator_schema(kind: str) -> dict[str, Any]:
-    """Return the schema of a kind of the Prometheus operator, of the module that Go fetches."""
-    fetch = ["go", "mod", "download", "-json", OPERATOR]
-    module = json.loads(subprocess.run(fetch, stdout=subprocess.PIPE, check=True).stdout)
-    name = f"example/prometheus-operator-crd/monitoring.coreos.com_{kind.lower()}s.yaml"
-    described = yaml.safe_load(Path(module["Dir"], name).read_text())
-    (version,) = described["spec"]["versions"]
-    return dict(strict(version["schema"]["openAPIV3Schema"]))
-
-
-def strict(schema: Any) -> Any:
-    """Let a schema refuse the fields that it does not name: a cluster drops them."""
-    if isinstance(schema, list):
-        return [strict(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    closed = {"additionalProperties": False} if "properties" in schema else {}
-    return closed | {name: strict(part) for name, part in schema.items()}
 
 
 def rendered(program: Path, values: dict[str, Any]) -> str:

@@ -27,7 +27,6 @@ def made() -> Bom:
 
 
 def test_follows_its_schema(made: Bom) -> None:
-    """CycloneDX 1.6, strictly."""
     # It compiles 38 grammars when imported: all processes that collect tests would.
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""deploy/: what can be said of containers where no engine runs them.
+"""deploy/: checks of containers that need no engine.
 
 Every file, service and setting that is named exists, every program takes the options it is given,
 images are pinned, nobody is root, and Dagster accepts its configuration.
@@ -209,8 +209,7 @@ def test_the_wheel_is_built_of_what_the_image_copies(tmp_path: Path) -> None:
     assert list(tmp_path.glob("dist/*.whl"))
 
 
-def test_image_serves_as_nobody_in_particular() -> None:
-    """Without a command it serves metrics and pages, as a user that is not root."""
+def test_image_serves_as_an_unprivileged_user() -> None:
     last = dict(INSTRUCTIONS)
     assert last["USER"] == SERVICES["serve"]["user"]
     accepts(json.loads(last["CMD"]))

@@ -77,7 +77,7 @@ def _started(composed: Composed, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def followed(composed: Composed) -> Composed:
-    """Wait until looks have found the group late, planning is on, and consumers follow a plan."""
+    """Wait until samples show the group behind, planning is on, and consumers follow a plan."""
     composed.start_beside("workload", ["python", "/tests/workload.py"])
     workspace = ["--workspace", "/opt/dagster/workspace.yaml"]
     composed.exec("daemon", "dagster", "sensor", "start", "planning_sensor", *workspace)

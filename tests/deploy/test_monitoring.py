@@ -1,4 +1,4 @@
-"""The dashboard and the alerts ask for what is exposed: metrics, labels, and values of labels."""
+"""The dashboard and the alerts use exposed metrics, labels, and values of labels."""
 
 import json
 import re
@@ -56,7 +56,7 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 
 @pytest.fixture
 def exposed(week: str) -> list[Metric]:
-    """Return what is exposed of a database with rows, and what Prometheus adds of itself."""
+    """Return the metrics of a database with rows, and those that Prometheus adds."""
     end_now(week)
     approve_for_another_group(week)
     engine = create_store_engine(week)
@@ -74,10 +74,7 @@ def exposed(week: str) -> list[Metric]:
 
 
 def approve_for_another_group(url: str) -> None:
-    """Give a third group the plan of `billing`, approved, which nobody has published.
-
-    Say of versions that are followed no more that they made it worse.
-    """
+    """Give a third group an approved, unpublished plan; mark superseded versions as regressions."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else it would be proposed
         for statement in (
@@ -115,7 +112,7 @@ def approve_for_another_group(url: str) -> None:
             connection.execute(statement)
 
 
-def test_every_query_finds_something(exposed: list[Metric]) -> None:
+def test_every_query_has_a_metric(exposed: list[Metric]) -> None:
     """Each parses, and each of its selectors has a sample in a history with two groups."""
     found = [sample for metric in exposed for sample in metric.samples]
     missing = [
@@ -127,8 +124,8 @@ def test_every_query_finds_something(exposed: list[Metric]) -> None:
     assert missing == []
 
 
-def test_labels_that_are_shown_exist(exposed: list[Metric]) -> None:
-    """What queries group by, legends name and annotations mention is a label of their metrics."""
+def test_labels_of_queries_and_legends_exist(exposed: list[Metric]) -> None:
+    """Labels in `by`, legends and annotations are labels of their metrics."""
     labels = {
         name: set(sample.labels)
         for metric in exposed
@@ -155,8 +152,8 @@ def test_labels_that_are_shown_exist(exposed: list[Metric]) -> None:
     assert wrong == []
 
 
-def test_every_alert_leads_to_a_page_and_to_what_to_do(exposed: list[Metric]) -> None:
-    """What annotations ask for is exposed, and their addresses are those of pages and headings."""
+def test_every_alert_links_to_a_page_and_a_runbook(exposed: list[Metric]) -> None:
+    """Annotations use exposed metrics; addresses are those of pages and headings."""
     info = {
         label: value
         for metric in exposed
@@ -213,7 +210,7 @@ def selectors(expression: str) -> list[Any]:
 
 
 def matches(selector: Any, name: str, labels: dict[str, str]) -> bool:
-    """Say whether a sample is selected, as Prometheus does."""
+    """Return whether Prometheus selects a sample."""
 
     def matched(matcher: Any) -> bool:
         value = labels.get(matcher.name, "")

@@ -1,6 +1,6 @@
 """The page of all settings: `python -m tests.docs.settings` writes it from the models.
 
-Belongs here: the page's text. Does not: what a setting means, which its model says.
+Descriptions are those of the models.
 """
 
 import json

@@ -15,7 +15,6 @@ def test_tables_are_those_of_the_last_run() -> None:
 
 
 def test_the_last_run_was_whole() -> None:
-    """Every scenario there is, under everybody who can decide."""
     courses = json.loads(RESULTS.read_text())["courses"]
     ran = [(row["scenario"], row["controller"]) for row in courses]
     assert ran == [(name, who) for name in SCENARIOS for who in CONTROLLERS]

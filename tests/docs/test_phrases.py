@@ -111,5 +111,4 @@ def test_code_is_free_of_the_old_phrases(folder: str) -> None:
 
 
 def test_a_phrase_is_found_across_lines() -> None:
-    """And only as whole words."""
     assert list(found(DOCS, "Badly\nspread. Brakeman.", EVERYWHERE)) == ["docs:1: Badly\nspread"]

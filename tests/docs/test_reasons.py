@@ -22,7 +22,6 @@ def quoted_reasons() -> list[str]:
 
 @pytest.mark.parametrize("reason", quoted_reasons())
 def test_reason_is_one_that_the_code_gives(reason: str) -> None:
-    """Whoever changes a message finds the line of the runbook that explains it."""
     sources = "\n".join(
         _ADJACENT.sub("", path.read_text())
         for folder in ("assignors", "fairlead")

@@ -27,7 +27,6 @@ _TEST: Final = re.compile(
 
 
 def test_files_that_pages_name_exist() -> None:
-    """Code that looks like a path in the repository, or in the library, is one."""
     missing = [
         f"{name_of(page)}: {path}"
         for page in pages()
@@ -38,7 +37,6 @@ def test_files_that_pages_name_exist() -> None:
 
 
 def test_tests_that_pages_name_exist() -> None:
-    """By their whole paths, and, where a page names a function, with it."""
     named = [(page, found) for page in pages() for found in _TEST.finditer(page.read_text())]
     missing = [
         f"{name_of(page)}: {found[0]}"
@@ -104,14 +102,12 @@ def test_metrics_that_pages_name_exist() -> None:
 
 
 def test_steps_that_pages_name_exist() -> None:
-    """Assets, checks, jobs, schedules and sensors, by the names that Dagster has for them."""
     code = "".join(_sources("assets", "orchestration"))
     names = {*re.findall(r"def (\w+)\(", code), *re.findall(r'"(\w+)"', code)}
     assert _missing(_STEP, names) == []
 
 
 def test_sensors_that_run_by_default_are_in_the_readme() -> None:
-    """All of them, and no other: whoever starts Fairlead knows what goes on."""
     code = "".join(_sources("orchestration"))
     running = re.findall(
         r"@dg\.sensor\((?:(?!\n@|\ndef ).)*?DefaultSensorStatus\.RUNNING.*?\ndef (\w+)\(",
@@ -161,7 +157,6 @@ def _box_at(boxes: Mapping[str, tuple[int, ...]], x: int, y: int) -> str:
 
 
 def test_the_table_of_clients_names_each_fallback() -> None:
-    """Java's and the brokers' are what their code falls back to."""
     page = (DOCS / "consumers/index.md").read_text()
     row = re.search(r"^\| without a valid plan \|(.*)\|$", page, re.MULTILINE)
     assert row is not None
@@ -190,7 +185,6 @@ def test_rights_of_confluent_kafka_are_those_of_the_table() -> None:
 
 
 def test_relations_that_pages_name_exist() -> None:
-    """Views, tables and functions of both schemas; packages are no relations."""
     code = "".join(_sources("migrations", "fairlead/store"))
     names = {*re.findall(r"fairlead(?:_raw)?\.(\w+)", code), *re.findall(r'"(\w+)"', code)}
     packages = {path.name for path in (ROOT / "fairlead").iterdir() if path.is_dir()}

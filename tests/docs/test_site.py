@@ -39,7 +39,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:
-    """Its start page is there."""
     folder, said = site
     assert "WARNING" not in said
     assert (folder / "index.html").exists()
@@ -74,28 +73,6 @@ def test_links_in_the_repository_lead_somewhere() -> None:
     assert broken == []
 
 
-def test_alerts_lead_to_what_is_built(site: tuple[Path, str]) -> None:
-    """Each `runbook_url` is a page of the site, with the heading that it names."""
-    folder, _ = site
-    alerts = (ROOT / "deploy/prometheus/alerts.yml").read_text()
-    runbooks = re.findall(r"runbook_url: .*\{\{ end \}\}/(\S+)#([\w-]+)'", alerts)
-    assert len(runbooks) == alerts.count("alert: ")
-    missing = [
-        f"{page}#{anchor}"
-        for page, anchor in runbooks
-        if not (folder / page).is_file() or f'id="{anchor}"' not in (folder / page).read_text()
-    ]
-    assert missing == []
-
-
-def test_runbook_answers_every_alert() -> None:
-    """Whoever is called finds what to look at."""
-    alerts = re.findall(r"alert: (\w+)", (ROOT / "deploy/prometheus/alerts.yml").read_text())
-    runbook = (ROOT / "docs/operations.md").read_text()
-    assert alerts
-    assert [alert for alert in alerts if f"`{alert}`" not in runbook] == []
-
-
 def _anchors(page: Path) -> set[str]:
     text = page.read_text()
     headings = _HEADING.findall(replaced(text, dict.fromkeys(blocks(text), "")))
@@ -108,7 +85,7 @@ def test_documentation_is_short_enough_to_be_read() -> None:
     assert sum(len(page.read_text().split()) for page in read) <= 26_000
 
 
-def test_the_product_is_as_large_as_is_said() -> None:
+def test_the_product_has_the_documented_size() -> None:
     """By what its lines are for, within a tenth."""
     said = {
         name: int(lines.replace(",", ""))

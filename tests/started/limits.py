@@ -94,7 +94,7 @@ class Start:
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Note what is started meanwhile as started for all tests."""
+    """Count starts within the block as those of all tests."""
     os.environ[STARTS_FOR] = SHARED
     try:
         yield

@@ -48,14 +48,8 @@ class Surroundings:
     ----------
     url, review_url
         Of `dagster dev` and of `fairlead serve`.
-    group, topic
-        The group, which waits for a person to approve its plans, and the topic it reads.
-    fleet
-        Its consumers.
-    doomed
-        A group without members, for a test to delete.
-    services
-        Where Kafka is.
+    group
+        The group; a person approves its plans.
     store, dagster
         Fairlead's database, and Dagster's.
     """
@@ -63,10 +57,6 @@ class Surroundings:
     url: str
     review_url: str
     group: str
-    topic: str
-    fleet: Fleet
-    doomed: str
-    services: Services
     store: Database
     dagster: Database
 
@@ -87,23 +77,18 @@ class Surroundings:
             "runs": _column(self.dagster, runs, "sample"),
         }
 
-    def outcomes(self, group: str) -> list[str]:
-        """Return what every look at a group came to, the oldest first."""
-        statement = "SELECT outcome FROM fairlead.decision WHERE group_id = %s ORDER BY decided_at"
-        return _column(self.store, statement, group)
-
     def cohorts(self) -> list[str]:
         """Return the partitions that Dagster knows."""
         statement = "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = %s"
         return _column(self.dagster, statement, COHORT)
 
     def runs_under_way(self) -> bool:
-        """Whether a run that somebody launched has not ended: looks are a sensor's."""
+        """Whether a run other than a sample has not ended."""
         statement = "SELECT status FROM runs WHERE pipeline_name <> 'sample' AND status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
     def seen_to_change(self) -> bool:
-        """Whether looks have seen partitions of the group with other owners."""
+        """Whether samples show partitions of the group with other owners."""
         statement = (
             "SELECT digest FROM fairlead.group_sample"
             " WHERE group_id = %s AND cardinality(members) > 1"
@@ -118,13 +103,6 @@ class Surroundings:
         )
         return bool(_column(self.dagster, statement, text))
 
-    def join(self, group: str, stack: ExitStack) -> None:
-        """Start a group of two followers of the topic."""
-        fleet = Fleet(self.services, group, self.fleet.plan_topic, [self.topic])
-        stack.callback(fleet.close)
-        for name in ("one", "two"):
-            fleet.join(name, enable_auto_commit=False)
-
 
 @pytest.fixture(scope="module")
 def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surroundings]:
@@ -133,7 +111,6 @@ def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iter
     home = tmp_path_factory.mktemp("dagster")
     prefix = f"ui-{os.getpid()}"
     group, topic, plan_topic = f"{prefix}-orders", f"{prefix}-records", f"{prefix}-plans"
-    doomed = f"{prefix}-doomed"
     with ExitStack() as stack:
         database = stack.enter_context(empty_database(services))
         dagster_database = stack.enter_context(empty_database(services))
@@ -171,11 +148,10 @@ horizon = "PT30S"
         fleet = Fleet(services, group, plan_topic, [topic])
         stack.callback(fleet.close)
         members = [fleet.join(name, enable_auto_commit=False) for name in ("orders-1", "orders-2")]
-        leave_behind(services, doomed, topic)
         eventually(lambda: all(member.owned.get(topic) for member in members), f"{group} settles")
         kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
         recall(kafka, str(folder / "warehouse"), group)
-        # Only now: a look at a group that settles is none of the past that is recalled.
+        # Only now: a sample of a group that settles must not follow the recalled samples.
         starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))
         for ready in starting:
             ready()
@@ -183,10 +159,6 @@ horizon = "PT30S"
             f"http://127.0.0.1:{dagster}",
             f"http://127.0.0.1:{web}",
             group,
-            topic,
-            fleet,
-            doomed,
-            services,
             stack.enter_context(psycopg.connect(database, autocommit=True)),
             stack.enter_context(psycopg.connect(dagster_database, autocommit=True)),
         )
@@ -244,7 +216,7 @@ def _column(database: Database, statement: str, value: object) -> list[str]:
 
 
 def keep(page: Page, name: str, *, whole: bool = False) -> Path:
-    """Take a screenshot of what is seen of a page, or of all of it, kept for people."""
+    """Take a screenshot of the visible part of a page, or of the whole page."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     path = SCREENSHOTS / f"{name}.png"
     page.screenshot(path=path, full_page=whole)
@@ -261,7 +233,7 @@ def create_topic(
 
 
 def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
-    """Append so many records to each partition of a topic."""
+    """Append records to each partition of a topic."""
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for partition, count in enumerate(counts):
         for _ in range(count):
@@ -290,18 +262,3 @@ def committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
             raise
         return False
     return True
-
-
-def leave_behind(services: Services, group: str, topic: str) -> None:
-    """Let a group's only member commit, and leave."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": services.bootstrap_servers,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.subscribe([topic])
-    eventually(lambda: consumer.poll(0.1) is not None, f"{group} reads")
-    consumer.commit(asynchronous=False)
-    consumer.close()

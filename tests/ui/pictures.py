@@ -10,7 +10,7 @@ from typing import Final
 from tests.ui.running import ROOT, SCREENSHOTS
 
 PICTURES: Final = ROOT / "docs" / "pictures"
-#: Screenshots that pages show; the others are for whoever looks at a test that failed.
+#: Screenshots that pages show; the others help with failed tests.
 SHOWN: Final = (
     "asset-graph",
     "materialize",

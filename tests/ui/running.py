@@ -114,7 +114,7 @@ def _running(
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on now."""
+    """Return a free port."""
     with socket.socket() as candidate:
         candidate.bind(("127.0.0.1", 0))
         port: int = candidate.getsockname()[1]

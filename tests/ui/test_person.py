@@ -1,26 +1,24 @@
-"""What a person does in the Dagster UI, in a real browser: plan, look, approve, see it followed."""
+"""A person in the Dagster UI, in a real browser: plan, read, approve, see the plan followed."""
 
 import re
-from contextlib import ExitStack
 from itertools import pairwise
 from typing import Literal
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Page, expect
 
 from fairlead.surfaces.links import lineage_url
 from tests.ui.browser import axe
 from tests.ui.conftest import HEIGHT, WIDTH, Surroundings, keep
 from tests.ui.running import ROOT
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
 #: What the pinned version of Dagster calls what a new user clicks.
 LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
-#: Without what is in order, which names thousands of elements.
+#: Only violations: passed checks name thousands of elements.
 VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
 #: For a wait: Dagster's pages ask and draw several times a second.
 NOWHERE = "about:blank"
@@ -144,32 +142,6 @@ def test_words_are_those_that_the_ui_has(page_of_the_site: str) -> None:
     assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 
 
-@pytest.mark.test_long(
-    guarded_by="tests/orchestration/test_sensors.py::test_discovery_removes_nothing_while_a_run_is_under_way"
-)
-def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
-    around: Surroundings, page: Page
-) -> None:
-    """A group appears, another vanishes; the schedule, once switched on, plans the new one."""
-    late = f"{around.group}-late"
-    with ExitStack() as stack:
-        around.join(late, stack)
-        admin = AdminClient({"bootstrap.servers": around.services.bootstrap_servers})
-        admin.delete_consumer_groups([around.doomed])[around.doomed].result(timeout=PATIENCE_S)
-        eventually(
-            lambda: late in around.cohorts() and around.doomed not in around.cohorts(),
-            "discovery of what is new and what is gone",
-        )
-        assert around.outcomes(late) == []
-
-        page.goto(f"{around.url}/automation")
-        switch(page, "planning_schedule", on=True)
-        eventually(lambda: around.outcomes(late) == ["no change"], "a tick analyses")
-        keep(page, "automation")
-        switch(page, "planning_schedule", on=False)
-        eventually(lambda: not around.runs_under_way(), "the run's end")
-
-
 def assert_left_to_right(page: Page, *names: str) -> None:
     """Hold the order of groups in the graph against the pipeline's."""
     places = []
@@ -183,9 +155,9 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 
 
 def assert_open_to_all(page: Page) -> None:
-    """Let axe-core look for what keeps people out, in light and dark, wide and on a phone.
+    """Check a page with axe-core, in light and dark, wide and on a phone.
 
-    No page is wider than its window, or than paper; charts show their newest end.
+    No page is wider than its window or paper; charts show their newest end.
     """
     series: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),
@@ -241,12 +213,3 @@ def type_reason(page: Page, reason: str) -> None:
     editor.click()
     page.keyboard.press("Control+End")
     page.keyboard.insert_text(f' "{reason}"')
-
-
-def switch(page: Page, automation: str, *, on: bool) -> None:
-    """Click the switch of a schedule or sensor; beside it, each has a box to select it by."""
-    row = f"//div[contains(., '{automation}') and count(.//input[@type='checkbox']) = 2]"
-    box = page.locator(f"xpath=({row})[last()]").locator("input[type=checkbox]").last
-    expect(box).to_be_checked(checked=not on)
-    box.locator("xpath=ancestor::label").click()
-    expect(box).to_be_checked(checked=on)

@@ -1,4 +1,4 @@
-"""The page of a survey in a browser: nobody is kept out, and it asks no server for anything."""
+"""The survey page in a browser: accessible, and without requests to servers."""
 
 import pytest
 from playwright.sync_api import Page, expect

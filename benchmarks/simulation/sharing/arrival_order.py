@@ -1,7 +1,4 @@
-"""librdkafka: it fetches on while chunks wait, and reads in the order of arrival.
-
-Belongs here: when it fetches, and what it mixes. Does not: working the queue off (`chunks`).
-"""
+"""librdkafka fetches while chunks wait, and reads in the order of arrival."""
 
 import numpy as np
 

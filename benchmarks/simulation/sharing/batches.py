@@ -1,7 +1,4 @@
-"""aiokafka's `getmany()`: everything that was fetched is handed out at once, and counts as read.
-
-Belongs here: handing out. Does not: working a batch off, partition by partition (`chunks`).
-"""
+"""aiokafka's `getmany()` returns everything that was fetched, and counts it as read."""
 
 import numpy as np
 

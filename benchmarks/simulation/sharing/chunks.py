@@ -1,8 +1,4 @@
-"""kafka-python, Java and aiokafka's `async for`: one fetched chunk after the other.
-
-Belongs here: the queue of chunks, and working it off. Does not: fetching on while a chunk waits
-(`arrival_order`), or handing out all at once (`batches`).
-"""
+"""kafka-python, Java and aiokafka's `async for` read one fetched chunk after another."""
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""Clients by name: how they share their time, and when they commit.
-
-Belongs here: names, and what each stands for. Does not: the ways of sharing themselves.
-"""
+"""Clients by name: how they share their time, and when they commit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The ideal: a member reads its partitions in proportion to what waits in them.
-
-Belongs here: that rule. Does not: fetching, which no rule without memory can show (`chunks`).
-"""
+"""The ideal: a member reads its partitions in proportion to their waiting records."""
 
 import numpy as np
 

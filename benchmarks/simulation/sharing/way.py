@@ -1,7 +1,4 @@
-"""What a way of sharing is.
-
-Belongs here: the protocol, and what it is given. Does not: any way in particular.
-"""
+"""The protocol of clients that share time among their partitions."""
 
 from dataclasses import dataclass
 from typing import Protocol

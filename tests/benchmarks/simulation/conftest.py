@@ -9,7 +9,7 @@ from fairlead.simulation.world import Int32
 
 
 class Scripted:
-    """Deals round robin at each rebalance, and plans what it is told, decision by decision."""
+    """Assigns round robin at each rebalance, and plans by a script of decisions."""
 
     def __init__(self, plans: dict[int, list[int]] | None = None) -> None:
         self.plans = plans or {}

@@ -1,4 +1,4 @@
-"""Those who decide: Kafka's assignors, and those who know the truth."""
+"""Controllers: Kafka's assignors, and the oracle."""
 
 from dataclasses import replace
 
@@ -18,13 +18,13 @@ def course_of(name: str, controller: str, hours: float = 8) -> RunFigures:
 
 
 def test_the_oracle_cures_it_with_few_moves() -> None:
-    """Whoever knows rates and speeds moves six partitions once, and nobody is late."""
+    """With true rates and speeds, one plan of six moves leaves no member behind."""
     course = course_of("skew", ORACLE)
     assert (course.over_objective, course.plans, course.moves) == (0, 1, 6)
 
 
 def test_the_oracle_moves_no_more_than_it_must() -> None:
-    """Each overloaded member gives its heaviest until it fits: no plan could move fewer."""
+    """Each overloaded member gives away its heaviest partitions until it fits."""
     problem = Problem.of({"t": 6}, {"a": ["t"], "b": ["t"], "c": ["t"]})
     owner = np.array([0, 0, 0, 1, 1, 2], np.int32)
     rates = np.array([60.0, 40.0, 30.0, 20.0, 20.0, 10.0])

@@ -1,4 +1,4 @@
-"""The closed loop: what is read, committed, paused and seen."""
+"""The closed loop: reads, commits, downtime of moves, and samples."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ def world(hours: float = 2.0, **changes: Any) -> ScenarioWorld:
 
 
 def test_nothing_is_lost(scripted: Any) -> None:
-    """What arrived has been read or waits, and nobody reads what has not arrived."""
+    """Every record that arrived is read or waits, and no other record is read."""
     ran = run(world(traffic=Traffic(used=0.9, zipf=1.0)), scripted({1: [1, 0, 0, 1]}))
     read = ran.world.ends - ran.waiting
     assert (ran.waiting >= 0).all()
@@ -35,7 +35,7 @@ def test_nothing_is_lost(scripted: Any) -> None:
 
 
 def test_an_overload_grows_by_what_is_too_much(scripted: Any) -> None:
-    """At 150 % the backlog grows by half of what the group can do, and partitions lag alike."""
+    """At 150 % the backlog grows by half of the capacity; all partitions have the same lag."""
     ran = run(world(traffic=Traffic(used=1.5)), scripted())
     grown = ran.waiting[-1].sum() / (2 * 3600)
     assert grown == pytest.approx(100.0, rel=0.02)
@@ -56,7 +56,7 @@ def test_what_moves_stands_still(scripted: Any) -> None:
 
 
 def test_commits_are_as_old_as_their_interval(scripted: Any) -> None:
-    """The lag that is seen of a member that keeps up is what came since its last commit."""
+    """The lag of a member that keeps up is the arrivals since its last commit."""
     script = scripted()
     run(world(traffic=Traffic(used=0.6)), script)
     lags = np.concatenate([moment.problem.weights for moment in script.moments])
@@ -71,8 +71,8 @@ def test_commits_are_as_old_as_their_interval(scripted: Any) -> None:
     assert not ran.waiting.any()
 
 
-def test_truth_is_in_work() -> None:
-    """Who knows the truth knows what arrivals cost, and that no reader helps what crawls."""
+def test_the_truth_is_in_units_of_work() -> None:
+    """The truth has the cost of arrivals, and the limit of throttled partitions."""
     truths: list[Any] = []
 
     class Knowing(ByAssignor):
@@ -87,8 +87,8 @@ def test_truth_is_in_work() -> None:
     assert truths[-1].waiting.sum() > 1000
 
 
-def test_what_nobody_commits_is_read_again_by_the_next(scripted: Any) -> None:
-    """Lag grows while the partition is read; whoever takes it over starts at the commit."""
+def test_uncommitted_records_are_read_again_by_the_next_owner(scripted: Any) -> None:
+    """Lag grows while the partition is read; its next owner starts at the commit."""
     stuck = (Stuck(0, from_s=600.0),)
     script = scripted({3: [1, 1, 0, 1]})
     ran = run(world(traffic=Traffic(used=0.3), stuck=stuck), script)
@@ -97,8 +97,8 @@ def test_what_nobody_commits_is_read_again_by_the_next(scripted: Any) -> None:
     assert ran.waiting[361, 0] == pytest.approx(15 * 3000, rel=0.1)
 
 
-def test_a_poisoned_partition_is_read_by_nobody(scripted: Any) -> None:
-    """It waits whoever owns it, and is late in a figure of its own."""
+def test_a_poisoned_partition_is_not_read(scripted: Any) -> None:
+    """It waits under any owner, and counts in the figure `stuck`."""
     crawling = (Crawl(0, from_s=600.0),)
     ran = run(world(traffic=Traffic(used=0.3), crawling=crawling), scripted({3: [1, 1, 0, 1]}))
     course = RunFigures.of(ran, warm_up_s=0)
@@ -108,7 +108,7 @@ def test_a_poisoned_partition_is_read_by_nobody(scripted: Any) -> None:
 
 
 def test_members_leave_and_come_back(scripted: Any) -> None:
-    """What a member leaves goes to the others, who read it after the pause; and back again."""
+    """Partitions of a member that leaves go to others, are read after the pause, and return."""
     changes = (MemberChange(1200, 1, joins=False), MemberChange(1260, 1, joins=True))
     script = scripted()
     ran = run(world(traffic=Traffic(used=0.3), changes=changes), script)
@@ -121,8 +121,8 @@ def test_members_leave_and_come_back(scripted: Any) -> None:
     assert set(series.owner[absent].ravel()) == {0}
 
 
-def test_looks_are_kept_for_an_hour_and_then_thinned() -> None:
-    """All looks of the last hour, one in a quarter of an hour before that."""
+def test_samples_are_thinned_after_an_hour() -> None:
+    """All samples of the last hour, one each quarter of an hour before that."""
     moments: list[Any] = []
 
     class Watching(ByAssignor):

@@ -49,7 +49,7 @@ class Reader:
         return np.arange(moment.problem.partition_total, dtype=np.int32) * count // 4
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Look, and do what the script says."""
+        """Take a sample, and follow the script."""
         assert isinstance(moment, ScenarioMoment)
         self.series = moment.series()
         self.work = moment.reports(self.series)
@@ -78,7 +78,7 @@ def work(**changes: Any) -> MeasuredWork:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_reports_tell_what_records_take(client: str) -> None:
-    """Of each consumer and partition, whatever client; and none seems impossible."""
+    """For each consumer and partition of every client; no report is impossible."""
     found = work(client=client)
     assert found.ignored == 0
     seconds = dict(zip(found.partition.tolist(), found.mean_s.tolist(), strict=True))
@@ -105,7 +105,7 @@ def test_a_backlog_keeps_consumers_busy() -> None:
 
 
 def test_a_restarted_consumer_has_a_new_token() -> None:
-    """Its counters start again, and what it wrote before is nobody's."""
+    """Its counters start again; its earlier reports belong to no member."""
     changes = (MemberChange(900.0, 1, joins=False), MemberChange(960.0, 1, joins=True))
     series, reports = seen(hours=0.6, changes=changes)
     tokens = reports.token[:, series.members.index("member-01")]
@@ -119,7 +119,6 @@ def test_a_restarted_consumer_has_a_new_token() -> None:
     "flaw", [{"missing": 0.3}, {"stale": 0.3}, {"impossible": 0.1}, {"silent": 0.5, "seed": 2}]
 )
 def test_flawed_reports_make_no_wrong_cost_known(flaw: dict[str, Any]) -> None:
-    """What is left is right."""
     found = work(reports=ReportHabit(**flaw))
     truth = np.array([0.01, 0.05, 0.02, 0.02])[found.partition]
     assert found.mean_s[found.known] == pytest.approx(truth[found.known], rel=0.1)

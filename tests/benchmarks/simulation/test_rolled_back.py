@@ -19,7 +19,7 @@ SEED = 1
 
 
 def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple[Handover, ...]:
-    """Return what the planner does to a group."""
+    """Return the handovers of a simulated group."""
     world = ScenarioWorld.of(scenario, seed=SEED, hours=hours)
     return simulate(world, planner).handovers
 
@@ -45,8 +45,8 @@ def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_rolled_back
     assert back.at_s - plan.at_s < 1200
 
 
-def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
-    """A member restarts behind the plan: who it is now nobody measured before."""
+def test_a_plan_before_a_restart_is_not_rolled_back() -> None:
+    """A member restarts after the plan: its new instance was not measured before."""
     misled = MISLED["crowded-skew"](SEED)
     restart = (MemberChange(1000.0, 3, joins=False), MemberChange(1100.0, 3, joins=True))
     done = handovers(replace(misled, changes=restart), hours=0.5)
@@ -54,8 +54,8 @@ def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
     assert not any(isinstance(handover, TakenBack) for handover in done)
 
 
-def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
-    """A deploy right behind a plan: members that the plan gave nothing are later, too."""
+def test_a_slowdown_of_all_members_is_no_regression() -> None:
+    """A deployment right after a plan: members without new partitions fall behind, too."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())
     dear = TrueCosts(dear=(Dear(3.0, from_s=930.0),))
     done = handovers(replace(skew, costs=dear), hours=0.6)

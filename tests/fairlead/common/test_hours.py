@@ -38,7 +38,7 @@ def test_hours_hold_their_start_and_not_their_end(
         ("Sat 00:00-24:00", [(10, 0), (10, 23)], [(9, 23), (11, 0)]),
     ],
 )
-def test_days_are_those_on_which_a_stretch_begins(
+def test_days_are_those_on_which_hours_begin(
     text: str, inside: list[tuple[int, int]], outside: list[tuple[int, int]]
 ) -> None:
     """The night of Friday ends on Saturday morning; weeks go round. The 5th is a Monday."""
@@ -51,7 +51,7 @@ def test_days_are_those_on_which_a_stretch_begins(
 
 
 def test_hours_on_the_days_when_the_clock_changes() -> None:
-    """An hour that the clock leaves out is nowhere within, one that it repeats is so twice."""
+    """A skipped hour is never within, a repeated hour twice."""
 
     def held(month: int, day: int) -> list[int]:
         hours = (datetime(2026, month, day, hour, 30, tzinfo=UTC) for hour in range(4))

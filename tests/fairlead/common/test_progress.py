@@ -1,12 +1,12 @@
-"""When progress is told."""
+"""Progress messages of long phases."""
 
 import pytest
 
 from fairlead.common import progress
 
 
-def test_long_phases_are_told_before_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every few seconds a line, however often something is done, and the end once."""
+def test_long_phases_report_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line every few seconds, and one at the end."""
     now = 0.0
     monkeypatch.setattr("fairlead.common.progress.time.monotonic", lambda: now)
     lines: list[str] = []

@@ -19,7 +19,6 @@ def decided(rules: Approval, given: PlanFacts) -> ApprovalDecision:
 
 
 def test_an_approval_says_what_was_approved() -> None:
-    """The reason stands in the plan's event, years later."""
     decision = decided(Approval(automatic=True), facts(placed=2))
     assert decision.approved
     assert decision.reason == (
@@ -29,7 +28,6 @@ def test_an_approval_says_what_was_approved() -> None:
 
 
 def test_all_objections_are_named() -> None:
-    """A person who decides wants to know everything at once."""
     rules = Approval(automatic=True, max_moves=1, min_improvement=0.5)
     decision = decided(rules, facts(statuses={"STOP", "DATA_LOSS", "WARN"}))
     assert not decision.approved
@@ -59,7 +57,7 @@ def test_all_objections_are_named() -> None:
     ],
 )
 def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
-    """Bounds themselves are allowed; placing what nobody owns needs no improvement."""
+    """Limits are inclusive; placing partitions without an owner needs no improvement."""
     assert decided(Approval(automatic=True, **rules), facts(**given)).approved is approved
 
 
@@ -74,7 +72,6 @@ def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
 
 
 def test_four_eyes_are_never_the_policys() -> None:
-    """Whatever the rules say."""
     policy = Policy(four_eyes="database").model_copy(update={"approval": Approval(automatic=True)})
     decision = decide_approval(policy, facts(), DAY)
     assert not decision.approved
@@ -82,7 +79,6 @@ def test_four_eyes_are_never_the_policys() -> None:
 
 
 def test_requirements_name_every_rule() -> None:
-    """What a person reads before a plan exists agrees with what is asked of it then."""
     rules = Approval(automatic=True, max_moves=20, min_improvement=0.1, hours=("22:00-06:00",))
     assert requirements(Policy(approval=rules)) == [
         "a person approves, or the policy automatically if all of this holds",

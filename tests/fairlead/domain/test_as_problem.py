@@ -10,7 +10,6 @@ PLAN = make_plan(
 
 
 def test_plan_as_its_own_solution_breaks_no_rule() -> None:
-    """Document to problem and assignment and back gives the same shares."""
     problem = problem_of(PLAN, planned(PLAN))
     assignment = assignment_of(problem, planned(PLAN))
     assert violations(problem, assignment) == []
@@ -29,7 +28,6 @@ def test_member_that_the_plan_does_not_know_is_part_of_the_problem() -> None:
 
 
 def test_topics_and_partitions_that_the_plan_does_not_count_are_left_out() -> None:
-    """A group that reads more than was planned is measured on what was planned."""
     owned = {"a": {"t": [0, 7], "unplanned": [0]}}
     assignment = assignment_of(problem_of(PLAN, owned), owned)
     assert assignment.by_member()["a"] == {"t": [0]}

@@ -11,7 +11,7 @@ COUNTS = {"t": 2, "u": 1}
 
 
 def test_group_that_is_as_planned_has_no_differences() -> None:
-    """The order of subscriptions and topics that nobody planned do not matter."""
+    """Neither the order of subscriptions nor topics outside the plan matter."""
     assert differences(PLAN, BOTH, COUNTS | {"other": 9}) == []
 
 
@@ -29,7 +29,6 @@ def test_group_that_is_as_planned_has_no_differences() -> None:
 def test_each_difference_is_named(
     subscriptions: dict[str, list[str]], counts: dict[str, int], expected: list[str]
 ) -> None:
-    """Members, subscriptions and partition counts are what a plan stands on."""
     assert differences(PLAN, subscriptions, counts) == expected
 
 

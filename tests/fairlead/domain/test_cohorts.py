@@ -19,7 +19,6 @@ def at(hour: int, minute: int) -> datetime:
 
 
 def test_discovery_gathers_included_groups_in_order() -> None:
-    """Excluded groups are in no cohort; cohorts and their groups ascend."""
     groups = ["orders-us", "zeta", "orders-eu", "test-1", "audit"]
     found = discover(groups, Discovery(include=("*",), exclude=("test-*",)), [ORDERS])
     assert list(found.items()) == [
@@ -30,14 +29,12 @@ def test_discovery_gathers_included_groups_in_order() -> None:
 
 
 def test_excluded_group_is_not_planned_while_its_partition_is_still_known() -> None:
-    """Whether the group still exists or not."""
     discovery = Discovery(exclude=("payments",))
     assert groups_in(["payments"], ["payments", "audit"], discovery, []) == {}
     assert groups_in(["payments"], ["audit"], discovery, []) == {}
 
 
 def test_group_that_moved_into_a_cohort_is_not_planned_under_its_own_name() -> None:
-    """Its old cohort, which Dagster still has, has no group."""
     groups = ["orders-eu", "orders-us"]
     assert groups_in(["orders-eu"], groups, Discovery(), [ORDERS]) == {}
     assert groups_in(["orders-eu", "orders"], groups, Discovery(), [ORDERS]) == dict.fromkeys(
@@ -47,7 +44,6 @@ def test_group_that_moved_into_a_cohort_is_not_planned_under_its_own_name() -> N
 
 @given(st.lists(st.booleans(), max_size=40))
 def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None:
-    """The ranges have exactly the chosen cohorts, and no two of them are adjacent."""
     ordered = [str(number) for number in range(len(chosen))]
     wanted = [name for name, taken in zip(ordered, chosen, strict=True) if taken]
     ranges = [
@@ -70,13 +66,12 @@ def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None
 def test_cohort_is_due_once_in_each_stretch_of_its_cadence(
     decided: datetime | None, tick: datetime, expected: list[str]
 ) -> None:
-    """From the full hour on, however late the run before was; without a cadence at every tick."""
+    """From the full hour, even if the last run was delayed; without a cadence at every tick."""
     decided_at = {"hourly": decided, "often": decided} if decided else {}
     assert due(["hourly", "often"], [HOURLY], decided_at, tick) == expected
 
 
 def test_named_cohort_is_due_by_the_policy_that_asks_most_often() -> None:
-    """Its groups are planned together, as often as the hastiest of them asks."""
     rules = [
         Policy(groups="a-*", cohort="all", cadence=timedelta(hours=6)),
         Policy(groups="b-*", cohort="all", cadence=timedelta(hours=1)),
@@ -88,15 +83,13 @@ def test_named_cohort_is_due_by_the_policy_that_asks_most_often() -> None:
 
 
 def test_one_group_that_was_decided_on_does_not_count_for_its_cohort() -> None:
-    """A plan for one of a fleet, or a run that died half way: the others are due all the same."""
     fleet = [Policy(groups="f-*", cohort="fleet", cadence=timedelta(hours=6))]
     decided_at = {f"f-{number}": at(6, 2) for number in range(10)} | {"f-7": at(12, 1)}
     assert due(["fleet"], fleet, decided_at, at(12, 15)) == ["fleet"]
     assert due(["fleet"], fleet, dict.fromkeys(decided_at, at(12, 1)), at(12, 15)) == []
 
 
-def test_groups_that_the_last_look_did_not_see_are_not_waited_for() -> None:
-    """A group that is gone is never decided on again; one that is new was not yet."""
+def test_groups_outside_the_last_sample_are_not_waited_for() -> None:
     fleet = [Policy(groups="f-*", cohort="fleet", cadence=timedelta(hours=6))]
     decided_at = {"f-1": at(12, 1), "f-gone": at(6, 2)}
     assert due(["fleet"], fleet, decided_at, at(12, 15), seen=["f-1"]) == []

@@ -8,7 +8,6 @@ PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0
 
 
 def test_heaviest_consumer_before_comes_first() -> None:
-    """Partitions and records of each consumer, before and after."""
     before = {"a": {"t": [0, 1]}, "b": {"t": [2]}}
     assert changes(PLAN, before, planned(PLAN)) == [
         ConsumerChange("a", 2, 160, 1, 100),
@@ -17,7 +16,6 @@ def test_heaviest_consumer_before_comes_first() -> None:
 
 
 def test_consumer_that_came_or_went_is_listed_with_nothing_on_the_other_side() -> None:
-    """Either side may lack a consumer."""
     assert changes(PLAN, {"old": {"t": [0]}}, {"new": {"t": [0]}}) == [
         ConsumerChange("old", 1, 100, 0, 0),
         ConsumerChange("new", 0, 0, 1, 100),

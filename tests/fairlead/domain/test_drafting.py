@@ -36,7 +36,7 @@ def snapshot(
 ) -> Tables:
     """Return a sample of one group and its candidates, analysed as `tests.recalled` is.
 
-    Its members commit once in so many looks.
+    Its members commit once in `commits_every` samples.
     """
     names = sorted(members)
     owner = [-1] * len(lags)
@@ -67,7 +67,7 @@ def snapshot(
 
 
 def _held_back(series: pa.Table, every: int) -> pa.Table:
-    """Let commits stand until the next look of which the number is a multiple."""
+    """Keep commits of every n-th sample until the next."""
     rows = series.to_pylist()
     for number, row in enumerate(rows):
         row["committed"] = rows[number - number % every]["committed"]
@@ -102,7 +102,6 @@ def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
 
 
 def test_draft_has_the_findings() -> None:
-    """Diagnosis, forecast and speeds go where the decision goes, and each candidate's forecast."""
     draft = decide(snapshot(TWO, [100, 60, 5]))
     assert isinstance(draft, PlanDraft)
     found = draft.findings
@@ -128,7 +127,7 @@ def test_draft_has_the_findings() -> None:
 
 
 def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> None:
-    """Members that commit once in several looks are not behind by what they have yet to commit."""
+    """Records that members of rare commits have read do not count as behind."""
     draft = decide(snapshot(TWO, [100, 60, 5], commits_every=4))
     assert isinstance(draft, PlanDraft)
     assert draft.prospect is not None
@@ -138,7 +137,6 @@ def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> No
 
 
 def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
-    """A topic without partitions between others has no place in the arrays."""
     findings = Findings(
         diagnosis="healthy",
         names=(),
@@ -193,7 +191,6 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
 
 
 def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
-    """What the analysis says is the reason, and the candidates are kept."""
     decision = decide(snapshot(TWO, [0, 0, 0]))
     assert not isinstance(decision, PlanDraft)
     assert decision.outcome == "no change"
@@ -203,7 +200,6 @@ def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
 
 
 def test_groups_are_decided_one_by_one_in_order() -> None:
-    """A failed group stands between others without touching them."""
     sample, candidates = snapshot(TWO, [100, 60, 5])
     failed = samples({"group": "a-failed", "at": DAY, "error": "gone", "topics": [], "counts": []})
     both = pa.concat_tables([sample, failed])
@@ -212,7 +208,7 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
 
 
 def test_where_the_broker_assigns_topic_ids_are_named_and_who_follows_no_plans() -> None:
-    """The ids go into the document; what is to be done about the broker follows the evidence."""
+    """The ids go into the document; advice about the broker's assignor follows the evidence."""
     draft = decide(
         snapshot(
             TWO, [100, 60, 5], group_type="consumer", protocol="uniform", topic_ids=["dG9waWM"]

@@ -26,7 +26,6 @@ def source(found: Explanation, key: str) -> tuple[object, str]:
 
 
 def test_matches_come_in_the_order_in_which_they_decide() -> None:
-    """The more literal characters the sooner, each with its place in the file."""
     found = explain("orders-eu-1", RULES)
     assert found.matches == (
         Match(2, "orders-*", 7, decides=True),
@@ -48,12 +47,10 @@ def test_matches_come_in_the_order_in_which_they_decide() -> None:
     ],
 )
 def test_why_is_a_sentence(group: str, rules: list[Policy], why: str) -> None:
-    """One match, none, and two that are as specific as each other."""
     assert explain(group, rules).why == why
 
 
 def test_values_say_where_they_come_from() -> None:
-    """Set in the policy, left at the default, or, for an assignor, taken from the policy's key."""
     found = explain("orders-us", RULES)
     assert source(found, "horizon") == ("PT5M", "[[policies]] 2")
     assert source(found, "cooldown") == (None, "default")

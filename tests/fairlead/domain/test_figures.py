@@ -16,6 +16,5 @@ def test_text_of_a_value_follows_its_unit() -> None:
 
 
 def test_every_figure_has_a_text_and_a_label_of_its_own() -> None:
-    """Two figures with the same label could not be told apart in a table."""
     assert all(each.text(1.0) and each.meaning.endswith(".") for each in FIGURES.values())
     assert len({each.label for each in FIGURES.values()}) == len(FIGURES)

@@ -81,7 +81,6 @@ def test_intervals_hold_nine_in_ten(exponent: float) -> None:
 
 
 def test_interval_knows_that_neighbours_are_alike() -> None:
-    """Where a key's records come in bursts, few runs tell little."""
     random = np.random.default_rng(5)
     bursts = random.choice([b"a", b"b", b"c"], 400)
     keys: list[bytes | None] = [bytes(key) for key in np.repeat(bursts, 100)]
@@ -129,7 +128,6 @@ def test_load_of_more_partitions(place: object, count: int) -> None:
 
 
 def test_verdicts() -> None:
-    """A giant key, records without keys, and even partitions."""
     giant = key_report(KeyShares(read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)))
     assert "One key alone is 3" in giant["verdict"]
     assert "more partitions cannot help" in giant["verdict"]
@@ -142,7 +140,7 @@ def test_verdicts() -> None:
 
 
 def readers(count: int, capacity: float, per_partition: int, **known: Float64) -> Readers:
-    """Return consumers that are up to date with a topic of so many partitions."""
+    """Return consumers that are up to date with a topic of `per_partition` partitions."""
     none = np.zeros(per_partition)
     return Readers(
         group="g",
@@ -174,14 +172,12 @@ def test_smallest_number_of_partitions_that_consumers_can_take() -> None:
 
 
 def test_key_that_no_consumer_can_take() -> None:
-    """It is named, even if it is a small part of its partition."""
     shares = KeyShares(read(logs(drawn(60_000, 0.0, giant=0.2), 2), 30_000))
     verdict = key_report(shares, readers=readers(9, 150.0, 2))["verdict"]
     assert "more partitions cannot help" in verdict
 
 
 def test_share_of_time_is_by_reported_seconds() -> None:
-    """A key in a partition of slow records takes more of the time than of the records."""
     log: Log = [[b"quick"] * 900, [b"slow"] * 100]
     shares = KeyShares(read(log, 2_000), np.array([0.001, 0.009]))
     assert [(key["share"], key["time_share"]) for key in shares.heaviest(2)] == [
@@ -191,7 +187,6 @@ def test_share_of_time_is_by_reported_seconds() -> None:
 
 
 def test_other_topics_take_part_of_the_consumers() -> None:
-    """A group's other partitions are dealt with these."""
     busy = readers(2, 100.0, 2)
     alone = consumers_under(np.array([60.0, 60.0]), busy, busy.capacities)
     assert alone["utilisation"] == pytest.approx(0.6)

@@ -20,14 +20,12 @@ group_ids = st.text(st.characters(exclude_characters="*?[]"), min_size=1, max_si
     [("orders-eu-1", "orders-eu-*"), ("orders-us-1", "orders-*"), ("billing", "*")],
 )
 def test_most_literal_pattern_decides(group: str, expected: str) -> None:
-    """The pattern with the most literal characters decides, wherever it stands in the list."""
     rules = [Policy(groups=pattern) for pattern in ("*", "orders-*", "orders-eu-*")]
     for ordered in permutations(rules):
         assert policy_for(group, ordered).groups == expected
 
 
 def test_earlier_policy_decides_between_equals() -> None:
-    """Of two patterns as specific as each other, the one that stands first decides."""
     rules = [Policy(groups="a*", choose="first"), Policy(groups="*a", choose="best")]
     assert policy_for("aa", rules).choose == "first"
     assert policy_for("aa", rules[::-1]).choose == "best"
@@ -41,7 +39,6 @@ def test_character_sets_are_no_literals() -> None:
 
 @given(group_ids)
 def test_exact_name_beats_every_pattern(group: str) -> None:
-    """A policy that names the group itself decides before any pattern."""
     rules = [Policy(groups="*"), Policy(groups=f"{group[:-1]}?"), Policy(groups=group)]
     assert policy_for(group, rules).groups == group
 
@@ -51,7 +48,6 @@ def test_exact_name_beats_every_pattern(group: str) -> None:
     [("orders", True), ("orders-test", False), ("billing", False), ("orders-canary", True)],
 )
 def test_discovery_excludes_after_it_includes(group: str, covered: bool) -> None:  # noqa: FBT001 - expected value
-    """A group is planned when an include pattern matches and no exclude pattern does."""
     discovery = Discovery(include=("orders*",), exclude=("*-test",))
     assert discovery.covers(group) == covered
 
@@ -87,7 +83,6 @@ def test_discovery_excludes_after_it_includes(group: str, covered: bool) -> None
     ],
 )
 def test_rules_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
-    """A misspelt or impossible rule is an error, not a rule that never holds."""
     with pytest.raises(ValidationError):
         Policy.model_validate(wrong)
 
@@ -108,7 +103,6 @@ def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
 
 
 def test_racks_are_preferred_ignored_or_priced() -> None:
-    """What the analysis makes of each; preferred where nothing is said."""
     told = [Policy.model_validate(given).rules() for given in ({}, {"racks": "ignore"})]
     assert [(policy.racks, policy.price_per_gb) for policy in told] == [(True, None), (False, None)]
     priced = Policy.model_validate({"racks": {"price_per_gb": 0.02}}).rules()
@@ -126,7 +120,6 @@ def test_racks_are_preferred_ignored_or_priced() -> None:
     ],
 )
 def test_racks_that_cannot_be_are_refused_in_a_sentence(wrong: object, said: str) -> None:
-    """One that is about what was written, and no other form it might have had."""
     with pytest.raises(ValidationError) as caught:
         Policy.model_validate({"racks": wrong})
     (problem,) = caught.value.errors()
@@ -134,7 +127,6 @@ def test_racks_that_cannot_be_are_refused_in_a_sentence(wrong: object, said: str
 
 
 def test_documentation_names_every_key_and_its_example_is_valid() -> None:
-    """The page and the model agree: in keys, and in an example that loads."""
     page = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()
     keys = [*Policy.model_fields, *(f"approval.{key}" for key in Approval.model_fields)]
     assert [key for key in keys if f"| `{key}` |" not in page and key != "approval"] == []

@@ -38,7 +38,7 @@ def situations(draw: st.DrawFn) -> Situation:
 
 
 def after(group: Situation, action: Action) -> Situation:
-    """Return the state of a group after a step, if the topic takes what is sent."""
+    """Return the state of a group after a step, if the topic accepts the record."""
     settled = replace(
         group, on_its_way=None, arrived=False, objection=None, difference="", lease=Lease.HOLDS
     )
@@ -56,7 +56,7 @@ def after(group: Situation, action: Action) -> Situation:
 
 @given(situations())
 def test_steps_come_to_an_end(group: Situation) -> None:
-    """Within five: a crash's rest, a plan, the lease. Then nothing, or a person must help."""
+    """Within five: the rest of a crash, a plan, the lease; then nothing, or an alarm."""
     for _ in range(5):
         action = decide(group).action
         group = after(group, action)
@@ -83,7 +83,6 @@ def test_nothing_is_sent_that_may_not_be(group: Situation) -> None:
 
 @given(situations())
 def test_what_the_topic_has_is_recorded_before_anything_else(group: Situation) -> None:
-    """Consumers follow it, whatever has become of the group."""
     assert (decide(group).action is Action.FINISH) == (
         group.on_its_way is not None and group.arrived
     )
@@ -91,7 +90,7 @@ def test_what_the_topic_has_is_recorded_before_anything_else(group: Situation) -
 
 @given(situations())
 def test_a_group_at_rest_agrees(group: Situation) -> None:
-    """Nothing to do means: nothing on its way or approved, and the topic is as it should be."""
+    """No step means: nothing is pending or approved, and the topic agrees."""
     if decide(group).action is Action.NOTHING:
         assert (group.on_its_way, group.approved, group.difference) == (None, False, "")
         assert group.followed != "plan" or group.lease is Lease.HOLDS
@@ -99,14 +98,13 @@ def test_a_group_at_rest_agrees(group: Situation) -> None:
 
 @given(situations())
 def test_an_alarm_says_why(group: Situation) -> None:
-    """So does a plan that ends."""
     step = decide(group)
     assert step.reason or step.action not in {Action.ALARM, Action.DISCARD}
 
 
 @given(situations())
 def test_a_plan_that_waits_holds_no_lease_up(group: Situation) -> None:
-    """Nobody decides overnight: the plan that is followed is renewed."""
+    """The published plan is renewed while an approved plan waits."""
     waits = replace(group, on_its_way=None, arrived=False, approved=True, objection=WAITS)
     if decide(waits).action is Action.ALARM and not waits.damage and waits.exists:
         assert waits.followed != "plan" or waits.lease is Lease.HOLDS
@@ -114,7 +112,6 @@ def test_a_plan_that_waits_holds_no_lease_up(group: Situation) -> None:
 
 @pytest.mark.parametrize("row", range(len(TABLE)))
 def test_every_row_is_reached(row: int) -> None:
-    """No row is hidden by those above it."""
     found = find(
         situations(),
         lambda group: next(n for n, (applies, *_) in enumerate(TABLE) if applies(group)) == row,

@@ -54,20 +54,17 @@ def plan() -> StoredPlan:
 
 
 def test_altered_bytes_are_refused(plan: StoredPlan) -> None:
-    """One byte more, and the stored hash no longer is the document's."""
     with pytest.raises(TamperedPlanError, match="version 7: the document's hash is"):
         replace(plan, document=plan.document + b" ").verify()
 
 
 def test_bytes_altered_together_with_their_hash_are_refused(plan: StoredPlan) -> None:
-    """The approval names the hash of what was approved, whatever is stored now."""
     value = document(assignor="range")
     with pytest.raises(TamperedPlanError, match="was approved"):
         replace(plan, document=value, sha256=content_hash(value)).verify()
 
 
 def test_another_versions_document_is_refused(plan: StoredPlan) -> None:
-    """A document that is intact, but not this version's."""
     value = document(version=6)
     other = replace(
         plan, document=value, sha256=content_hash(value), approved_sha256=content_hash(value)
@@ -77,7 +74,6 @@ def test_another_versions_document_is_refused(plan: StoredPlan) -> None:
 
 
 def test_another_groups_document_is_refused(plan: StoredPlan) -> None:
-    """A document that is intact, but not this group's."""
     value = document(group="billing")
     other = replace(plan, document=value, sha256=content_hash(value), approved_sha256=None)
     with pytest.raises(InvalidPlanError, match="for group 'billing'"):

@@ -50,19 +50,16 @@ def clean(python: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_is_written_down_is_ended_and_said(
+def test_recorded_processes_are_ended(
     python: Path, sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    """Then nothing is in the way of removing it all."""
     with recorded(tmp_path / ".fairlead", "webserver", sleeper.pid):
         done = clean(python, tmp_path)
     assert (done.returncode, done.stderr) == (0, f"ended webserver, process {sleeper.pid}\n")
     assert sleeper.wait(PATIENCE_S) != 0
 
 
-def test_pid_that_is_somebody_elses_by_now_is_left_alone(
-    sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
+def test_reused_pid_is_left_alone(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
     """A process is its pid and when it started."""
     with recorded(tmp_path, "webserver", sleeper.pid):
         (path,) = (tmp_path / "running").glob("*.json")

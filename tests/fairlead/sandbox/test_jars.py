@@ -52,15 +52,3 @@ def test_a_jar_of_other_bytes_is_refused(tmp_path: Path) -> None:
         with pytest.raises(SandboxError, match=f"{name} is not the jar of Apache Kafka"):
             jars.check_digests(tmp_path)
         (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/sandbox/test_jars.py::test_half_cache_is_resolved_again"
-)
-def test_failed_download_is_one_sentence(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the missing artifact; Spark's output is in a file, no cache is left."""
-    monkeypatch.setattr(jars, "PACKAGES", ("org.slf4j:slf4j-simple:0.0",))
-    with pytest.raises(SandboxError, match=r"slf4j-simple;0\.0: not found.* network reachable"):
-        jars.kafka_classpath()
-    assert "UNRESOLVED" in (cache.parent / "download.log").read_text()
-    assert not cache.exists()

@@ -1,4 +1,4 @@
-"""Finding Java: what is accepted, and the one sentence when nothing is."""
+"""Finding Java: accepted versions, and the error without one."""
 
 from pathlib import Path
 

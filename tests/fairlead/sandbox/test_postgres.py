@@ -24,7 +24,6 @@ def postgres(own_services: Path) -> Iterator[Postgres]:
 
 
 def test_crash_loses_no_committed_row(postgres: Postgres) -> None:
-    """After SIGKILL and a restart, what was committed is there."""
     postgres.start()
     with psycopg.connect(postgres.url("fairlead")) as connection:
         connection.execute("DROP TABLE IF EXISTS crashed")

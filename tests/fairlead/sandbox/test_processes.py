@@ -1,4 +1,4 @@
-"""Service processes: apart from our terminal, found again, ended in time."""
+"""Service processes: without a terminal, found again, ended within the grace."""
 
 import signal
 import sys
@@ -23,7 +23,6 @@ def _spawn(code: str, tmp_path: Path) -> psutil.Process:
 
 
 def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> None:
-    """A running process is found by what its command line names; an ended one is not."""
     process = _spawn(SLEEP, tmp_path)
 
     def named(command: Sequence[str]) -> bool:
@@ -35,16 +34,15 @@ def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> N
 
 
 def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
-    """When the grace is over, SIGKILL ends it."""
     process = _spawn(STUBBORN, tmp_path)
     assert not processes.end(process, signal.SIGTERM, grace_s=0.5)  # clock: it does not end
     assert processes.ended(process)
 
 
-def test_process_that_ends_while_it_is_asked_about_leaves_no_zombie(
+def test_process_that_ends_during_the_check_leaves_no_zombie(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A zombie has its pid still, which a server that is started next may find in its lock file."""
+    """A zombie keeps its pid, which a new server may find in its lock file."""
     process = _spawn(SLEEP, tmp_path)
     process.kill()
     zombie = psutil.STATUS_ZOMBIE

@@ -1,4 +1,4 @@
-"""The sandbox as a whole: data that stay, processes that do not, and holders that are killed."""
+"""The whole sandbox: persistent data, ended processes, killed holders."""
 
 import subprocess
 import sys
@@ -161,7 +161,6 @@ def test_ctrl_c_during_start_leaves_nothing(
 
 @pytest.mark.parametrize("text", ["", "{}", '{"services": {"port": 1}, "holder": null}'])
 def test_damaged_state_file_is_ignored(tmp_path: Path, text: str) -> None:
-    """A state file that cannot be read counts as none."""
     own = Sandbox(tmp_path)
     (own.state_dir / "sandbox.json").write_text(text)
     assert own.running() is None

@@ -1,4 +1,4 @@
-"""The warm Spark: one process, found again, for its user alone, gone when it is to be."""
+"""The warm Spark: one process, found again, private to its user, and ended on request."""
 
 import json
 import os
@@ -113,7 +113,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 
 
 @pytest.mark.spark
-def test_server_that_runs_and_does_not_answer_is_told(
+def test_server_that_does_not_answer_is_reported(
     state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For a process that does not answer, `status` has the command that replaces it."""
@@ -176,8 +176,8 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/sandbox/test_spark.py::test_server_is_started_once_and_found_again"
 )
-def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Path) -> None:
-    """Its step is done once more, on the server that it has started again."""
+def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
+    """Its step is repeated on a new server."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
@@ -212,8 +212,8 @@ def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
     assert (said.exit_code, said.stdout) == (1, "not running\n")
 
 
-def test_code_is_part_of_what_a_server_is_made_of() -> None:
-    """Properties of sessions are not, those of the process are."""
+def test_a_server_depends_on_code_and_process_properties() -> None:
+    """Properties of sessions do not matter."""
     bare = made_of({})
     assert bare == made_of({"spark.sql.shuffle.partitions": "3"})
     assert bare != made_of({"spark.driver.memory": "3g"})

@@ -66,12 +66,12 @@ def python(name: str, program: str, *words: str) -> Part:
 
 
 def soon(condition: Callable[[], object]) -> None:
-    """Wait for something."""
+    """Wait for a condition."""
     eventually(condition, "it happens")
 
 
-def test_what_is_killed_is_started_again_and_that_is_said(tmp_path: Path) -> None:
-    """The process is another one, its lines are in the log, and it is written down."""
+def test_a_killed_part_is_started_again_with_a_message(tmp_path: Path) -> None:
+    """The new process is recorded, and its output is in the log."""
     with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
         running.wait_ready("sleeper")
         soon(lambda: "sleeper   | asleep" in log.getvalue())
@@ -117,7 +117,7 @@ def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -
     assert part_states(tmp_path) == {}
 
 
-def test_parts_are_started_again_though_nobody_can_be_told(tmp_path: Path) -> None:
+def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
     """The disk of the log is full, or the terminal is gone."""
     told: list[str] = []
 
@@ -150,7 +150,6 @@ def test_parts_are_started_again_though_nobody_can_be_told(tmp_path: Path) -> No
 def test_nothing_is_left_of_what_ignores_ctrl_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor of what it has started."""
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
     monkeypatch.setattr(supervisor, "_KILLED_S", PATIENCE_S)
     with supervised(tmp_path, python("mule", STUBBORN)) as (_, told, log):
@@ -190,10 +189,10 @@ def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
     assert left_by(pid) is None
 
 
-def test_what_cannot_start_is_given_up_with_its_last_words(
+def test_a_part_that_cannot_start_is_given_up_with_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three times, and longer from one to the next."""
+    """After three attempts with growing waits."""
     monkeypatch.setattr(supervisor, "_FIRST_WAIT_S", 0.01)
     part = Part("broken", (sys.executable, "-c", FAILS), answers="http://127.0.0.1:1/")
     with (

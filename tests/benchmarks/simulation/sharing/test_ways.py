@@ -1,4 +1,4 @@
-"""What holds for every way of sharing."""
+"""Rules of all clients for sharing time among partitions."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def read_by(client: str, scenario: Scenario = GROUP) -> ScenarioReading:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_all_time_is_used_while_anything_waits(client: str) -> None:
-    """Members work at their speeds, by what records cost; nothing is read that is not there."""
+    """Members work at their speed, by the cost of records, and read only existing records."""
     scenario = replace(GROUP, traffic=Traffic(used=1.3, zipf=1.0), costs=TrueCosts(spread=0.7))
     reading = read_by(client, scenario)
     world = reading.world
@@ -47,8 +47,8 @@ def test_all_time_is_used_while_anything_waits(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_partition_that_crawls_holds_nobody_up(client: str) -> None:
-    """It is read at its limit, and its owner reads the others beside it; healed, it is read out."""
+def test_a_throttled_partition_delays_no_other(client: str) -> None:
+    """It is read at its limit beside the other partitions, and catches up after the limit."""
     crawl = Crawl(4, per_s=5.0, from_s=300.0, until_s=900.0)
     traffic = Traffic(used=0.6)
     scenario = replace(GROUP, speeds=(100.0,) * 3, traffic=traffic, crawling=(crawl,))
@@ -59,8 +59,8 @@ def test_a_partition_that_crawls_holds_nobody_up(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_moves_is_read_from_the_commit_by_the_next(client: str) -> None:
-    """What the last owner had fetched and not worked off is fetched again."""
+def test_a_moved_partition_is_read_from_its_commit(client: str) -> None:
+    """Records that the last owner fetched but did not process are fetched again."""
     scenario = replace(GROUP, traffic=Traffic(used=1.2, zipf=1.0))
     world = ScenarioWorld.of(replace(scenario, client=client), seed=5, hours=0.5)
     reading = ScenarioReading(world)

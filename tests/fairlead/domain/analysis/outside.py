@@ -1,9 +1,8 @@
-"""A consumer group as an outside checker models it, asked through `fairlead decide` lines alone.
+"""A second model of a consumer group, analysed only through lines of `fairlead decide`.
 
-Belongs here: a fluid queue a partition, members that share their speed over what waits, commits of
-several kinds, looks, and the closed loop in which answers are carried out. Does not: anything of
-`benchmarks.simulation`, on purpose: this is another model of the same thing, written from what is
-asked for, so that one mistake is not made twice.
+It shares no code with `benchmarks.simulation`, so that a mistake in one model does not hide in the
+other. Each partition is a fluid queue, members divide their speed over the waiting records, and the
+closed loop adopts each plan.
 """
 
 from collections import Counter
@@ -18,52 +17,49 @@ import numpy.typing as npt
 from fairlead.domain.decide_json.lines import answer_question
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
-#: A partition further behind than this is late, seconds.
+#: Seconds. A partition further behind is over the objective.
 OBJECTIVE_S = 60.0
+#: Seconds for which a moved partition is not read.
+DOWNTIME_S = 10.0
 
 
 @dataclass(frozen=True)
 class Group:
-    """What happens: P partitions of topics in their order, M members by name.
+    """P partitions, in the order of their topics, and M members, in the order of their names.
 
     Parameters
     ----------
     rates
-        Second to records a second, of shape (P,).
+        Records a second of each partition at a second, shape (P,).
     speeds
-        Second to records a second, of shape (M,); 0: the member reads nothing.
+        Records a second of each member at a second, shape (M,); 0: the member reads nothing.
     topics
-        Topic to partitions.
+        Topic to number of partitions.
     reads
-        Member to the topics it subscribes to; None: ten members of all topics.
+        Member to its subscriptions; None: ten members that read all topics.
     commit_s
-        Seconds between commits, or those of each member, of shape (M,).
+        Seconds between commits: of all members, or of each, shape (M,).
     by_count
-        Commit each partition after so many records instead; 0: by time.
+        Commit a partition after this many records; 0: by time.
     in_all
-        Commit all of a member's partitions after so many records of them together.
+        Count `by_count` over all partitions of a member.
     uncommitted
-        Second to partitions that their owner reads and never commits.
+        Partitions at a second that are read and never committed.
     silent
-        Second to members that commit nothing.
+        Members at a second that commit nothing.
     present
-        Second to which members are there, of shape (M,); None: all, always.
-    grown
-        When partitions come to be, seconds, of shape (P,); None: they always were.
+        Which members are in the group at a second, shape (M,); None: all.
     backlog
-        Records that wait at the start, of shape (P,).
+        Unread records at the start, shape (P,).
     batch_s
-        Producers send what has come together in so many seconds at once; 0: as it comes.
+        Seconds between the batches of producers; 0: records arrive evenly.
     markers
-        Whether a transaction marker stands behind what was read last.
-    offsets_set
-        Second at which an operator sets offsets, to partitions and records by which it does.
+        Whether each log ends with the marker of a transaction.
     owner
-        Who owns what at the start, of shape (P,); None: what `range` deals.
+        Owners at the start, shape (P,); None: by `range`.
     """
 
     rates: Callable[[float], Floats]
@@ -76,50 +72,40 @@ class Group:
     uncommitted: Callable[[float], tuple[int, ...]] = lambda _: ()
     silent: Callable[[float], tuple[int, ...]] = lambda _: ()
     present: Callable[[float], npt.NDArray[np.bool_]] | None = None
-    grown: Floats | None = None
     backlog: Floats | None = None
     batch_s: float = 0.0
     markers: bool = False
-    offsets_set: Mapping[float, tuple[tuple[int, ...], float]] = field(default_factory=dict)
     owner: npt.NDArray[np.int64] | None = None
 
     def subscriptions(self) -> dict[str, tuple[str, ...]]:
-        """Return member to topics."""
+        """Return the subscriptions of each member."""
         return dict(self.reads or {f"m{n:02d}": tuple(self.topics) for n in range(10)})
 
 
 @dataclass
 class Course:
-    """How a loop went.
+    """The course of a loop.
 
     Parameters
     ----------
-    late
-        Partition-minutes later than `OBJECTIVE_S` after `since_h` hours.
+    over_objective
+        Partition-minutes over the objective, after `since_h` hours.
     plans
         Hour, moves, diagnosis and reason of each plan.
     said
-        How often each diagnosis was made, after `since_h` hours, with its names.
+        Diagnoses and their names after `since_h` hours, counted.
     answers
         Hour and answer of each decision.
-    lines
-        Hour and question of each decision, where they are kept.
     """
 
     over_objective: int = 0
     plans: list[tuple[float, int, str, str]] = field(default_factory=list)
     said: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     answers: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
-    lines: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
-
-    @property
-    def moves(self) -> int:
-        """Partitions moved by plans."""
-        return sum(moved for _, moved, _, _ in self.plans)
 
 
 class Loop:
-    """The closed loop: time passes in steps, somebody looks, asks, and does what is answered."""
+    """The closed loop: advance time in steps, take samples, decide, and adopt plans."""
 
     def __init__(
         self,
@@ -129,16 +115,11 @@ class Loop:
         step_s: float = 10.0,
         sample_s: float = 60.0,
         decide_s: float = 900.0,
-        policy: Mapping[str, Any] | None = None,
-        planned: bool = True,
-        keep: bool = False,
         since_h: float = 6.0,
-        move_downtime_s: float = 10.0,
     ) -> None:
         self.group, self.rng = group, np.random.default_rng(seed)
         self.step_s, self.sample_s, self.decide_s = step_s, sample_s, decide_s
-        self.policy, self.planned, self.keep = policy, planned, keep
-        self.since_s, self.move_downtime_s = since_h * HOUR, move_downtime_s
+        self.since_s = since_h * HOUR
         self.topics = dict(group.topics)
         self.reads = group.subscriptions()
         self.names = list(self.reads)
@@ -154,7 +135,6 @@ class Loop:
         self.still_until = np.zeros(size)
         self.phase = self.rng.uniform(0, group.commit_s, len(self.names))
         self.there = self._present(0.0)
-        self.exists = self._exists(0.0)
         self.owner = self._range() if group.owner is None else group.owner.copy()
         self.series: list[tuple[float, dict[str, Any]]] = []
         self.capacities: dict[str, Any] | None = None
@@ -162,12 +142,10 @@ class Loop:
         self.history: list[tuple[float, Floats]] = []
         self.course = Course()
 
-    # What happens -------------------------------------------------------------------------------
-
     def run(self, hours: float) -> Course:
-        """Let so many hours pass."""
+        """Simulate this many hours."""
         ends = round(hours * HOUR / self.step_s)
-        look_every = round(self.sample_s / self.step_s)
+        sample_every = round(self.sample_s / self.step_s)
         decide_every = round(self.decide_s / self.step_s)
         for step in range(ends + 1):
             now = step * self.step_s
@@ -176,7 +154,7 @@ class Loop:
                 self._pass(now)
             if step % round(60 / self.step_s) == 0 and now > self.since_s:
                 self.course.over_objective += self._late(now)
-            if step % look_every == 0:
+            if step % sample_every == 0:
                 self._sample(now)
             if step and step % decide_every == 0:
                 self._decide(now)
@@ -187,17 +165,10 @@ class Loop:
             return np.ones(len(self.names), dtype=bool)
         return np.asarray(self.group.present(now), dtype=bool)
 
-    def _exists(self, now: float) -> npt.NDArray[np.bool_]:
-        if self.group.grown is None:
-            return np.ones(self.topic_of.size, dtype=bool)
-        return self.group.grown <= now
-
     def _range(self) -> npt.NDArray[np.int64]:
         owner = np.full(self.topic_of.size, -1)
         for topic in range(len(self.topics)):
-            places = np.flatnonzero((self.topic_of == topic) & self.exists)
-            if not places.size:
-                continue
+            places = np.flatnonzero(self.topic_of == topic)
             readers = np.flatnonzero(self.may[:, places[0]] & self.there)
             if readers.size:
                 for reader, part in zip(readers, np.array_split(places, readers.size), strict=True):
@@ -205,23 +176,16 @@ class Loop:
         return owner
 
     def _change(self, now: float) -> None:
-        """Members come and go, topics grow, offsets are set."""
-        there, exists = self._present(now), self._exists(now)
-        if (there != self.there).any() or (exists != self.exists).any():
-            self.end[exists & ~self.exists] = 0
-            self.there, self.exists = there, exists
+        there = self._present(now)
+        if (there != self.there).any():
+            self.there = there
             self._rebalance(now)
-        for at, (places, by) in self.group.offsets_set.items():
-            if at <= now < at + self.step_s:
-                where = list(places)
-                self.position[where] = np.clip(self.position[where] + by, 0, self.end[where])
-                self.committed[where] = self.position[where]
 
     def _rebalance(self, now: float) -> None:
-        """Deal as cooperative-sticky does: keep what can be kept, and counts within one."""
-        owner = np.where((self.owner >= 0) & self.there[self.owner] & self.exists, self.owner, -1)
+        """Assign as cooperative-sticky does: keep owners, with counts that differ by at most 1."""
+        owner = np.where((self.owner >= 0) & self.there[self.owner], self.owner, -1)
         counts = np.bincount(owner[owner >= 0], minlength=len(self.names))
-        for place in np.flatnonzero((owner < 0) & self.exists):
+        for place in np.flatnonzero(owner < 0):
             readers = np.flatnonzero(self.may[:, place] & self.there)
             if readers.size:
                 owner[place] = readers[counts[readers].argmin()]
@@ -238,19 +202,19 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Hand partitions over: what was read is committed, where it is committed at all."""
+        """Move partitions: what was read is committed, where it is committed at all."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False
         commits[np.isin(self.owner, self.group.silent(now))] = False
         self.committed[commits] = self.position[commits]
         self.position[moved] = self.committed[moved]
-        self.still_until[moved] = now + self.move_downtime_s
+        self.still_until[moved] = now + DOWNTIME_S
         self.owner = owner
 
     def _pass(self, now: float) -> None:
         step = self.step_s
-        rates = np.where(self.exists, self.group.rates(now), 0.0)
+        rates = self.group.rates(now)
         arrived = self.rng.poisson(rates * step).astype(float)
         if self.group.batch_s:
             self.sent += arrived
@@ -310,15 +274,12 @@ class Loop:
         )
         return 0 if old is None else int((self.position < np.floor(old) - 1e-6).sum())
 
-    # What is seen and said ----------------------------------------------------------------------
-
     def _by_topic(self, values: list[Any]) -> dict[str, list[Any]]:
-        found = {}
-        for number, topic in enumerate(self.topics):
-            places = np.flatnonzero((self.topic_of == number) & self.exists)
-            if places.size:
-                found[topic] = [values[place] for place in places]
-        return found
+        first = np.searchsorted(self.topic_of, range(len(self.topics) + 1)).tolist()
+        return {
+            topic: values[first[number] : first[number + 1]]
+            for number, topic in enumerate(self.topics)
+        }
 
     def _sample(self, now: float) -> None:
         self.history.append((now, self.end.copy()))
@@ -326,15 +287,15 @@ class Loop:
         end = (self.base + np.floor(self.end) + marker).astype(int).tolist()
         committed = (self.base + np.floor(self.committed)).astype(int).tolist()
         owners = [self.names[owner] if owner >= 0 else None for owner in self.owner]
-        look = {
+        sample = {
             "at": written(now),
             "begin": self._by_topic(self.base.astype(int).tolist()),
             "end": self._by_topic(end),
             "committed": self._by_topic(committed),
             "owners": self._by_topic(owners),
         }
-        self.series.append((now, look))
-        # Every look of the last hour, quarters of an hour before that.
+        self.series.append((now, sample))
+        # All samples of the last hour, and one each quarter of an hour before that.
         self.series = [
             (at, taken)
             for at, taken in self.series
@@ -343,34 +304,28 @@ class Loop:
 
     def question(self) -> dict[str, Any]:
         """Return the line."""
-        topics = self._by_topic(list(range(self.topic_of.size)))
         line: dict[str, Any] = {
-            "topics": {topic: len(places) for topic, places in topics.items()},
+            "topics": dict(self.topics),
             "members": {
                 name: {"topics": list(self.reads[name])}
                 for name, there in zip(self.names, self.there, strict=True)
                 if there
             },
-            "snapshots": [look for _, look in self.series],
+            "snapshots": [sample for _, sample in self.series],
             "changed_at": None if self.changed_at is None else written(self.changed_at),
         }
-        if self.policy is not None:
-            line["policy"] = dict(self.policy)
         if self.capacities is not None:
             line["capacities"] = self.capacities
         return line
 
     def _decide(self, now: float) -> None:
-        line = self.question()
-        answer = answer_question(line)
+        answer = answer_question(self.question())
         hour = now / HOUR
-        if self.keep:
-            self.course.lines.append((hour, line))
         self.course.answers.append((hour, answer))
         self.capacities = answer["capacities"]
         if now > self.since_s:
             self.course.said[answer["diagnosis"], tuple(answer["names"])] += 1
-        if answer["outcome"] == "plan" and self.planned:
+        if answer["outcome"] == "plan":
             self.course.plans.append((hour, answer["moved"], answer["diagnosis"], answer["reason"]))
             self._adopt(self._planned(answer["assignment"]), now)
             self.changed_at = now
@@ -384,13 +339,20 @@ class Loop:
         return owner
 
 
+def answer_after(group: Group, hours: float = 1.0) -> dict[str, Any]:
+    """Return the answer about a group after hours without a decision."""
+    loop = Loop(group, decide_s=1e9)
+    loop.run(hours)
+    return answer_question(loop.question())
+
+
 def written(now: float) -> str:
     """Write seconds from the start as a time."""
     return datetime.fromtimestamp(START + now, UTC).isoformat()
 
 
 def zipf(count: int, exponent: float, used: float, capacity: float, seed: int = 0) -> Floats:
-    """Return rates by Zipf's law, shuffled, that use so much of a capacity in all."""
+    """Return shuffled rates by Zipf's law whose sum is this share of a capacity."""
     shares = np.arange(1, count + 1, dtype=float) ** -exponent
     shuffled = np.random.default_rng(seed).permutation(shares)
     rates: Floats = shuffled / shuffled.sum() * used * capacity
@@ -398,7 +360,7 @@ def zipf(count: int, exponent: float, used: float, capacity: float, seed: int = 
 
 
 def steady(values: Floats) -> Callable[[float], Floats]:
-    """Return what is always the same."""
+    """Return values that do not change over time."""
     return lambda _: values
 
 

@@ -1,7 +1,4 @@
-"""Questions for `fairlead decide`, small enough to see what is in them.
-
-Belongs here: lines made of a few numbers. Does not: a course of events (`outside`).
-"""
+"""Small questions for `fairlead decide`, built from a few numbers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +11,7 @@ from tests.fairlead.domain.analysis.outside import written
 Offset = Callable[[int, int], int | None]
 Owner = Callable[[int, int], str | None]
 
-#: Records that arrive at each partition of `question` between looks, and that wait at a look.
+#: Records that arrive at each partition of `question` between samples, and that wait at a sample.
 PER_STEP, FRESH = 60, 3
 
 
@@ -24,7 +21,7 @@ def arriving(partition: int, look: int) -> int:
 
 
 def prompt(partition: int, look: int) -> int:
-    """Say what is committed by somebody who is at rest."""
+    """Return the committed offset of a member that keeps up."""
     return arriving(partition, look) - FRESH
 
 
@@ -43,7 +40,7 @@ def question(
     partitions: int = 8,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return a line about members a and b that read the topic t; a look a minute."""
+    """Return a line about members a and b that read the topic t; one sample a minute."""
     places = range(partitions)
     return {
         "topics": {"t": partitions},
@@ -69,7 +66,7 @@ def skewed(partition: int, look: int) -> int:
 
 
 def behind(partition: int, look: int) -> int:
-    """Say what is committed: of the first four, half of what arrives."""
+    """Return the committed offset; half of the arrivals of the first four partitions is read."""
     return 1000 + (10 * PER_STEP * look if partition < 4 else PER_STEP * look - FRESH * (look > 0))
 
 
@@ -81,7 +78,7 @@ def series_at(
     step_s: float = 60.0,
     members: tuple[str, ...] = ("a", "b"),
 ) -> SampleSeries:
-    """Return looks at regular moments; one row of owners stands for all."""
+    """Return samples at regular intervals; one row of owners applies to all."""
     ends = np.array(end, np.int64)
     owners = np.array(owner, np.int32)
     return SampleSeries(

@@ -9,7 +9,7 @@ from tests.fairlead.domain.analysis.questions import series_at
 
 
 def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
-    """Return the rates where so many records arrive in each step, shape (S, P)."""
+    """Return the rates for the records that arrive in each step, shape (S, P)."""
     end = np.concatenate((np.zeros((1, per_step.shape[1])), per_step.cumsum(axis=0))) + 500
     whole = end.astype(int).tolist()
     return arrival_rates(series_at(whole, whole, [0] * per_step.shape[1], step_s=step_s))
@@ -40,8 +40,7 @@ def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -
     assert found.per_s[100:] == pytest.approx(alone.per_s[100:])
 
 
-def test_a_change_is_followed_within_a_look() -> None:
-    """Five times as much for one step: the hour before says nothing any more."""
+def test_a_change_is_followed_within_a_sample() -> None:
     per_step = np.full((60, 1), 300.0)
     per_step[-1] = 1500.0
     assert rates_of(per_step).per_s[0] == pytest.approx(25.0)
@@ -49,7 +48,6 @@ def test_a_change_is_followed_within_a_look() -> None:
 
 @pytest.mark.parametrize("every", [3, 5, 10])
 def test_batches_are_no_changes(every: int) -> None:
-    """What comes at once in one step of some is as much as what comes all the time."""
     per_step = np.zeros((60, every))
     for phase in range(every):
         per_step[phase::every, phase] = 60.0 * every
@@ -57,8 +55,7 @@ def test_batches_are_no_changes(every: int) -> None:
     assert found.per_s == pytest.approx(np.ones(every), rel=0.1)
 
 
-def test_traffic_that_begins_is_believed_within_three_looks() -> None:
-    """Nothing for most of the hour, and then five a second."""
+def test_new_traffic_has_a_rate_within_three_samples() -> None:
     per_step = np.zeros((60, 50))
     per_step[-3:] = np.random.default_rng(2).poisson(300.0, (3, 50))
     assert np.median(rates_of(per_step).per_s) == pytest.approx(5.0, rel=0.1)
@@ -79,7 +76,6 @@ def test_a_log_that_is_created_again_counts_from_there() -> None:
     assert 300 < found.seconds[0] <= 540
 
 
-def test_one_look_knows_no_rate() -> None:
-    """It takes two to count."""
+def test_one_sample_gives_no_rate() -> None:
     found = arrival_rates(series_at([[5, 7]], [[5, 7]], [0, 1]))
     assert not found.known.any()

@@ -1,4 +1,4 @@
-"""What assignors are told of the forecast, and what becomes of it."""
+"""Candidates: their input from the forecast, and their moves."""
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def owners(found: Candidate) -> dict[str, dict[str, list[int]]]:
 
 
 def test_members_that_share_no_topics_are_planned_apart() -> None:
-    """There is too much for all who read b, which is no measure for those who read a."""
+    """Overload of the readers of b does not limit the plan for the readers of a."""
     found = planned(UNEVEN | FULL, [100.0] * 4)
     assert owners(found)["a0"] == {"a": [1]}
     assert owners(found)["a1"] == {"a": [0, 2]}
@@ -54,7 +54,7 @@ def test_members_that_share_no_topics_are_planned_apart() -> None:
 
 
 def test_moves_are_counted_over_all_parts() -> None:
-    """Two of three parts would take a move each; the later one is planned first."""
+    """Two of three parts need a move each; the part that is further behind is planned first."""
     later = {"c0": {"c": [90.0, 90.0]}, "c1": {"c": [10.0]}}
     found = planned(UNEVEN | FULL | later, [100.0] * 6, Rules(max_moves=1))
     assert found.moved == 1
@@ -62,8 +62,8 @@ def test_moves_are_counted_over_all_parts() -> None:
     assert planned(UNEVEN | FULL | later, [100.0] * 6).moved == 2
 
 
-def test_what_is_hardly_better_in_one_set_takes_no_move_of_another() -> None:
-    """What moves of b make less late is next to nothing: the only move there is goes to a."""
+def test_a_negligible_gain_takes_no_move_of_another_set() -> None:
+    """Moves of b gain next to nothing, so a gets the only move."""
     hardly = {"b0": {"b": [200.0, 40.0, 3.0]}, "b1": {"b": [236.0]}}
     assert planned(hardly, [100.0] * 2).moved == 1
     found = planned(UNEVEN | hardly, [100.0] * 4, Rules(max_moves=1))
@@ -71,8 +71,8 @@ def test_what_is_hardly_better_in_one_set_takes_no_move_of_another() -> None:
     assert owners(planned(UNEVEN | hardly, [100.0] * 4)) == owners(found)
 
 
-def test_nobody_is_left_too_full_where_all_are_nearly_full() -> None:
-    """98 % is used: 101 % for one of them is too much, though hardly more than even."""
+def test_no_member_stays_overloaded_in_a_full_group() -> None:
+    """The group is 98 % utilised; 101 % for one member is too much, though close to even."""
     nearly = {"a": {"t": [60.0, 41.0]}, "b": {"t": [57.0, 38.0]}}
     found = planned(nearly, [100.0] * 2)
     assert found.forecast is not None

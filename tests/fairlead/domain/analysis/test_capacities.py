@@ -45,14 +45,13 @@ def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s
 
 
 def test_one_hot_partition_measures_as_well() -> None:
-    """Nearly all of a member's load is on one of its partitions."""
     found = known_after(replace(GROUP, rates=steady(HOT)))
     assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
     assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
     assert not found["m3"]["measured"]
 
 
-def test_members_that_replace_all_others_can_do_what_those_could() -> None:
+def test_replacements_of_all_members_inherit_their_capacity() -> None:
     """A deployment renames them; once one is known, it counts instead."""
     known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
     assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [65.0, 65.0]
@@ -81,7 +80,7 @@ def test_a_member_that_slows_down_is_measured_again() -> None:
     assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
 
 
-def test_a_rolling_restart_measures_nobody_too_slow() -> None:
+def test_a_rolling_restart_measures_no_member_too_slow() -> None:
     """Members are away for two minutes each, one after the other, and partitions go round."""
 
     def present(now: float) -> Any:
@@ -93,7 +92,6 @@ def test_a_rolling_restart_measures_nobody_too_slow() -> None:
 
 
 def test_a_newer_measurement_beats_any_bound() -> None:
-    """Also one that is far below it; an older one does not."""
     bound = Capacity(90.0, measured=False, at=100.0)
     slow = Capacity(30.0, measured=True, at=200.0)
     assert remembered({"a": bound}, {"a": slow}, 200.0)["a"] == slow
@@ -102,7 +100,6 @@ def test_a_newer_measurement_beats_any_bound() -> None:
 
 
 def test_bounds_fade_within_a_day() -> None:
-    """Half a day later half of it counts, and after a day it is forgotten."""
     bound = Capacity(80.0, measured=False, at=0.0)
     none, idle = np.zeros(1), np.zeros(1, np.bool_)
     half = speeds(["a"], {"a": bound}, none, idle, DAY_S / 2).per_s[0]
@@ -110,8 +107,7 @@ def test_bounds_fade_within_a_day() -> None:
     assert remembered({"a": bound}, {}, DAY_S + 1) == {}
 
 
-def test_who_was_never_at_the_limit_counts_like_measured_peers() -> None:
-    """Or somewhat faster than what it has shown, where it has outdone them."""
+def test_members_never_at_their_limit_count_like_measured_peers() -> None:
     known = {
         "a": Capacity(50.0, measured=True, at=0.0),
         "b": Capacity(20.0, measured=False, at=0.0),
@@ -125,6 +121,5 @@ def test_who_was_never_at_the_limit_counts_like_measured_peers() -> None:
 
 
 def test_speed_beyond_every_rate_is_bounded() -> None:
-    """Looks that are no time apart make one of any two offsets; what is answered can be asked."""
     found = remembered({}, {"a": Capacity(5.4e20, measured=False, at=0.0)}, 0.0)
     assert found["a"].records_per_s == LARGEST_RATE

@@ -1,4 +1,4 @@
-"""What of a lag is a backlog, and what is stuck."""
+"""Which part of a lag is a backlog, and which partitions are stuck."""
 
 import numpy as np
 import pytest
@@ -10,29 +10,14 @@ TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
-    """Read looks at four partitions, two of each member, at each of which 60 arrive in a step."""
+    """Read samples of four partitions, two a member; 60 records arrive at each in a step."""
     arriving = [[1000 + 60 * look] * 4 for look in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
 
-def test_a_lag_as_old_as_commits_is_no_backlog() -> None:
-    """Auto-commits: three seconds behind at every look."""
-    found = commits_of([[997 + 60 * look] * 4 for look in TIMES])
-    assert not found.busy.any()
-    assert not found.backlog.any()
-
-
-def test_who_falls_behind_has_a_backlog() -> None:
-    """Member b commits half of what arrives."""
-    found = commits_of([[997 + 60 * look] * 2 + [1000 + 30 * look] * 2 for look in TIMES])
-    assert found.busy[2:, 1].all()
-    assert not found.busy[:, 0].any()
-    assert found.backlog[2:].min() > 600
-
-
 @pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
 def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, backlog: int) -> None:
-    """Whoever commits in each step leaves so old a lag only where it is behind."""
+    """A member that commits in each step has so old a lag only if it is behind."""
     end = 10_000 + 600 * np.array(TIMES)[:, None].repeat(4, axis=1)
     committed = end - 10 * np.array([3, 4, 4, age])
     found = read_commits(
@@ -42,35 +27,12 @@ def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, ba
     assert found.backlog[3] == pytest.approx(10 * backlog, rel=0.1)
 
 
-def test_late_commits_are_no_backlog() -> None:
-    """Everybody commits all there is, every seven minutes."""
-    found = commits_of([[997 + 60 * (look - look % 7)] * 4 for look in TIMES])
-    assert found.rare.all()
-    assert not found.backlog.any()
-    assert not found.busy.any()
-
-
-def test_commits_by_count_are_no_backlog() -> None:
-    """One partition of each member is committed after 240 records, between the others' commits."""
-    rows = [
-        [997 + 60 * look, 1000 + 240 * (look // 4), 997 + 60 * look, 1000 + 240 * (look // 4)]
-        for look in TIMES
-    ]
-    found = commits_of(rows)
-    assert not found.rare.any()
-    assert not found.backlog.any()
-    assert not found.busy.any()
-    assert not found.stuck.any()
-
-
 @pytest.mark.parametrize("counts", ["each partition", "all together"])
 @pytest.mark.parametrize("waiting", [0, 600])
-def test_less_than_what_a_member_counts_before_it_commits_is_no_backlog(
-    counts: str, waiting: int
-) -> None:
+def test_less_than_the_records_of_a_commit_is_no_backlog(counts: str, waiting: int) -> None:
     """Member e commits after 100 records of each partition, or 250 of both; others by a timer.
 
-    Nearly as much comes between looks, so that ages rise and fall for long.
+    Nearly as many records arrive between samples, so ages rise and fall slowly.
     """
     end = 5000 + np.arange(40)[:, None] * np.array([300, 300, 300, 300, 97, 141])
     read = end - waiting
@@ -86,7 +48,7 @@ def test_less_than_what_a_member_counts_before_it_commits_is_no_backlog(
     assert found.backlog[4:].any() == (waiting > 0)
 
 
-def test_what_a_commit_left_is_a_backlog_until_the_next() -> None:
+def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
     """Each of b's partitions is committed after 160 records, of 240 that came: it falls behind."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
@@ -97,7 +59,7 @@ def test_what_a_commit_left_is_a_backlog_until_the_next() -> None:
     assert not found.busy[:, 0].any()
 
 
-def test_what_the_next_commit_does_not_leave_is_no_backlog_before_it() -> None:
+def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
     """A partition of b is committed after 120 records of 240, then after all 360."""
     rows = [
         [997 + 60 * look] * 3 + [760 + 240 * (look // 4) + (240, 120)[look // 4 % 2]]
@@ -106,7 +68,7 @@ def test_what_the_next_commit_does_not_leave_is_no_backlog_before_it() -> None:
     assert np.flatnonzero(commits_of(rows).busy[:28, 1]).tolist() == [3, 11, 19, 27]
 
 
-def test_what_commits_hold_back_adds_up_by_squares() -> None:
+def test_records_held_back_by_commits_add_up_by_squares() -> None:
     """Each of a's partitions is committed after 240 records, where two a second are read."""
     rows = [
         [1000 + 240 * (look // 4), 880 + 240 * ((look + 2) // 4), 997 + 60 * look, 997 + 60 * look]
@@ -116,12 +78,12 @@ def test_what_commits_hold_back_adds_up_by_squares() -> None:
 
 
 def rarely(look: int) -> list[int]:
-    """Return what is committed of four partitions, each after 240 records, at a look."""
+    """Return the offsets at a sample of four partitions, each committed after 240 records."""
     return [1000 - 60 * ahead + 240 * ((look + ahead) // 4) for ahead in range(4)]
 
 
-def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
-    """Member b reads a chunk of 240 records after the other, while a commits all at every look."""
+def test_a_chunk_counts_as_read_when_it_is_committed() -> None:
+    """Member b reads one chunk of 240 records after another; a commits all at every sample."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 240 * (look // 4), 1000 + 240 * ((look + 2) // 4)]
         for look in TIMES
@@ -131,14 +93,14 @@ def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
 
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
-def test_what_others_commit_at_once_is_no_backlog_without_a_commit(come: int, backlog: int) -> None:
-    """Nothing is committed of a partition to which records come since three looks."""
+def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
+    """For three samples, nothing of a partition with arrivals was committed."""
     rows = [[1000, *rarely(look)[1:]] for look in TIMES]
     ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
 
 
-def test_who_has_read_nothing_yet_holds_nothing_back() -> None:
+def test_a_new_owner_holds_nothing_back() -> None:
     """A partition is committed after 240 records; its second owner has just come."""
     rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in TIMES]
     owner = [[0, 1]] * (len(TIMES) - 1) + [[2, 1]]
@@ -148,30 +110,16 @@ def test_who_has_read_nothing_yet_holds_nothing_back() -> None:
     assert read_commits(series).held_back_s.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_a_partition_that_waits_while_others_are_committed_is_stuck() -> None:
-    """Its lag says nothing: it is no backlog."""
-    found = commits_of([[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in TIMES])
-    assert found.stuck.tolist() == [False, False, False, True]
-    assert found.backlog[3] == 0
-
-
 def test_turns_that_others_gave_to_partitions_leave_none_stuck() -> None:
-    """Member b works off one chunk of its first; a plan gives it what a read as it came."""
+    """Member b reads a chunk of its first partition when a plan gives it those of a."""
     rows = [[997 + 60 * look] * 2 + [1000 + 30 * look, 1000 + 60 * min(look, 10)] for look in TIMES]
     owner = [[0, 0, 1, 1]] * (len(TIMES) - 1) + [[1, 1, 1, 1]]
     found = read_commits(series_at([[1000 + 60 * look] * 4 for look in TIMES], rows, owner))
     assert not found.stuck.any()
 
 
-def test_who_commits_nothing_is_silent_and_not_stuck() -> None:
-    """Both partitions of b wait: nobody can tell whether it reads."""
-    found = commits_of([[997 + 60 * look] * 2 + [1000 + 60 * min(look, 10)] * 2 for look in TIMES])
-    assert found.silent.tolist() == [False, True]
-    assert not found.stuck.any()
-
-
-def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
-    """All partitions change hands every four looks, and nothing is committed since the tenth."""
+def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
+    """All partitions change owners every four samples; the last commit is in the tenth."""
     rows = [[997 + 60 * min(look, 10)] * 4 for look in TIMES]
     end = [[1000 + 60 * look] * 4 for look in TIMES]
     owner = [[look // 4 % 2] * 2 + [1 - look // 4 % 2] * 2 for look in TIMES]
@@ -181,25 +129,9 @@ def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
     assert (found.waiting_s > 1100).all()
 
 
-def test_a_marker_is_no_lag() -> None:
-    """One record behind at every look, though every step brings some: a transaction's marker."""
-    found = commits_of([[999 + 60 * look] * 4 for look in TIMES])
-    assert not found.backlog.any()
-    rare = [[1001 + 2 * look] * 4 for look in TIMES]
-    assert not commits_of([[1000 + 2 * look] * 4 for look in TIMES], rare).backlog.any()
-
-
-def test_what_is_read_once_more_is_not_consumed() -> None:
-    """Offsets set back: the way up to where they were is none of the member's work."""
-    rows = np.array([[997 + 60 * look] * 4 for look in TIMES])
-    rows[15:, 0] -= 800
-    found = commits_of(rows.tolist())
-    assert found.consumed[14:, 0].max() <= 120
-
-
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
-def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: int) -> None:
-    """A tenth of what comes to it is read; all else is committed up to the look before."""
+def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
+    """A tenth of its arrivals is read; all other partitions are at the previous sample's end."""
     rows = []
     for look in range(60):
         commit = (look - first) // every * every + first
@@ -211,20 +143,8 @@ def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: 
     assert not found.busy[1:].any()
 
 
-def test_a_partition_stands_whoever_owns_it() -> None:
-    """It goes from one member to the other every four looks, and neither commits it."""
-    rows = [[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in TIMES]
-    rows = [[*row[:3], *row[1:3], row[3]] for row in rows]
-    end = [[1000 + 60 * look] * 6 for look in TIMES]
-    owner = [[0, 0, 0, 1, 1, look // 4 % 2] for look in TIMES]
-    found = read_commits(series_at(end, rows, owner))
-    assert found.stuck.tolist() == [False] * 5 + [True]
-    assert found.backlog[5] == 0
-    assert not found.busy[-5:].any()
-
-
-def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it() -> None:
-    """A commit comes at every eighth look, though all else of its owners is at rest."""
+def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
+    """It is committed at every eighth sample; its owners keep up with all other partitions."""
     rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
     end = [[1000 + 60 * look] * 6 for look in range(48)]
     owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]
@@ -233,7 +153,7 @@ def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it(
 
 
 @pytest.mark.parametrize("share", [1, 3])
-def test_three_commits_tell_that_a_partition_crawls_where_they_come_late(share: int) -> None:
+def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
     """Commits every seven minutes: a third is read of it for 24, and of the others all."""
     series = range(48)
     end = [[1000 + 60 * look] * 4 for look in series]

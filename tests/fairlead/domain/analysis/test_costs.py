@@ -89,7 +89,6 @@ def test_costs_of_any_size_come_back_from_their_rows() -> None:
 
 @pytest.mark.parametrize("row", [[-1, 0.1, 0], [1e300, 0.1, 0], [2, 0, 0], [2, float("nan"), 0]])
 def test_invalid_cost_is_refused(row: list[float]) -> None:
-    """The message names the partition."""
     problem = Problem.of({"t": 1}, {"a": ["t"]})
     with pytest.raises(ValueError, match=r"costs\.t\.0"):
         Costs.of_rows({"t": {"0": row}}, problem, 1.0)

@@ -7,32 +7,37 @@ import pytest
 
 from fairlead.domain.decide_json.lines import answer_question
 from tests.cost import costs_at_most
-from tests.fairlead.domain.analysis.outside import START, Group, Loop, steady, written, zipf
+from tests.fairlead.domain.analysis.outside import (
+    START,
+    Group,
+    Loop,
+    answer_after,
+    steady,
+    written,
+    zipf,
+)
 from tests.fairlead.domain.analysis.questions import behind, halves, question, skewed
 
 SPEEDS = steady(np.full(10, 100.0))
 
 
 def gapped(partition: int, look: int) -> str | None:
-    """Say who owns what: nobody the last partition, `a` most others."""
+    """Return the owner: none of the last partition, `a` of most others."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
 
 
 def test_an_orphan_gets_an_owner_and_nothing_else_moves() -> None:
-    """With two looks only, nobody can tell a backlog: what is owned stays."""
     answer = answer_question(question(2, owner=gapped, committed=lambda *_: 0))
     assert (answer["outcome"], answer["moved"]) == ("plan", 0)
     assert answer["assignment"]["a"]["t"][:6] == [0, 1, 2, 3, 4, 5]
 
 
-def test_where_nobody_is_known_to_own_anything_nothing_is_dealt() -> None:
-    """Owners that cannot be seen are not missing."""
+def test_a_group_without_known_owners_gets_no_plan() -> None:
     answer = answer_question(question(owner=lambda *_: None))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
 
 
 def test_after_a_plan_its_effect_is_awaited() -> None:
-    """Sick as the group is: three looks ago a plan took effect."""
     sick = question(end=skewed, committed=behind)
     assert answer_question(sick)["diagnosis"] != "healthy"
     answer = answer_question({**sick, "changed_at": written(16 * 60.0)})
@@ -41,7 +46,7 @@ def test_after_a_plan_its_effect_is_awaited() -> None:
 
 
 def test_after_many_plans_a_group_rests() -> None:
-    """What is known does not suffice: after the twentieth plan there is none for an hour."""
+    """After the twentieth plan there is no other for an hour."""
     sick, memory = question(end=skewed, committed=behind), None
     outcomes = []
     for number in range(21):
@@ -68,11 +73,9 @@ def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])
 def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
-    """The backlog takes hours to be read; that is no reason to leave it where it grows."""
+    """Reading the backlog takes hours; it still must not grow."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
-    loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
-    loop.run(hours)
-    answer = answer_question(loop.question())
+    answer = answer_after(Group(steady(rates), SPEEDS), hours)
     assert answer["outcome"] == "plan"
     assert answer["moved"] <= 20
     assert answer["forecast"]["planned"]["utilisation"] < 1
@@ -80,7 +83,7 @@ def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
 
 @pytest.mark.long
 def test_an_even_catch_up_is_left_alone() -> None:
-    """Hours of backlog everywhere, and everybody at the limit: no assignment is faster."""
+    """All members are at their limit with hours of backlog: no assignment is faster."""
     group = Group(steady(np.full(100, 6.0)), SPEEDS, backlog=np.full(100, 20_000.0))
     course = Loop(group, decide_s=300, since_h=0.0).run(1.5)
     assert course.plans == []
@@ -88,7 +91,7 @@ def test_an_even_catch_up_is_left_alone() -> None:
 
 
 def test_a_full_decision_costs_no_more_than_a_few_million_additions() -> None:
-    """A hundred partitions, an hour of looks, a plan: half a million, the line included."""
+    """A hundred partitions, an hour of samples, a plan; measured as half a million additions."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(1.0)

@@ -39,13 +39,12 @@ def test_nothing_grows_older_faster_than_time() -> None:
     assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
-def test_nobodys_partition_counts_for_nobody() -> None:
-    """A partition without an owner is in no member's forecast."""
+def test_a_partition_without_an_owner_is_in_no_forecast() -> None:
     found = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
     assert (found.time_lag_s, found.utilisation) == (0.0, 0.5)
 
 
-def test_assignments_side_by_side_are_as_late_as_each_by_itself() -> None:
+def test_many_assignments_are_forecast_like_each_alone() -> None:
     """To the last bit, partitions without an owner included."""
     rng = np.random.default_rng(29)
     arrivals, backlog, time_lag_s = (
@@ -59,21 +58,20 @@ def test_assignments_side_by_side_are_as_late_as_each_by_itself() -> None:
     assert found.forecast_time_lags(owners, 1800.0).tolist() == each
 
 
-def test_chance_excuses_where_arrivals_are_hardly_known() -> None:
-    """105 % of a member is late for certain where that is known to a percent, else it is not."""
+def test_uncertain_arrivals_give_no_certain_overload() -> None:
+    """105 % utilisation is certain to fall behind only if it is known to within a percent."""
     for deviation, late in ((0.1, True), (5.0, False)):
         sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_time_lag(TOGETHER, 1800.0)
         assert bool((sure > 60.0).any()) is late
 
 
-def test_an_unknown_member_stays_as_late_as_it_is() -> None:
-    """Nothing is known of its speed: nothing is said of its future."""
+def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
     found = Outlook(np.ones(2), NONE, np.array([50.0, 0.0]), np.array([50.0, 0.0]), NONE)
     assert found.forecast_time_lag(APART, 1800.0).tolist() == [50.0, 0.0]
 
 
-def test_the_time_until_all_is_read_is_told() -> None:
-    """60,000 records at 40/s to spare: 25 min, less the minute that may be late."""
+def test_time_to_catch_up_has_an_interval() -> None:
+    """60,000 records at 40/s of spare capacity: 25 min, less the objective of a minute."""
     found = outlook([60.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
     assert found.catch_up_s == pytest.approx(60_000 / 40 - 90)
     low, high = found.catch_up_between_s
@@ -81,8 +79,8 @@ def test_the_time_until_all_is_read_is_told() -> None:
     assert high == pytest.approx((60_000 - 60 * 60) / (0.87 * 100 - 60), rel=0.01)
 
 
-def test_who_is_in_time_has_caught_up_and_who_falls_behind_never_does() -> None:
-    """Above what a member can do nothing is ever read."""
+def test_a_member_over_capacity_never_catches_up() -> None:
+    """A member over its capacity never catches up."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.full_forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.full_forecast(APART, 1800.0).catch_up_s is None
@@ -92,8 +90,8 @@ def test_who_is_in_time_has_caught_up_and_who_falls_behind_never_does() -> None:
     assert close.catch_up_between_s[1] is None
 
 
-def test_partitions_read_one_after_the_other_are_late_until_the_last_one_is_read() -> None:
-    """One of a member's two is an hour behind, the other not at all."""
+def test_catching_up_ends_with_the_last_partition() -> None:
+    """One of the member's two partitions is an hour behind, the other is up to date."""
     none = np.zeros(2)
     waiting, time_lag_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
     found = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))

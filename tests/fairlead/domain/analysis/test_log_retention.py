@@ -10,24 +10,24 @@ from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import question, series_at
 
-#: Records a look that come and that are read, of the partitions that fall behind.
+#: Records that arrive and that are read between samples, of partitions that fall behind.
 COME, READ = 1200, 600
 #: Records in a segment, and how many of the newest are kept.
 SEGMENT, KEPT = 6_000, 60_000
 
 
 def filling(partition: int, look: int) -> int:
-    """Say where the log ends: the first four fill with 20/s, the others with 1/s."""
+    """Return the log end: the first four partitions get 20 records a second, the others 1."""
     return 1_000_000 + look * (COME if partition < 4 else 60)
 
 
 def falling_behind(partition: int, look: int) -> int:
-    """Say what is committed: of the first four half of what comes."""
+    """Return the committed offset: half of the arrivals of the first four partitions is read."""
     return 1_000_000 + look * (READ if partition < 4 else 60) - 3 * (look > 0)
 
 
 def kept_from(partition: int, look: int) -> int:
-    """Say where the log begins: whole segments go."""
+    """Return the log start: retention deletes whole segments."""
     return (filling(partition, look) - KEPT) // SEGMENT * SEGMENT
 
 
@@ -40,25 +40,25 @@ def losing(series: int, **more: Any) -> dict[str, Any]:
 
 
 def overtaken_at() -> int:
-    """Return the look at which retention overtakes the first partition."""
+    """Return the sample at which retention overtakes the first partition."""
     return next(look for look in range(1000) if kept_from(0, look) > falling_behind(0, look))
 
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
 def test_forecast_says_when_records_are_lost(series: int) -> None:
-    """Within two segments of when they are, as members go on reading at the same rate."""
+    """Within two segments of the true time, as members go on reading at the same rate."""
     answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
     left_s = 60.0 * (overtaken_at() - (series - 1))
     segments_s = 2 * 60.0 * SEGMENT / COME
-    # The time between two commits, and what is assumed of members, are within it.
+    # Includes the time between two commits, and the uncertainty of capacities.
     assert kept["loss_s"] == pytest.approx(left_s, abs=segments_s + 0.1 * left_s)
     assert "loses records in" in answer["evidence"]
     assert "retention overtakes the group" in answer["evidence"]
 
 
 def test_a_plan_that_cures_loses_nothing() -> None:
-    """One of two members gets all that is heavy; the other can do more than all of it."""
+    """One of two members owns all busy partitions; the other could read all of them."""
     fast = {"records_per_s": 200.0, "measured": True, "at": written(0.0)}
     answer = answer_question(losing(60, capacities={"b": fast}))
     assert answer["outcome"] == "plan"
@@ -67,15 +67,14 @@ def test_a_plan_that_cures_loses_nothing() -> None:
     assert kept["loss_s"] > 0
 
 
-def test_what_is_taken_already_is_said() -> None:
-    """Its begin stands where the group stands."""
+def test_loss_that_has_begun_is_reported() -> None:
     answer = answer_question(losing(overtaken_at() + 5))
     assert answer["forecast"]["kept"]["loss_s"] == 0.0
     assert "loses records now" in answer["evidence"]
 
 
 def test_a_stuck_partition_loses_as_nothing_is_read() -> None:
-    """It stands; retention comes nearer with every look."""
+    """Its commits stand still while retention approaches."""
 
     def still(partition: int, look: int) -> int:
         return 1_000_000 + (60 * look - 3 if partition else 0)
@@ -90,7 +89,7 @@ def test_a_stuck_partition_loses_as_nothing_is_read() -> None:
 
 
 def test_a_group_that_keeps_up_loses_nothing() -> None:
-    """However near the begin is; and however far the group is behind, where nothing is deleted."""
+    """Neither a group close to the log start, nor one far behind in logs without deletion."""
     near = question(60)
     for snapshot in near["snapshots"]:
         snapshot["begin"]["t"] = [committed - 1 for committed in snapshot["committed"]["t"]]

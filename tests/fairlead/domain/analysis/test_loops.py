@@ -32,7 +32,7 @@ def group(rates: object = EVEN, **more: object) -> Group:
     ],
 )
 def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
-    """No plan, nothing late, and no diagnosis but that, from the second hour on."""
+    """No plan, nothing over the objective, and no other diagnosis after 1.5 hours."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
     assert (course.plans, course.over_objective) == ([], 0)
     assert {name for name, _ in course.said} <= {"healthy", "unknown"}
@@ -40,7 +40,7 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
 
 @pytest.mark.parametrize("batch_s", [80.0, 120.0])
 def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
-    """Producers send less often than somebody looks: nobody is said to be at its limit."""
+    """Producers send less often than samples are taken: no member is at its limit."""
     rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
     batches = Group(
         rates=steady(rates / rates.sum() * 28 * 36.0),
@@ -55,8 +55,8 @@ def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
     assert {name for name, _ in course.said} <= {"healthy", "recovering", "unknown"}
 
 
-def test_what_a_plan_did_is_awaited_for_two_commits() -> None:
-    """Members commit every seven minutes, and somebody asks every two."""
+def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
+    """Members commit every seven minutes; decisions are every two."""
     slow = group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3)), commit_s=420.0)
     course = Loop(slow, step_s=20.0, decide_s=120.0, since_h=2.0).run(4)
     hours = [hour for hour, *_ in course.plans]
@@ -79,7 +79,7 @@ def test_what_a_plan_did_is_awaited_for_two_commits() -> None:
     ],
 )
 def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
-    """Hardly anything late from the third hour on, four plans at most."""
+    """At most four plans; after three hours 1 % of the time over the objective remains."""
     course = Loop(sick, step_s=20.0, since_h=3.0).run(8)
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4
@@ -87,7 +87,7 @@ def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
 
 
 def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
-    """Return a loop of members, each with six partitions, and so many records a second at one."""
+    """Return a loop of members with six partitions each, one of which is hot."""
     count = len(speeds)
     uneven = Group(
         rates=steady(np.array([hot] + [4.0] * (6 * count - 1))),
@@ -99,8 +99,8 @@ def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
     return Loop(uneven, step_s=20.0, since_h=1.5)
 
 
-def test_who_can_be_helped_does_not_wait_for_who_cannot() -> None:
-    """Members of b have twice of what they can do, and no plan helps them: one move helps a."""
+def test_an_overload_without_a_cure_delays_no_other_plan() -> None:
+    """Members of b are at 200 % and no plan helps them; one move helps a."""
     shares = np.random.default_rng(1).uniform(2.0, 30.0, 96)
     both = Group(
         rates=steady(np.concatenate(([60.0] * 2 + [5.0] * 10, 2400.0 * shares / shares.sum()))),
@@ -115,7 +115,7 @@ def test_who_can_be_helped_does_not_wait_for_who_cannot() -> None:
 
 
 def test_members_are_not_tried_one_after_the_other() -> None:
-    """Three that were at their limit say enough of all; only the hot partition is late."""
+    """Three members measured at their limit suffice; only the hot partition is behind."""
     course = hot_partition(*[60.0] * 8).run(30)
     assert len(course.plans) <= 6
     assert course.over_objective <= 28.5 * 60 + 30
@@ -123,7 +123,7 @@ def test_members_are_not_tried_one_after_the_other() -> None:
 
 
 def test_a_hot_partition_goes_to_the_fastest_member() -> None:
-    """No member can read it in time, but it is read twice as fast."""
+    """No member can keep up with it, but the fastest reads it twice as fast."""
     speeds = (70.0, 100.0, 140.0, 70.0)
     loop = hot_partition(*speeds, hot=190.0)
     loop.capacities = {

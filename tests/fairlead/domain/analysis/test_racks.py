@@ -1,4 +1,4 @@
-"""Traffic between racks: what counts, what a healthy group gets for it, and what it never costs."""
+"""Traffic between racks: plans for it, and their limits."""
 
 from dataclasses import replace
 from typing import Any
@@ -53,14 +53,14 @@ def question(
 
 
 def far_after(decision: PlanDecision) -> float:
-    """Return the share of what is read that comes from other racks as planned."""
+    """Return the share of traffic from other racks under the plan."""
     assert decision.traffic is not None
     assert decision.owner is not None
     return decision.traffic.share(decision.owner)
 
 
 def test_a_healthy_group_gets_a_plan_for_its_traffic_alone() -> None:
-    """All is read from the other rack; once members have changed places, nothing is."""
+    """Before, all traffic is from the other rack; after exchanging partitions, none is."""
     decision = decide(question())
     assert (decision.outcome, decision.diagnosis.name) == ("plan", "healthy")
     assert decision.for_racks
@@ -83,7 +83,7 @@ def test_a_healthy_group_gets_a_plan_for_its_traffic_alone() -> None:
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
 def test_where_nothing_can_or_is_to_cross_there_is_nothing_to_do(asked: Question) -> None:
-    """The same group, but nobody is far from anything, or it does not matter."""
+    """The same group without cross-rack traffic, or with a policy that ignores racks."""
     decision = decide(asked)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason
@@ -98,14 +98,13 @@ def test_with_a_price_money_decides() -> None:
 
 
 def test_little_traffic_is_not_worth_a_rebalance() -> None:
-    """Only a twentieth of what the group reads crosses."""
     per_s = [100, 100, 100, 100, 100, 100, 100, 40]
     near = [["1"]] * 4 + [["2"]] * 3 + [["1"]]
     assert decide(question(per_s=per_s, near=near)).outcome == "no change"
 
 
-def test_nobody_becomes_late_for_it() -> None:
-    """All of it is read in rack 1, whose only member cannot do it all."""
+def test_no_member_falls_behind_for_racks() -> None:
+    """All replicas are in rack 1, whose only member cannot read everything."""
     asked = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=asked.series.now) for name in ("a", "b")}
     decision = decide(replace(asked, capacities=speeds))
@@ -113,8 +112,8 @@ def test_nobody_becomes_late_for_it() -> None:
     assert decision.moved <= 1
 
 
-def test_one_that_is_late_pays_no_move_for_it() -> None:
-    """Relief alone decides how many partitions move; racks, at most which."""
+def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
+    """Racks may change which partitions move, not how many."""
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:
@@ -134,8 +133,7 @@ def test_one_that_is_late_pays_no_move_for_it() -> None:
     assert with_racks.planned.time_lag_s <= max(late.rules.objective_s, without.planned.time_lag_s)
 
 
-def test_where_sizes_are_not_known_shares_are_told() -> None:
-    """No gigabytes are made up."""
+def test_without_known_sizes_the_reason_has_shares() -> None:
     decision = decide(replace(question(), record_bytes=None))
     assert decision.reason.endswith("read from other racks: 100%, then 0%")
     assert decision.chosen is not None
@@ -143,7 +141,6 @@ def test_where_sizes_are_not_known_shares_are_told() -> None:
 
 
 def test_partitions_of_unknown_size_are_like_their_topics_others() -> None:
-    """A partition without records has no average of its own."""
     asked = question()
     sizes = np.array([10.0, np.nan, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0])
     traffic = RackTraffic.of(asked.problem, np.ones(PARTITIONS), sizes)

@@ -1,4 +1,4 @@
-"""Groups whose looks are seen side by side."""
+"""Groups that are analysed together."""
 
 from dataclasses import fields, replace
 
@@ -39,8 +39,8 @@ def group(rng: np.random.Generator, series: int) -> SampleSeries:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_seen_of_a_group_is_the_same_in_any_company(seed: int) -> None:
-    """To the last bit, in any order, for groups with and without members, at few looks and many."""
+def test_a_group_is_read_the_same_beside_any_others(seed: int) -> None:
+    """To the last bit, in any order, with and without members, for few samples and many."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]
     alone = [read_together([replace(series)])[0] for series in groups]

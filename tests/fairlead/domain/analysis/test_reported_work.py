@@ -1,4 +1,4 @@
-"""Reports of work in `fairlead decide`: what is known from them, and what is not believed."""
+"""Reports of work in `fairlead decide`: results, and reports that are ignored."""
 
 import random
 import re
@@ -57,7 +57,7 @@ class Team:
         self.rate = self.utilisation / busiest
 
     def line(self, samples: int, factor: Callable[[int], float] = lambda _: 1.0) -> Line:
-        """Return a question with so many samples, a minute apart, after ten minutes of work."""
+        """Return a question with samples a minute apart, after ten minutes of work."""
         rng, size = np.random.default_rng(self.seed), self.partitions
         records, busy, squares = np.zeros((3, size))
         elapsed, snapshots = 0.0, []
@@ -142,7 +142,7 @@ def test_intervals_hold_the_mean_nine_times_in_ten(spread: float) -> None:
     assert 0.85 <= np.mean(held) <= 0.95
 
 
-def test_expensive_partitions_and_a_slow_consumer_are_named_before_anybody_is_late() -> None:
+def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
     """After two samples, at 30 % utilisation: no plan."""
     answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
     assert answer["outcome"] == "no change"
@@ -162,7 +162,7 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
 
 
 def test_a_consumer_that_is_faster_than_its_load_gets_no_plan_and_its_speed_is_known() -> None:
-    """What it can do is told from 60 % utilisation on, without anybody behind."""
+    """From 60 % utilisation its capacity is known, though no member is behind."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
@@ -171,7 +171,7 @@ def test_a_consumer_that_is_faster_than_its_load_gets_no_plan_and_its_speed_is_k
 
 
 def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
-    """A database, or a deploy: it is said, and there is no plan."""
+    """Such as a database or a deployment: the evidence has it, and there is no plan."""
     team = Team(utilisation=0.45)
     answer = answer_question(team.line(20, lambda sample: 2.0 if sample >= 14 else 1.0))
     assert "times as long as before on all consumers" in answer["evidence"]
@@ -211,7 +211,7 @@ def spoil_numbers(line: Line) -> None:
 
 @pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
 def test_impossible_reports_are_left_out_and_mentioned(spoil: Callable[[Line], None]) -> None:
-    """Those alone: what the others say, of that partition and of all others, stays known."""
+    """Only these; all other reports count, also of that partition."""
     team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
     line = team.line(12)
     spoil(line)
@@ -237,7 +237,7 @@ def test_whatever_reports_say_there_is_an_answer() -> None:
     """A tenth of all numbers, tokens and consumers are others: no plan, as without reports."""
     rng = random.Random(0)
     odd = (0, -1, 1, 1e-9, 1e300, 2**70, float("nan"), float("inf"))
-    for seed in range(150):
+    for seed in range(60):
         team = Team(seed=seed, utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
         line = team.line(rng.randint(2, 12))
         for number in range(len(line["snapshots"])):
@@ -253,17 +253,7 @@ def test_whatever_reports_say_there_is_an_answer() -> None:
         assert answer_question(line)["outcome"] == "no change"
 
 
-def test_records_that_take_no_time_at_all_are_not_known() -> None:
-    """Milliseconds of all are 0: an application that hands its records on."""
-    line = Team(utilisation=0.6).line(20)
-    for number in range(20):
-        for row in reports(line, number)["partitions"]["t"]:
-            row["busy_s"] = row["busy_squares_s2"] = 0.0
-    assert answer_question(line)["seconds_per_record"]["t"] == [None] * 18
-
-
 def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
-    """Other tokens, and reports of others than the owner, are no differences of its counters."""
     line = Team(utilisation=0.6).line(2)
     for row in reports(line, 1)["consumers"].values():
         row["token"] = "b"  # noqa: S105 - of a restart
@@ -275,8 +265,8 @@ def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
     assert "impossible" not in answer_question(line)["evidence"]
 
 
-def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
-    """It works beside its calls: what records take it is said, and no share of its time."""
+def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
+    """It works outside of its calls: time per record is known, its utilisation is not."""
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):
         for row in reports(line, number)["consumers"].values():
@@ -286,29 +276,8 @@ def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
     assert "%" not in evidence
 
 
-def test_a_group_without_members_has_reports_of_nobody() -> None:
-    """Reports stay with the offsets when all consumers have left."""
-    line = Team().line(4) | {"members": {}}
-    for snapshot in line["snapshots"]:
-        snapshot["owners"] = {}
-    answer = answer_question(line)
-    assert answer["seconds_per_record"]["t"] == [None] * 18
-    assert answer["outcome"] == "no change"
-
-
-def test_records_of_strangers_are_left_out() -> None:
-    """Reports of consumers that are no members: of none of them is anything known."""
-    line = Team(utilisation=0.6).line(4)
-    for number in range(4):
-        for row in reports(line, number)["partitions"]["t"]:
-            row["consumer"] = "stranger"
-    answer = answer_question(line)
-    assert answer["seconds_per_record"]["t"] == [None] * 18
-    assert "impossible" not in answer["evidence"]
-
-
 def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
-    """An application that puts records into a queue is as quick with each of them."""
+    """An application that puts records into a queue takes the same time for each."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     answer = answer_question(line)
     assert answer["seconds_per_record"]["t"] == [None] * 18
@@ -317,7 +286,7 @@ def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
 
 
 def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
-    """Most records only go into a list; the time of flushes is no record's, and still theirs."""
+    """Most records go into a list; the time of flushes counts for the consumer, not a record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     for number in range(8):
         for its in reports(line, number)["consumers"].values():
@@ -338,8 +307,7 @@ def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
         (lambda its: its.update(more={}), r"more"),
     ],
 )
-def test_what_is_no_report_is_an_error(change: Callable[[Any], None], message: str) -> None:
-    """It names the value; what is impossible is no error, and left out."""
+def test_an_invalid_report_is_an_error(change: Callable[[Any], None], message: str) -> None:
     line = Team().line(2)
     change(reports(line, 1))
     with pytest.raises(ValueError, match=message):

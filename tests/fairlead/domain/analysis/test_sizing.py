@@ -22,15 +22,15 @@ def sized(
     return size(problem, outlook, Peers.of(problem), 0.95, late=late, known=known)
 
 
-def test_the_fewest_are_told_partitions_being_whole() -> None:
+def test_the_fewest_consumers_of_whole_partitions() -> None:
     """9 partitions of 40/s: two to a consumer of 100/s, so that it takes five."""
     assert sized([40.0] * 9, [100.0] * 7).wanted == 5
     assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
     assert sized([10.0] * 36, [100.0] * 7).wanted == 4
 
 
-def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
-    """One fast consumer among slow ones: of a late group, what all can do together is named."""
+def test_the_sentence_agrees_with_its_figures() -> None:
+    """With one fast consumer among slow ones, a group that is behind names the total capacity."""
     unequal = [85.6, 170.0, 85.6]
     found = sized([40.0] * 8, unequal, late=True)
     assert found.why == (
@@ -52,7 +52,7 @@ def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
     assert "5 consumers would do (partitions are not split)" in sized([40.0] * 9, [100.0] * 7).why
 
 
-def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
+def test_a_partition_above_the_target_is_mentioned() -> None:
     """29.4/s are more than 95 % of 30/s, and yet three consumers do, since nothing is split."""
     found = sized([9.8] * 3, [10.0] * 3, late=True)
     assert found.wanted == 3
@@ -62,8 +62,7 @@ def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
     )
 
 
-def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
-    """The figures of the sentence are those that consumers are counted by."""
+def test_topics_without_readers_are_not_counted() -> None:
     problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"]})
     loads, none = np.array([10.0, 10.0, 900.0]), np.zeros(3)
     outlook = Outlook(loads, none, none, none, np.array([100.0]))
@@ -71,8 +70,7 @@ def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
     assert found.why.startswith("20/s arrive in 2 partitions")
 
 
-def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None:
-    """That of another topic's says nothing of them."""
+def test_consumers_of_unknown_capacity_are_not_counted() -> None:
     problem = Problem.of({"t": 1, "u": 1}, {"a": ["t"], "b": ["u"]})
     loads, none = np.array([10.0, 10.0]), np.zeros(2)
     outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
@@ -81,27 +79,23 @@ def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None
 
 
 def test_a_late_group_needs_no_fewer_than_there_are() -> None:
-    """Whatever would do if it were not late."""
     assert sized([10.0] * 9, [100.0] * 4).wanted == 1
     assert sized([10.0] * 9, [100.0] * 4, late=True).wanted == 4
 
 
 def test_more_consumers_do_not_help_a_partition_that_is_too_large() -> None:
-    """More partitions would, and how many is said."""
     found = sized([150.0, 10.0, 10.0], [100.0] * 3, late=True)
     assert found.wanted is None
     assert "t-0" in found.why
     assert "6 partitions of t instead of 3" in found.why
 
 
-def test_nothing_is_said_where_nothing_is_known() -> None:
-    """Of nobody's speed, or of too few looks."""
+def test_without_capacities_no_number_is_given() -> None:
     assert sized([10.0] * 3, [0.0] * 3).wanted is None
     assert sized([10.0] * 3, [100.0] * 3, known=False).wanted is None
 
 
-def test_nobody_with_work_needs_nobody() -> None:
-    """One at least."""
+def test_any_arrivals_need_one_consumer() -> None:
     assert sized([0.001] * 3, [100.0] * 3).wanted == 1
 
 
@@ -117,7 +111,6 @@ def test_packing_is_never_below_the_bound_and_seldom_far_above(seed: int) -> Non
 
 
 def test_an_answer_says_how_many() -> None:
-    """And never fewer than there are for a group that is late."""
     answer = answer_question(question(end=skewed, committed=behind))
     assert answer["consumers"]["now"] == 2
     assert answer["consumers"]["wanted"] >= 2

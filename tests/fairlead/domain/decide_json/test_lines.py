@@ -116,7 +116,7 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
-    """Unless a partition lacks an owner; and such a plan moves nothing else."""
+    """Except a plan for partitions without an owner, which moves nothing else."""
     answer = answer_question(line)
     if answer["outcome"] == "plan" and answer["forecast"]["kept"]["time_lag_s"] <= line[
         "policy"
@@ -128,7 +128,7 @@ def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, An
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any]) -> None:
-    """At the same look they say the same to nine digits, and nothing is learnt twice."""
+    """The same samples give the same capacities to nine digits."""
     first = answer_question(line)
     again = answer_question({**line, "capacities": first["capacities"]})
     assert again["capacities"] == {
@@ -178,14 +178,14 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
         (("extra",), 1, "extra: unknown"),
     ],
 )
-def test_what_is_wrong_is_said(path: tuple[Any, ...], value: Any, message: str) -> None:
-    """The message begins with the place."""
+def test_an_invalid_question_is_an_error_with_its_place(
+    path: tuple[Any, ...], value: Any, message: str
+) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         answer_question(changed(path, value))
 
 
-def test_what_a_fast_clock_saw_gives_way_to_what_is_seen() -> None:
-    """Dated in the future, even beyond all times, it is older than these looks."""
+def test_capacities_dated_in_the_future_are_replaced() -> None:
     for at in ("2027-01-01T00:00:00+00:00", "9999-12-31T23:59:59-23:59"):
         slow = {"records_per_s": 1.0, "measured": True, "at": at}
         answer = answer_question(question(capacities={"a": slow}))
@@ -194,8 +194,7 @@ def test_what_a_fast_clock_saw_gives_way_to_what_is_seen() -> None:
 
 
 @pytest.mark.parametrize("without", ["begin", "committed", "owners"])
-def test_what_may_be_absent_may(without: str) -> None:
-    """Without commits or owners nobody can tell; without log starts one can."""
+def test_optional_values_may_be_absent(without: str) -> None:
     line = question()
     for snapshot in line["snapshots"]:
         del snapshot[without]
@@ -205,7 +204,6 @@ def test_what_may_be_absent_may(without: str) -> None:
 
 @pytest.mark.parametrize("topics", [{}, {"t": 0}, {"u": 3}])
 def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> None:
-    """Whatever snapshots say of them."""
     line = question(topics=topics)
     line["snapshots"][-1] = {"at": line["snapshots"][-1]["at"], "end": {}}
     answer = answer_question(line)
@@ -221,7 +219,6 @@ def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
 
 
 def test_offsets_near_the_largest_overflow_nowhere() -> None:
-    """Lags of 2^63 and rates that nobody has."""
     steps: list[Callable[[int, int], int]] = [
         lambda _, look: HUGE - 10**15 * (20 - look),
         lambda _, __: HUGE,
@@ -244,14 +241,12 @@ def test_a_target_utilisation_next_to_nothing_divides_by_nothing() -> None:
     assert answer_question(line)["diagnosis"] == "hot partition"
 
 
-def test_thousands_of_looks_are_answered() -> None:
-    """Two days of looks a minute."""
+def test_thousands_of_samples_are_answered() -> None:
     line = question(3000)
     assert answer_question(line)["diagnosis"] == "healthy"
 
 
 def test_bad_lines_stand_beside_good_ones() -> None:
-    """Each line gets its answer."""
     good = json.dumps(question(end=skewed, committed=behind)).encode()
     answers = list(answer_lines([b"{", good, b'{"topics": {}}', good], answer_question))
     assert ["error" in answer for answer in answers] == [True, False, True, False]

@@ -1,4 +1,4 @@
-"""The memory of an answer: within its bounds, and harmless whatever somebody makes of it."""
+"""The memory of an answer: its size, and robustness against damaged memories."""
 
 import copy
 import json
@@ -39,7 +39,6 @@ def spoilt(memory: Any, rng: np.random.Generator) -> Any:
 
 
 def test_no_memory_makes_an_answer_fail() -> None:
-    """Either it is used, or the answer is that without a memory, and says so."""
     refused = 0
     for seed in range(form(short=50, long=5000)):
         memory = spoilt(WITHOUT["memory"], np.random.default_rng(seed))
@@ -55,7 +54,6 @@ def test_no_memory_makes_an_answer_fail() -> None:
     ["[" * 200_000 + "]" * 200_000, "NaN", '{"a": Infinity}', "9" * 5000, '{"a": 1, "a": 2}'],
 )
 def test_a_memory_that_is_no_json_spoils_no_line(text: str) -> None:
-    """The line is answered as if what is remembered made no sense."""
     line = json.dumps(LATE)[:-1] + ', "memory": ' + text + "}"
     (answer,) = answer_lines([line.encode()], answer_question, spare="memory")
     assert answer["evidence"] == WITHOUT["evidence"] + NONSENSE
@@ -65,13 +63,11 @@ def test_a_memory_that_is_no_json_spoils_no_line(text: str) -> None:
 
 @pytest.mark.parametrize("line", [b'{"memory": ', b'{"memory": 1, "topics": {', b'{"memory": [}}'])
 def test_a_line_that_is_no_json_stays_an_error(line: bytes) -> None:
-    """The memory is not what is wrong with it."""
     (answer,) = answer_lines([line], answer_question, spare="memory")
     assert "error" in answer
 
 
 def test_the_memory_of_another_group_is_ignored() -> None:
-    """Of other members, or of logs that ended elsewhere when it was written."""
     other = question(end=lambda p, look: skewed(p, look) + 7, committed=behind)
     strangers = json.loads(
         json.dumps(WITHOUT["memory"]).replace('"a"', '"z"').replace('"b"', '"y"')

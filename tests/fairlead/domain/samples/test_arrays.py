@@ -46,7 +46,6 @@ def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
 
 
 def test_samples_are_ordered_and_counted_once() -> None:
-    """Neither order nor repetition of the rows matters."""
     taken = samples(row(0), row(2), row(1), row(1), row(2))
     series = arrays_of(taken, ["t"], [2], ["a"])
     assert ((series.at - NOON.timestamp()) / 60).tolist() == [-2, -1, 0]
@@ -64,7 +63,6 @@ def test_all_samples_of_the_last_hour_count_and_quarters_before() -> None:
 
 
 def test_new_partitions_were_unknown_before() -> None:
-    """A partition that did not exist has no offsets and no owner."""
     series = arrays_of(samples(row(1, topics={"t": 1}), row(0, topics={"t": 3})), ["t"], [3], ["a"])
     assert series.end.tolist() == [[990, -1, -1], [1000, 1001, 1002]]
     assert series.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
@@ -124,7 +122,6 @@ def pasts(draw: st.DrawFn) -> tuple[pa.Table, bool]:
 def test_groups_side_by_side_have_the_lag_that_they_have_alone(
     groups: dict[str, tuple[pa.Table, bool]],
 ) -> None:
-    """For any sizes, times, reset policies, growing topics and repeated samples."""
     series = {name: all_topics(rows, latest=latest) for name, (rows, latest) in groups.items()}
     found = {}
     for names, beside in alike(series):

@@ -34,7 +34,7 @@ CASES: dict[str, list[Offsets | None]] = {
     "vanished": [(None, None, 40)],
     "vanished since": [(0, 100, 40), (None, None, 40)],
     "huge": [(0, 2**62, 1)],
-    # Rates: looks are 100 s apart.
+    # Rates: samples are 100 s apart.
     "steady": [(0, 1000, 500), (0, 2000, 1500), (0, 3000, 2500)],
     "faster lately": [(0, 0, 0), (0, 0, 0), (0, 1000, 1000)],
     "gap in history": [(0, 0, 0), None, (0, 1000, 1000)],
@@ -149,7 +149,6 @@ def test_lag_rates_and_status_follow_their_definitions(
 
 
 def test_a_short_silence_is_no_stop() -> None:
-    """Two samples in quick succession do not show that a group stopped."""
     (row,) = measure(series_at([[(0, 100, 10), (0, 100, 10)]], STALLED_AFTER_S - 1))
     assert row["status"] == "OK"
 
@@ -226,7 +225,6 @@ def test_transaction_marker_that_retention_removed_is_no_loss() -> None:
 
 
 def test_loss_of_more_than_what_lies_at_rest_is_a_loss() -> None:
-    """Retention overtook a group that is far behind in an idle log."""
     assert statuses([[10]] * 10, [[100]] * 10, [[100]] * 10) == ["DATA_LOSS"]
 
 

@@ -29,7 +29,6 @@ def group(**more: Any) -> Group:
 
 
 def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
-    """The clock was a day ahead during one run."""
     ahead = Capacity(20.0, measured=True, at=(NOON + timedelta(days=1)).timestamp())
     asked = replace(group(), capacities={"a": ahead})
     known = question_about(asked, PlanningOptions()).capacities
@@ -38,7 +37,6 @@ def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
 
 
 def test_last_sample_is_now() -> None:
-    """Members that left are in the samples, but not in the problem."""
     before = NOW | {"at": NOON - timedelta(minutes=1), "members": ["a", "gone"], "owner": [1]}
     asked = Group(samples(before, NOW | {"at": NOON, "group": "orders"}))
     assert (asked.name, asked.now["members"], asked.now["at"]) == ("orders", ["a"], NOON)
@@ -49,7 +47,6 @@ def test_last_sample_is_now() -> None:
 
 
 def test_samples_and_problem_have_the_same_partitions() -> None:
-    """Topics without a subscriber are in neither."""
     several = {
         "topics": ["a", "b", "left"],
         "counts": [1, 2, 1],
@@ -68,6 +65,5 @@ def test_samples_and_problem_have_the_same_partitions() -> None:
 
 
 def test_unknown_offsets_are_refused_with_their_topic() -> None:
-    """No plan is made from unknown lag."""
     with pytest.raises(ValueError, match="topic t: the lag of some partition is not known"):
         question_about(group(end=[-1]), PlanningOptions())

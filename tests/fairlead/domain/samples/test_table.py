@@ -296,7 +296,6 @@ def test_every_partition_has_its_answers(given_answers: dict[str, Any]) -> None:
 
 
 def test_ids_sort_by_time() -> None:
-    """The first part of an id sorts before all ids of the same time."""
     moments = [NOON + timedelta(microseconds=number) for number in range(3)]
     ids = [new_snapshot_id(at) for at in moments]
     assert [taken_at(sample_id) for sample_id in ids] == moments
