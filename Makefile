@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-reaction bench-store simulate dist bom image release jar docs pictures psql lock clean
+.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-racks bench-reaction bench-store simulate dist bom image release jar docs pictures psql lock clean
 
 install: .venv/installed
 
