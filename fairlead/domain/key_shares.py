@@ -182,9 +182,10 @@ class KeyShares:
         spread = weights * np.where(hashed < 0, 1.0, missed)
         common = gcd(self.partitions, count)  # a partition's keys go to those congruent to it
         of_class = _sums(partition % common, spread, common) * common / count
-        load: Float64 = _sums(hashed % count, weights - spread, count)
+        load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        return load * ((self.records * worth).sum() / load.sum())  # partitions without a run
+        load *= (self.records * worth).sum() / load.sum()  # for partitions without a run
+        return load
 
 
 def _sums(index: Int64, values: npt.NDArray[Any], size: int) -> Float64:
