@@ -215,5 +215,5 @@ def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Ro
     return {
         "count": capacities.size,
         "utilisation": forecast.utilisation,
-        "time_lag_s": forecast.late_s,
+        "time_lag_s": forecast.time_lag_s,
     }

@@ -124,6 +124,6 @@ def readers_of(
         arrivals=column("arrival_rate", 0.0) * costs,
         backlog=column("lag", 0.0) * costs,
         behind_s=column("time_lag_s", 0.0),
-        target=rules.headroom,
+        target=rules.target_utilisation,
         horizon_s=rules.horizon_s,
     )
