@@ -27,8 +27,7 @@ from assignors.partitioner import partition_of
 from benchmarks.services import create_topics, kafka
 from fairlead.domain.key_report import Readers, consumers_under
 from fairlead.domain.key_shares import KeyShares
-from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.record_sample import sample_records, window_of
+from fairlead.kafka.record_sample import open_log
 from fairlead.sandbox.jars import source_jars
 from fairlead.settings import Settings
 from fairlead.simulation.consumption import Reading
@@ -99,10 +98,10 @@ def fill(servers: str, topic: str, keys: Int64, partitions: int, compression: st
     producer.flush()
 
 
-def sampled(gateway: KafkaGateway, topic: str, seed: int, records: int) -> KeyShares:
+def sampled(settings: Settings, topic: str, seed: int, records: int) -> KeyShares:
     """Sample a topic's last day."""
-    window = window_of(gateway, topic, DAY_S)
-    return KeyShares(sample_records(gateway, window, records, seed=seed))
+    with open_log(settings.kafka, topic) as log:
+        return KeyShares(log.sample(log.window(DAY_S), records, seed))
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
@@ -117,7 +116,7 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def shares(gateway: KafkaGateway, servers: str) -> None:
+def shares(settings: Settings, servers: str) -> None:
     """Print how far shares, intervals, loads and time lags are off, over `SAMPLES` samples."""
     say("| topic | records | worst share, points | intervals | load of 24 | 18 | time lag |")
     for name in TOPICS:
@@ -125,7 +124,8 @@ def shares(gateway: KafkaGateway, servers: str) -> None:
         fill(servers, name, keys, PARTITIONS)
         if name == "zipf-1.1":
             fill(servers, "wide", keys, 24)
-            ends = window_of(gateway, "wide", DAY_S).end
+            with open_log(settings.kafka, "wide") as log:
+                ends = log.window(DAY_S).end
             agrees = (ends == loads(keys, 24)).all()
             say(f"The topic of 24 partitions agrees with murmur2: {agrees}")
         truth = np.bincount(keys, minlength=KEYS) / len(keys)
@@ -134,7 +134,7 @@ def shares(gateway: KafkaGateway, servers: str) -> None:
             off, held, lag = [], [], []
             apart: dict[int, list[float]] = {24: [], 18: []}
             for seed in range(SAMPLES):
-                found = sampled(gateway, name, seed, records)
+                found = sampled(settings, name, seed, records)
                 known = {each["key"]: each for each in found.heaviest(300)}
                 rows = [(known[key], share) for key, share in top.items() if key in known]
                 off += [abs(row["share"] - share) for row, share in rows]
@@ -163,9 +163,7 @@ def time_lag(found: KeyShares, real: Int64) -> float:
     rates = real / HORIZON_S
     capacities = np.full(4, rates.sum() / 4 / 1.25)
     none = np.zeros(PARTITIONS)
-    readers = Readers(
-        "g", capacities, none + 1, None, none, none, np.zeros(0), target=0.8, horizon_s=HORIZON_S
-    )
+    readers = Readers(capacities, none + 1, None, none, none, none, target=0.8, horizon_s=HORIZON_S)
     forecast = consumers_under(
         found.load_of(24, np.ones(PARTITIONS)) / HORIZON_S, readers, capacities
     )
@@ -201,20 +199,17 @@ def simulate(rates: npt.NDArray[np.float64], capacities: npt.NDArray[np.float64]
     return HORIZON_S - float(min(moments)) * STEP_S
 
 
-def large(gateway: KafkaGateway, settings: Settings, servers: str) -> None:
+def large(settings: Settings, servers: str) -> None:
     """Print what a sample of a large topic takes, and by how much Spark differs."""
     fill(servers, "large", draw("zipf-1.1", LARGE), PARTITIONS)
     found = []
     for records in (100_000, 2_000_000):
         began = time.monotonic()
         report = report_on_keys(
-            gateway, settings, "large", jars=source_jars, records=records, minutes=DAY_S / 60
+            settings, "large", jars=source_jars, records=records, minutes=DAY_S / 60
         )
         found.append({key["key"]: key for key in report["keys"]})
-        say(
-            f"{report['reader']}: {report['sampled']:,} records, {report['bytes'] / 1e6:.0f} MB, "
-            f"{report['took_s']:.1f} s of {time.monotonic() - began:.1f} s"
-        )
+        say(f"{report['notes'][1]} {time.monotonic() - began:.1f} s in all")
     client, spark = found
     both = client.keys() & spark.keys()
     apart = max(abs(client[key]["share"] - spark[key]["share"]) for key in both)
@@ -229,11 +224,10 @@ def main() -> None:
     with kafka() as broker:
         servers = broker.bootstrap_servers
         settings = Settings.model_validate({"kafka": {"bootstrap_servers": servers}})
-        with KafkaGateway(settings.kafka) as gateway:
-            if part != "large":
-                shares(gateway, servers)
-            if part != "shares":
-                large(gateway, settings, servers)
+        if part != "large":
+            shares(settings, servers)
+        if part != "shares":
+            large(settings, servers)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from assets.about import about
 from assets.presentation import table
-from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.resources import SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.kafka.record_sample import RECORDS
 from fairlead.surfaces.keys import page, source_jars
@@ -17,7 +17,7 @@ from fairlead.workflows.key_sampling import MOST_PARTITIONS, MOST_RECORDS, repor
 
 
 class KeysConfig(dg.Config):
-    """Which topic is sampled, and how much of it; as the options of `fairlead keys`."""
+    """The options of `fairlead keys`."""
 
     topic: str
     group: str | None = None
@@ -33,19 +33,21 @@ def sample_keys(
     context: dg.OpExecutionContext,
     config: KeysConfig,
     settings: SettingsResource,
-    kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
     """Sample a topic; the result is an observation of the asset `topic_keys/TOPIC`."""
-    with kafka.gateway() as gateway, store.connect() as engine:
+    with store.connect() as engine:
         report = report_on_keys(
-            gateway, settings.get(), engine=engine, jars=source_jars, **config.model_dump()
+            settings.get(), engine=engine, jars=source_jars, **config.model_dump()
         )
-    context.log.info("%s", report["verdict"])
-    keys, partitions = map(table, page.tables(report, show_keys=False))
-    found = {"verdict": report["verdict"], "keys": keys, "partitions": partitions}
-    how = {"how": " ".join(page.notes(report))}
-    context.log_event(dg.AssetObservation(["topic_keys", config.topic], metadata=found | how))
+    keys, partitions = map(table, page.tables(report))
+    metadata = {
+        "verdict": report["verdict"],
+        "keys": keys,
+        "partitions": partitions,
+        "how": " ".join(report["notes"]),
+    }
+    context.log_event(dg.AssetObservation(["topic_keys", config.topic], metadata=metadata))
 
 
 @dg.job(

@@ -1,15 +1,16 @@
 """The keys of a hot partition, and the effect of more partitions.
 
-Belongs here: choosing a number of partitions, what consumers make of it, the verdict. Does not:
-estimating shares and loads (`key_shares`), showing the report (`fairlead.surfaces.keys`). Pure.
+Belongs here: choosing a number of partitions, forecasting consumers, the verdict. Does not:
+estimating shares and loads (`key_shares`), formatting the report (`fairlead.surfaces.keys`). Pure.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
 
-from fairlead.common.words import percent, plural
+from fairlead.common.words import length, percent, plural
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.sizing import missing_members
 from fairlead.domain.key_shares import KeyShares
@@ -21,44 +22,42 @@ Row = dict[str, Any]
 SHOWN: Final = 10
 #: Numbers of partitions to try, as multiples of the present one.
 _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
-#: Without a group, more partitions help if the largest one gets at most this share of today's
-#: largest: half, and what a sample errs.
-_RELIEF: Final = 0.55
-#: Without a group, a key with a larger share of the largest partition cannot be relieved.
-_MOST: Final = 2 / 3
-#: Partitions are even if the largest one has at most this ratio to the mean.
-_EVEN: Final = 1.2
+#: Without consumers, more partitions help if the largest one gets at most this share of today's
+#: largest.
+_RELIEF: Final = 2 / 3
+_PARTITIONERS: Final = {
+    "murmur2": "Producers place keys by murmur2, Java's default: {} of the sampled keys.",
+    "crc32": "Producers place keys by CRC32, librdkafka's default: {} of the sampled keys.",
+    "assumed": "The sampled keys do not show the producers' partitioner: murmur2 is assumed.",
+    "unknown": "Neither murmur2 nor CRC32 explains where keys are: at best {} of the sampled keys.",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Readers:
-    """The consumers of a topic with P partitions, as their group was last seen.
+    """The consumers of a topic with P partitions, as their group was last sampled.
 
     Parameters
     ----------
-    group
-        The consumer group.
     capacities
         Capacity of each of M consumers, usual records a second, shape (M,).
     costs
         Cost of a record of each partition, in usual records, shape (P,).
     seconds
         Reported seconds per record, shape (P,); None: not all are known.
-    backlog, behind_s
-        Lag of each partition in records and in seconds, shape (P,).
-    others
-        Arrivals of each partition of the group's other topics, usual records a second.
+    arrivals, backlog, behind_s
+        Of the topic's partitions, then of those of the group's other topics, shape (Q,): usual
+        records a second, usual records, and time lag in seconds.
     target, horizon_s
         Target utilisation; horizon of the forecast.
     """
 
-    group: str
     capacities: Float64
     costs: Float64
     seconds: Float64 | None
+    arrivals: Float64
     backlog: Float64
     behind_s: Float64
-    others: Float64
     target: float
     horizon_s: float
 
@@ -69,118 +68,126 @@ def key_report(
     partition: int | None = None,
     to: int | None = None,
     readers: Readers | None = None,
+    show_keys: bool = False,
 ) -> Row:
     """Report on a sample.
 
     Parameters
     ----------
     partition
-        Its keys are listed; None: those of the topic.
+        Partition whose keys are listed; None: those of the topic.
     to
         Number of partitions to compare with; None: the smallest that helps.
     readers
         The consumers; None: nothing is forecast.
+    show_keys
+        Name keys by themselves instead of by the start of their SHA-256.
 
     Returns
     -------
-    topic, partition and group, as asked for; verdict, a sentence; keys, by `KeyShares.heaviest`;
-    without_key, the share of records without a key; different, the number of keys in the
-    sample; partitioner and placed, as `KeyShares.placement`; scenarios, the topic as it is and with
-    more partitions: partitions, shares (of the records, of each), largest (of them), and today and
-    wanted, as `consumers_under`, with the group's consumers and with as many as are wanted;
-    records and seconds, of the window; sampled, bytes, took_s, reader and stopped, of the sample.
+    topic; verdict, a sentence; keys, by `KeyShares.heaviest`, by name; without_key, the share of
+    records without a key; partitioner; scenarios, the topic as it is and with more partitions:
+    partitions, shares (of the records, of each), largest (of them), and today and wanted, as
+    `consumers_under`, with the group's consumers and with as many as are wanted; records, of the
+    window; sampled and bytes, of the sample; notes, sentences about both.
     """
-    partitioner, placed = shares.placement
-    sample = shares.sample
     now = _scenario(shares, shares.partitions, readers)
-    scenarios = [now]
-    if partitioner == "unknown":
-        verdict = (
-            f"Neither murmur2 nor CRC32 explains where the keys are ({percent(placed)} of them at "
-            "best): what more partitions would give cannot be known."
-        )
-    else:
-        then, verdict = _compare(shares, now, to, readers)
-        scenarios.append(then)
+    then, verdict = _compare(shares, now, to, readers)
     return {
-        "topic": sample.window.topic,
-        "partition": partition,
-        "group": readers and readers.group,
+        "topic": shares.sample.window.topic,
         "verdict": verdict,
-        "keys": shares.heaviest(SHOWN, partition),
+        "keys": [
+            row | {"key": _name(row["key"], show_keys=show_keys)}
+            for row in shares.heaviest(SHOWN, partition)
+        ],
         "without_key": shares.without_key,
-        "different": len(shares.keys),
-        "partitioner": partitioner,
-        "placed": placed,
-        "scenarios": scenarios,
+        "partitioner": shares.placement[0],
+        "scenarios": [now, then] if then else [now],
         "records": round(float(shares.records.sum())),
-        "seconds": sample.window.seconds,
         "sampled": int(shares.read.sum()),
-        "bytes": sample.bytes,
-        "took_s": sample.seconds,
-        "reader": sample.reader,
-        "stopped": sample.stopped,
+        "bytes": shares.sample.bytes,
+        "notes": _notes(shares),
     }
+
+
+def _name(key: bytes, *, show_keys: bool) -> str:
+    """Return the start of a key's SHA-256, or the key; bytes that are not UTF-8 are escaped.
+
+    Examples
+    --------
+    >>> _name(b"orders", show_keys=True), _name(b"orders", show_keys=False)
+    ('orders', '1c168adb00d2')
+    """
+    return key.decode(errors="backslashreplace") if show_keys else sha256(key).hexdigest()[:12]
+
+
+def _notes(shares: KeyShares) -> list[str]:
+    """Return sentences about the producers' partitioner and the sample."""
+    sample, (partitioner, placed) = shares.sample, shares.placement
+    read = (
+        f"Sampled {shares.read.sum():,.0f} of {shares.records.sum():,.0f} records of the last "
+        f"{length(sample.window.seconds)}, with {plural(len(shares.keys), 'key')}: "
+        f"{sample.bytes / 1e6:,.0f} MB in {sample.seconds:.0f} s by {sample.reader}."
+    )
+    if sample.stopped:
+        read += " The limit of bytes or seconds ended it early."
+    return [_PARTITIONERS[partitioner].format(percent(placed)), read]
 
 
 def _compare(
     shares: KeyShares, now: Row, to: int | None, readers: Readers | None
-) -> tuple[Row, str]:
-    """Return the topic with more partitions, and one sentence on what helps."""
+) -> tuple[Row | None, str]:
+    """Return the topic with more partitions, None if their effect is unknown, and the verdict."""
+    if shares.placement[0] == "unknown":
+        return None, "The effect of more partitions is unknown, as is the producers' partitioner."
     limit = _RELIEF * now["largest"]
-    if readers is not None:  # what the fastest consumer takes, as it is planned
-        usual = float((shares.records * readers.costs).sum())
-        limit = readers.target * readers.capacities.max() * shares.sample.window.seconds / usual
-    alone = max((key["share"] for key in shares.heaviest(1)), default=0.0)
-    counts = [to] if to else [shares.partitions * each for each in _MULTIPLES]
-    for count in counts:
+    if readers is not None:  # the share of records that the fastest consumer can process
+        total = float((shares.records * readers.costs).sum()) / shares.sample.window.seconds
+        limit = readers.target * float(readers.capacities.max()) / total
+    single = max((key["share"] for key in shares.heaviest(1)), default=0.0)
+    for count in [to] if to else [shares.partitions * each for each in _MULTIPLES]:
         then = _scenario(shares, count, readers)
-        if then["largest"] <= limit or alone > limit:
+        if then["largest"] <= limit or single > limit:
             break
-    gives = (
-        f"{plural(count, 'partition')} instead of {shares.partitions:,}: the largest gets "
-        f"{percent(then['largest'])} of the records instead of {percent(now['largest'])}"
+    effect = (
+        f"{plural(then['partitions'], 'partition')} instead of {shares.partitions:,}: the largest "
+        f"gets {percent(then['largest'])} of the records instead of {percent(now['largest'])}"
     )
     if not shares.keys:
         return then, "The records have no keys: their producers choose the partitions, not a hash."
-    if alone > limit:
-        known = readers is not None or alone > _MOST * now["largest"]
-        helps = "cannot help" if known else "help little"
-        return then, (
-            f"One key alone is {percent(alone)} of the records: more partitions {helps}. {gives}."
-        )
-    if readers is not None and now["largest"] <= limit:
-        return then, f"No partition gets more than a consumer can take. {gives}."
-    if readers is None and now["largest"] * shares.partitions <= _EVEN:
-        return then, f"The partitions are even: no key makes one of them hot. {gives}."
-    return then, f"{gives}{'' if then['largest'] <= limit else ', which is not enough'}."
+    if single > limit:
+        alone = f"One key alone is {percent(single)} of the records"
+        return then, f"{alone}: more partitions cannot help. {effect}."
+    if now["largest"] <= limit:
+        return then, f"No partition is hot. {effect}."
+    return then, effect + ("." if then["largest"] <= limit else ", which is not enough.")
 
 
 def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
-    """Return what a number of partitions gives; the present number is as it was measured."""
+    """Return the effect of a number of partitions; the present number is measured."""
 
     def load(worth: Float64) -> Float64:
         present = count == shares.partitions
         return shares.records * worth if present else shares.load_of(count, worth)
 
-    parts = load(np.ones(shares.partitions)) / max(float(shares.records.sum()), 1e-9)
-    found: Row = {"partitions": count, "shares": parts.tolist(), "largest": float(parts.max())}
+    parts = load(np.ones(shares.partitions)) / shares.records.sum()
+    row: Row = {"partitions": count, "shares": parts.tolist(), "largest": float(parts.max())}
     if readers is None:
-        return found | {"today": None, "wanted": None}
+        return row | {"today": None, "wanted": None}
     loads = load(readers.costs) / shares.sample.window.seconds
     usual = float(np.median(readers.capacities))
-    every = np.append(loads, readers.others)
+    every = np.append(loads, readers.arrivals[shares.partitions :])
     number = max(missing_members(every, np.zeros(0), readers.target * usual), 1)
-    return found | {
+    return row | {
         "today": consumers_under(loads, readers, readers.capacities),
         "wanted": consumers_under(loads, readers, np.full(number, usual)),
     }
 
 
 def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Row:
-    """Forecast consumers that share partitions with these loads as evenly as they can be dealt.
+    """Forecast consumers that share partitions as evenly as possible.
 
-    Records that wait stay in the partitions that have them today.
+    Unread records stay in the partitions that have them today.
 
     Parameters
     ----------
@@ -193,18 +200,20 @@ def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Ro
     -------
     count, of consumers; utilisation, of the most utilised one; time_lag_s, at the horizon.
     """
-    arrivals = np.append(loads, readers.others)
-    backlog, behind_s = np.zeros((2, arrivals.size))
-    backlog[: readers.backlog.size] = readers.backlog * readers.costs
-    behind_s[: readers.behind_s.size] = readers.behind_s
+    present = readers.costs.size
+    arrivals = np.append(loads, readers.arrivals[present:])
+    backlog, behind_s = (
+        np.insert(values, present, np.zeros(loads.size - present))
+        for values in (readers.backlog, readers.behind_s)
+    )
     owner, taken = np.zeros(arrivals.size, np.int32), np.zeros(capacities.size)
-    for place in np.argsort(-arrivals, kind="stable").tolist():  # where it leaves most room
+    for place in np.argsort(-arrivals, kind="stable").tolist():
         owner[place] = ((taken + arrivals[place]) / capacities).argmin()
         taken[owner[place]] += arrivals[place]
     outlook = Outlook(arrivals, np.zeros(arrivals.size), backlog, behind_s, capacities)
-    found = outlook.forecast(owner, readers.horizon_s)
+    forecast = outlook.forecast(owner, readers.horizon_s)
     return {
         "count": capacities.size,
-        "utilisation": found.utilisation,
-        "time_lag_s": found.time_lag_s,
+        "utilisation": forecast.utilisation,
+        "time_lag_s": forecast.time_lag_s,
     }

@@ -1,8 +1,8 @@
 """A sample of a topic's records: its plan and its result.
 
 Belongs here: choosing runs of offsets that are spread evenly over time and partitions. Does not:
-reading them (`fairlead.kafka.record_sample`, `fairlead.spark.record_sample`), nor what follows from
-a sample (`fairlead.domain.key_shares`).
+reading them (`fairlead.kafka.record_sample`, `fairlead.spark.record_sample`), and estimates from a
+sample (`fairlead.domain.key_shares`).
 """
 
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ import pyarrow as pa
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 
-#: How often each key occurs in each run; null: records without a key.
+#: Occurrences of keys in runs, by number, in any number of rows; null: records without a key.
 CELLS: Final = pa.schema({"run": pa.int64(), "key": pa.binary(), "count": pa.int64()})
-#: Minimum number of runs of a partition: fewer do not show how much runs differ.
+#: Minimum number of turns: fewer runs of a partition do not show how much they differ.
 _FEWEST: Final = 8
 
 
 @dataclass(frozen=True, eq=False)
 class LogWindow:
-    """The part of a topic's log that is sampled, which has P partitions.
+    """The part of a topic's log that is sampled; the topic has P partitions.
 
     Parameters
     ----------
@@ -42,57 +42,44 @@ class LogWindow:
 
     @property
     def spans(self) -> Int64:
-        """Offsets of each partition, shape (P,); not each has a record that can be read."""
+        """Number of offsets of each partition, shape (P,); some may have no record."""
         return self.end - self.begin
 
 
 class Runs(NamedTuple):
-    """Runs of offsets, int64 of shape (R,), in the order in which they are read.
+    """Runs of offsets: a run of each of P partitions in each of T turns, int64 of shape (T, P).
 
-    The first ones are spread evenly as well, in case reading stops early.
+    Run number t P + p is that of partition p in turn t. The runs of the first turns are spread
+    evenly, too, in case reading stops early.
 
     Parameters
     ----------
-    turn
-        Runs of the same turn are of different partitions, and can be read together. Ascending.
-    partition, begin, stop
-        The partition, its first offset, and the one after its last.
+    begin, stop
+        First offset, and the one after the last; the same if a run is empty.
     """
 
-    turn: Int64
-    partition: Int64
     begin: Int64
     stop: Int64
-
-    def first(self, count: int) -> "Runs":
-        """Return the first runs."""
-        return Runs(*(column[:count] for column in self))
-
-    def turns(self) -> list[Int64]:
-        """Return the indexes of the runs of each turn."""
-        if not self.turn.size:
-            return []
-        return np.split(np.arange(self.turn.size), np.flatnonzero(np.diff(self.turn)) + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class RecordSample:
-    """What was read of a topic.
+    """The records that were read from a topic.
 
     Parameters
     ----------
     window, runs
-        What was sampled, and which runs were read.
+        The sampled part of the log, and the runs that were read.
     cells
-        Table of the schema `CELLS`; `run` is an index into `runs`.
+        Table of the schema `CELLS`.
     bytes, seconds
-        What reading took.
+        Bytes and seconds of reading.
     record_bytes
-        Mean size of a record as it is stored, compressed.
+        Mean size of key and value.
     reader
         `the client` or `Spark`.
     stopped
-        The limit that ended reading early; "": none.
+        Whether the limit of bytes or seconds ended reading early.
     """
 
     window: LogWindow
@@ -102,47 +89,36 @@ class RecordSample:
     seconds: float
     record_bytes: float
     reader: str = "the client"
-    stopped: str = ""
+    stopped: bool = False
 
 
-def plan_runs(
-    window: LogWindow, records: float, runs: int, *, partition: int | None = None, seed: int = 0
-) -> Runs:
-    """Choose runs of offsets, one at random in each of equal stretches of a partition.
+def plan_runs(window: LogWindow, records: int, runs: int, *, seed: int = 0) -> Runs:
+    """Divide each partition into equal stretches, and choose a run at random in each stretch.
 
     Parameters
     ----------
     window
         With P partitions.
     records
-        Offsets to read, dealt to partitions by their share of the window.
+        Number of offsets to read, in proportion to the partitions' offsets in the window.
     runs
-        Runs in all; more if that leaves a partition fewer than `_FEWEST`.
-    partition
-        Gets half of the records; None: no partition is preferred.
+        Number of runs; a window that is read whole needs fewer, many partitions need more.
+    seed
+        Seed of the random positions.
 
     Examples
     --------
     >>> window = LogWindow("t", np.zeros(2, np.int64), np.array([1000, 4]), 60.0)
     >>> runs = plan_runs(window, 100, 10)
-    >>> int((runs.stop - runs.begin)[runs.partition == 0].sum())
-    104
+    >>> (runs.stop - runs.begin).sum(axis=0)
+    array([104,   4])
     """
-    spans = window.spans.astype(np.float64)
-    wanted = records * spans / max(spans.sum(), 1.0)
-    if partition is not None:
-        wanted /= 2
-        wanted[partition] += records / 2
-    wanted = np.minimum(np.ceil(wanted), spans)
-    each = max(runs // max(int((spans > 0).sum()), 1), _FEWEST)
-    random, chosen = np.random.default_rng(seed), [np.zeros((4, 0), np.int64)]
-    for place in np.flatnonzero(wanted).tolist():
-        # What is read whole is read in few runs: nothing is left to estimate.
-        number = int(min(each if wanted[place] < spans[place] else _FEWEST, wanted[place]))
-        edges = np.linspace(window.begin[place], window.end[place], number + 1).astype(np.int64)
-        length = np.minimum(int(np.ceil(wanted[place] / number)), np.diff(edges))
-        begin = edges[:-1] + (random.random(number) * (np.diff(edges) - length + 1)).astype(int)
-        turn = random.permutation(number) * each // number
-        chosen.append(np.stack([turn, np.full(number, place), begin, begin + length]))
-    every = np.concatenate(chosen, axis=1)
-    return Runs(*every[:, np.argsort(every[0], kind="stable")])
+    spans, random = window.spans, np.random.default_rng(seed)
+    turns = _FEWEST if records >= spans.sum() else max(runs // spans.size, _FEWEST)
+    edges = window.begin + np.linspace(0, spans, turns + 1).astype(np.int64)
+    stretches = np.diff(edges, axis=0)
+    wanted = np.ceil(records * spans / spans.sum() / turns).astype(np.int64)
+    lengths = np.minimum(wanted, stretches)
+    begin = edges[:-1] + random.integers(0, stretches - lengths, endpoint=True)
+    order = random.permuted(np.tile(np.arange(turns)[:, None], spans.size), axis=0)
+    return Runs(*(np.take_along_axis(each, order, axis=0) for each in (begin, begin + lengths)))

@@ -1,270 +1,190 @@
-"""Sampling the records of a topic with Fetch requests of a chosen size.
+"""Sampling the records of a topic with a consumer that fetches little at a time.
 
-Belongs here: the window in the log, the requests, and their bounds. Does not: which runs are read
-(`fairlead.domain.record_sample`), nor decoding (`record_batches`).
-
-No group is joined, and nothing is committed. A consumer would prefetch too much: for 48,000 records
-in 600 runs librdkafka fetched 319 MB.
+Belongs here: the window in the log, reading planned runs, and the bounds. Does not: choosing runs
+(`fairlead.domain.record_sample`).
 """
 
+import json
 import time
-from array import array
-from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
-from fairlead.domain.record_sample import CELLS, Float64, LogWindow, RecordSample, Runs, plan_runs
-from fairlead.errors import TopicError
-from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.record_batches import batches
+from fairlead.domain.record_sample import CELLS, Int64, LogWindow, RecordSample, Runs, plan_runs
+from fairlead.errors import KafkaUnavailableError, TopicError
+from fairlead.kafka.reachability import require_broker
+from fairlead.kafka.refusals import raise_if_refused
+from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
 from fairlead.kafka.rights import remedy
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of this module
-    from kafka.admin import KafkaAdminClient
+from fairlead.settings import KafkaSettings
 
 #: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Maximum bytes of fetched batches, and maximum seconds.
-MOST_BYTES: Final = 100_000_000
+#: Bytes from brokers, and seconds, after which reading stops. librdkafka counts bytes every 0.1 s:
+#: fewer than the 100 MB of the documentation.
+MOST_BYTES: Final = 80_000_000
 MOST_S: Final = 60.0
-#: Maximum number of runs. More runs spread a sample better, but each takes a request.
-_RUNS: Final = 2_400
-#: Runs of the probe for sizes of records and batches, and offsets of each run.
-_PROBES: Final = 24
-_PROBE: Final = 8
-#: Bytes requested from a partition at first; a larger batch comes alone in a response.
-_FETCH: Final = 16_384
-#: Bytes requested in a request.
-_RESPONSE: Final = 2**20
-#: Share of the maximum bytes for planned runs; the rest is for parts of batches outside of runs.
-_PLANNED: Final = 0.5
-#: Latest version of Fetch with names of topics; later ones use ids.
-_VERSION: Final = 12
-_WAIT_MS: Final = 500
+#: Number of runs. More runs spread a sample better, but each takes a fetch.
+_RUNS: Final = 600
+_SETTINGS: Final = {
+    "group.id": "fairlead",  # librdkafka requires a group; it is not joined
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "statistics.interval.ms": 100,
+    # A run is smaller than a usual fetch. A larger batch is fetched whole.
+    "fetch.message.max.bytes": 65_536,
+    "fetch.max.bytes": 2**20,
+    "fetch.wait.max.ms": 10,
+    # Do not fetch ahead; fetch again 20 ms after the last fetch if no record is left.
+    "queued.min.messages": 1,
+    "fetch.queue.backoff.ms": 20,
+}
+#: Seconds to wait for a message before the limits are checked again.
+_WAIT_S: Final = 0.1
+#: Seconds within which librdkafka counts bytes again.
+_COUNTED_S: Final = 0.2
+_HARMLESS: Final = ABOUT_A_GROUP | {KafkaError._PARTITION_EOF}  # noqa: SLF001 - librdkafka's name
 
 
-def window_of(gateway: KafkaGateway, topic: str, seconds: float) -> LogWindow:
-    """Return the part of a topic's log that was written in the last `seconds`.
-
-    It ends before the first record of an open transaction.
-
-    Raises
-    ------
-    TopicError
-        The topic does not exist or is empty in that time, or there is no right to read it.
-    KafkaUnavailableError
-        Brokers do not answer in time.
-    """
-    from kafka import IsolationLevel, TopicPartition  # noqa: PLC0415 - as above
-    from kafka.admin import OffsetSpec  # noqa: PLC0415 - the same
-    from kafka.errors import BrokerResponseError  # noqa: PLC0415 - the same
-
-    since = int((time.time() - seconds) * 1_000)
-
-    def ask(admin: "KafkaAdminClient") -> list[list[int]]:
-        (found,) = admin.describe_topics([topic])
-        if found["error_code"]:
-            _raise(topic, found["error_code"])
-        places = [TopicPartition(topic, number) for number in range(len(found["partitions"]))]
-        answers = [
-            admin.list_partition_offsets(dict.fromkeys(places, spec), IsolationLevel.READ_COMMITTED)
-            for spec in (since, OffsetSpec.LATEST)
-        ]
-        return [[answer[place].offset for place in places] for answer in answers]
-
-    try:
-        begin, end = map(np.array, gateway.ask_members(ask))
-    except BrokerResponseError as error:
-        _raise(topic, error.errno)
-    begin = np.where(begin < 0, end, np.minimum(begin, end))  # -1: no record since then
-    if not (end - begin).any():
-        raise TopicError(
-            f"Topic {topic}: no record was written in the last {seconds / 60:g} minutes. Ask for "
-            "more with --minutes"
-        )
-    return LogWindow(topic, begin, end, seconds)
-
-
-def sample_records(
-    gateway: KafkaGateway,
-    window: LogWindow,
-    records: int = RECORDS,
-    partition: int | None = None,
-    seed: int = 0,
-) -> RecordSample:
-    """Read records of a window, spread evenly over time and partitions.
-
-    Parameters
-    ----------
-    records
-        Approximate number.
-    partition
-        Partition to read half of the records from; None: all partitions in proportion.
-    seed
-        Seed of the random positions.
+@contextmanager
+def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
+    """Open a topic's log for sampling; no group is joined, and nothing is committed.
 
     Raises
     ------
     TopicError
-        There is no right to read the topic, or its records cannot be decoded.
+        The topic does not exist, or there is no right to read it.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
-    density, first = probe(gateway, window)
-    runs = int(_PLANNED * (MOST_BYTES - first.bytes) * first.runs.turn.size / max(first.bytes, 1))
-    planned = plan_runs(window, records / density, min(_RUNS, runs), partition=partition, seed=seed)
-    return _read(gateway, window, planned, MOST_BYTES - first.bytes)
-
-
-def probe(gateway: KafkaGateway, window: LogWindow) -> tuple[float, RecordSample]:
-    """Return the mean number of records per offset, and the small sample that it comes from."""
-    runs = plan_runs(window, _PROBES * _PROBE, _PROBES, seed=1).first(_PROBES)
-    found = _read(gateway, window, runs, MOST_BYTES)
-    records = sum(found.cells["count"].to_pylist())
-    offsets = int((found.runs.stop - found.runs.begin).sum())
-    return max(records / max(offsets, 1), 1e-3), found
-
-
-def _read(gateway: KafkaGateway, window: LogWindow, runs: Runs, most_bytes: int) -> RecordSample:
-    from kafka.errors import BrokerResponseError  # noqa: PLC0415 - as above
-
-    def read(admin: "KafkaAdminClient") -> RecordSample:
-        found: RecordSample = admin._manager.run(_fetch, admin, window, runs, most_bytes)  # noqa: SLF001 - no public way to send
-        return found
-
+    log = TopicLog(settings, topic)
     try:
-        return gateway.ask_members(read)
-    except BrokerResponseError as error:
-        _raise(window.topic, error.errno)
-    except TopicError as error:
-        raise TopicError(f"Topic {window.topic}: {error}") from error
+        require_broker(settings)
+        yield log
+    except KafkaUnavailableError as error:
+        raise_if_refused(error, settings)
+    except KafkaException as error:
+        found = kafka_error(error)
+        if found.code() in MISSING:
+            raise TopicError(f"Topic {topic} does not exist") from error
+        if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            how = remedy("topic", topic, ["DESCRIBE", "READ"])
+            raise TopicError(f"Topic {topic}: no right to read it. {how}") from error
+        raise_if_refused(KafkaUnavailableError(f"Kafka does not answer: {found.str()}"), settings)
+    finally:
+        log.close()
 
 
-async def _fetch(
-    admin: "KafkaAdminClient", window: LogWindow, runs: Runs, most_bytes: int
-) -> RecordSample:
-    """Read runs turn by turn, until all are read or a limit is reached."""
-    began, size, stopped, done = time.monotonic(), 0, "", 0
-    found = _Found()
-    (about,) = (await admin._get_cluster_metadata([window.topic]))["topics"]  # noqa: SLF001 - as above
-    leaders = {each["partition_index"]: each["leader_id"] for each in about["partitions"]}
-    for turn in runs.turns():
-        # Partition to its run, and the offset that is read next.
-        left = {int(runs.partition[run]): (int(run), int(runs.begin[run])) for run in turn}
-        while left and not stopped:
-            for answer in await _ask(admin, window.topic, left, leaders, found.room):
-                size += len(answer.records or b"")
-                run, position = left.pop(answer.partition_index)
-                position = found.take(answer, run, position, int(runs.stop[run]))
-                if position < runs.stop[run]:
-                    left[answer.partition_index] = run, position  # after the others
-            if size > most_bytes:
-                stopped = "bytes"
-            elif time.monotonic() - began > MOST_S:
-                stopped = "seconds"
-        if left:
-            break
-        done = int(turn[-1]) + 1
-        if stopped:
-            break
-    stopped = stopped if done < runs.turn.size else ""
-    read = pa.table(
-        [pa.array(np.frombuffer(found.runs, np.int64)), pa.array(found.keys, pa.binary())],
-        CELLS.names[:2],
-    )
-    read = read.filter(pc.less(read["run"], done))
-    cells = (
-        read.group_by(CELLS.names[:2]).aggregate([([], "count_all")]).rename_columns(CELLS.names)
-    )
-    mean = float(found.stored[0] / max(found.stored[1], 1))
-    seconds = time.monotonic() - began
-    return RecordSample(window, runs.first(done), cells, size, seconds, mean, stopped=stopped)
+class TopicLog:
+    """The log of a topic; errors of Kafka are explained by `open_log`."""
 
+    def __init__(self, settings: KafkaSettings, topic: str) -> None:
+        self._topic, self._timeout_s, self._bytes = topic, settings.request_timeout_s, 0
+        self._consumer = Consumer(settings.librdkafka(**_SETTINGS, stats_cb=self._count_bytes))
 
-async def _ask(
-    admin: "KafkaAdminClient",
-    topic: str,
-    left: Mapping[int, tuple[int, int]],
-    leaders: Mapping[int, int],
-    room: Mapping[int, int],
-) -> list[Any]:
-    """Fetch from each leader as many partitions as fit into a response, at least one."""
-    from kafka import IsolationLevel  # noqa: PLC0415 - as above
-    from kafka.protocol.consumer import FetchRequest  # noqa: PLC0415 - the same
+    def close(self) -> None:
+        """Close the connections."""
+        self._consumer.close()
 
-    of_node: dict[int, list[Any]] = {}
-    sizes = Counter[int]()
-    for partition, (_, position) in left.items():
-        size = room.get(partition, _FETCH)
-        sizes[leaders[partition]] += size
-        if size < sizes[leaders[partition]] > _RESPONSE:
-            continue  # in the next request
-        asked = FetchRequest.FetchTopic.FetchPartition(
-            partition=partition,
-            fetch_offset=position,
-            partition_max_bytes=size,
+    def _count_bytes(self, statistics: str) -> None:
+        self._bytes = json.loads(statistics)["rx_bytes"]
+
+    def window(self, seconds: float) -> LogWindow:
+        """Return the part that was written in the last `seconds`.
+
+        It ends before the first record of an open transaction.
+
+        Raises
+        ------
+        TopicError
+            No record was written in that time.
+        """
+        about = self._consumer.list_topics(self._topic, timeout=self._timeout_s)
+        if error := about.topics[self._topic].error:
+            raise KafkaException(error)
+        count = len(about.topics[self._topic].partitions)
+        since, end = (
+            self._offsets(count, at) for at in (int((time.time() - seconds) * 1_000), OFFSET_END)
         )
-        of_node.setdefault(leaders[partition], []).append(asked)
-    sent = []
-    for node, partitions in of_node.items():
-        request = FetchRequest(
-            max_wait_ms=_WAIT_MS,
-            min_bytes=1,
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            session_epoch=-1,
-            topics=[FetchRequest.FetchTopic(topic=topic, partitions=partitions)],
-            max_version=_VERSION,
+        begin = np.where(since < 0, end, np.minimum(since, end))  # -1: no record since then
+        if not (end - begin).any():
+            raise TopicError(
+                f"Topic {self._topic}: no record was written in the last {seconds / 60:g} minutes. "
+                "Set a longer time with --minutes"
+            )
+        return LogWindow(self._topic, begin, end, seconds)
+
+    def _offsets(self, count: int, at: int) -> Int64:
+        asked = [TopicPartition(self._topic, number, at) for number in range(count)]
+        answers = self._consumer.offsets_for_times(asked, timeout=self._timeout_s)
+        for answer in answers:
+            if answer.error is not None:
+                raise KafkaException(answer.error)
+        return np.array([answer.offset for answer in answers])
+
+    def sample(self, window: LogWindow, records: int = RECORDS, seed: int = 0) -> RecordSample:
+        """Read records of a window, spread evenly over time and partitions.
+
+        Parameters
+        ----------
+        records
+            Approximate number.
+        seed
+            Seed of the random positions.
+        """
+        runs = plan_runs(window, records, _RUNS, seed=seed)
+        began, before, size = time.monotonic(), self._bytes, 0
+        run_of, keys = list[int](), list[bytes | None]()
+        done, complete = 0, 0  # turns, and their records
+
+        def over() -> bool:
+            return self._bytes - before > MOST_BYTES or time.monotonic() - began > MOST_S
+
+        for turn, (begin, stop) in enumerate(zip(*runs, strict=True)):
+            for partition, key, value_bytes in self._read(begin, stop, over):
+                run_of.append(turn * len(begin) + partition)
+                keys.append(key)
+                size += value_bytes + len(key or b"")
+            if over():
+                break
+            done, complete = turn + 1, len(keys)
+        self._consumer.unassign()
+        self._consumer.poll(_COUNTED_S)
+        columns = run_of[:complete], keys[:complete], [1] * complete
+        return RecordSample(
+            window,
+            Runs(runs.begin[:done], runs.stop[:done]),
+            pa.table([*map(pa.array, columns)], CELLS.names).cast(CELLS),
+            bytes=self._bytes - before,
+            seconds=time.monotonic() - began,
+            record_bytes=size / max(len(keys), 1),
+            stopped=done < len(runs.begin),
         )
-        sent.append(admin._manager.send(request, node_id=node))  # noqa: SLF001 - as above
-    return [each for future in sent for of in (await future).responses for each in of.partitions]
 
-
-class _Found:
-    """Content of responses: keys with their runs; bytes and records; bytes to request next."""
-
-    def __init__(self) -> None:
-        self.runs = array("q")
-        self.keys: list[bytes | None] = []
-        self.stored: Float64 = np.zeros(2)
-        self.room: dict[int, int] = {}
-
-    def take(self, answer: Any, run: int, position: int, stop: int) -> int:
-        """Count the keys of a run in a response; return the offset that is read next."""
-        from kafka.errors import OffsetOutOfRangeError, for_code  # noqa: PLC0415 - as above
-
-        if answer.error_code == OffsetOutOfRangeError.errno:
-            return stop  # retention has deleted it
-        if answer.error_code:
-            raise for_code(answer.error_code)
-        aborted = [
-            (each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()
-        ]
-        reached = position
-        for batch in batches(answer.records or b"", position, stop, aborted):
-            self.runs.extend([run] * len(batch.keys))
-            self.keys += batch.keys
-            self.stored += batch.size, batch.records
-            reached = batch.next_offset
-            if reached >= stop:
-                return stop
-        if reached == position:
-            if not answer.records and position >= answer.last_stable_offset:
-                return stop  # nothing follows
-            partition = answer.partition_index
-            self.room[partition] = min(2 * self.room.get(partition, _FETCH), _RESPONSE)
-        return reached
-
-
-def _raise(topic: str, code: int) -> NoReturn:
-    from kafka import errors  # noqa: PLC0415 - as above
-
-    if code == errors.UnknownTopicOrPartitionError.errno:
-        raise TopicError(f"Topic {topic} does not exist")
-    if code == errors.TopicAuthorizationFailedError.errno:
-        how = remedy("topic", topic, ["DESCRIBE", "READ"])
-        raise TopicError(f"Topic {topic}: no right to read it. {how}")
-    raise TopicError(f"Topic {topic}: Kafka answers {errors.for_code(code).__name__}")
+    def _read(
+        self, begin: Int64, stop: Int64, over: Callable[[], bool]
+    ) -> Iterator[tuple[int, bytes | None, int]]:
+        """Yield partition, key and size of value of a turn's records, until `over` a limit."""
+        left = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
+        self._consumer.assign(
+            [TopicPartition(self._topic, number, int(begin[number])) for number in left]
+        )
+        while left and not over():
+            message = self._consumer.poll(_WAIT_S)
+            if message is None:
+                continue
+            number, error = message.partition(), message.error()
+            if error is not None and error.code() not in _HARMLESS:
+                raise KafkaException(error)
+            if number not in left:  # fetched beyond the end of its run
+                continue
+            if error is None and message.offset() < left[number]:
+                yield number, message.key(), len(message)
+            if error is not None or message.offset() + 1 >= left[number]:
+                del left[number]
+                self._consumer.incremental_unassign([TopicPartition(self._topic, number)])

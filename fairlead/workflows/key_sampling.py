@@ -13,27 +13,27 @@ import numpy as np
 from fairlead.domain.key_report import Readers, key_report
 from fairlead.domain.key_shares import KeyShares
 from fairlead.domain.policy import policy_for
-from fairlead.domain.record_sample import plan_runs
+from fairlead.domain.record_sample import Float64, plan_runs
 from fairlead.errors import GroupError, TopicError
-from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.record_sample import MOST_BYTES, RECORDS, probe, sample_records, window_of
+from fairlead.kafka.record_sample import RECORDS, open_log
 from fairlead.settings import Settings
 
-if TYPE_CHECKING:  # as Spark and the store: for who asks for consumers, or for many records
+if TYPE_CHECKING:  # Spark and the store are imported only if they are needed
     from sqlalchemy import Engine
 
-#: Records that the client samples, in a few seconds; Spark samples more.
-BY_CLIENT: Final = 1_000_000
-#: Maximum number of records in a sample.
+#: Limits of arguments; no topic has as many partitions.
 MOST_RECORDS: Final = 20_000_000
-#: Maximum of `--to`: no topic has as many partitions.
 MOST_PARTITIONS: Final = 100_000
-#: Number of runs that Spark reads; each is a task.
+#: Number of records that the client samples, in a few seconds; Spark samples more.
+BY_CLIENT: Final = 1_000_000
+#: Maximum bytes that Spark reads, and the number of runs; each is a task.
+_SPARK_BYTES: Final = 1_000_000_000
 _SPARK_RUNS: Final = 96
+#: Number of records from which Spark's bytes are estimated.
+_PROBE: Final = 1_000
 
 
 def report_on_keys(
-    gateway: KafkaGateway,
     settings: Settings,
     topic: str,
     engine: "Engine | None" = None,
@@ -44,6 +44,7 @@ def report_on_keys(
     to: int | None = None,
     records: int = RECORDS,
     minutes: float = 60.0,
+    show_keys: bool = False,
 ) -> dict[str, Any]:
     """Sample the last minutes of a topic and report on its keys, as `key_report` does.
 
@@ -59,73 +60,70 @@ def report_on_keys(
     TopicError
         The topic cannot be sampled, or has no such partition.
     GroupError
-        The group does not read the topic, or too little is known of it.
+        The group does not read the topic, or too little is known about it.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
-    window = window_of(gateway, topic, minutes * 60)
-    count = len(window.spans)
-    if partition is not None and partition >= count:
-        raise TopicError(f"Topic {topic}: there is no partition {partition}; it has {count:,}")
-    if to is not None and to <= count:
-        raise TopicError(f"Topic {topic}: it has {count:,} partitions already; --to takes more")
-    readers = engine and group and readers_of(engine, settings, group, topic, count)
-    if records <= BY_CLIENT:
-        sample = sample_records(gateway, window, records, partition)
-    else:
-        from fairlead.spark import record_sample as by_spark  # noqa: PLC0415 - above
+    with open_log(settings.kafka, topic) as log:
+        window = log.window(minutes * 60)
+        count = len(window.spans)
+        if partition is not None and partition >= count:
+            raise TopicError(f"Topic {topic}: there is no partition {partition}; it has {count:,}")
+        if to is not None and to <= count:
+            raise TopicError(f"Topic {topic}: it has {count:,} partitions already; --to takes more")
+        readers = engine and group and readers_of(engine, settings, group, topic, count)
+        if records <= BY_CLIENT:
+            sample = log.sample(window, records)
+        else:
+            from fairlead.spark.record_sample import sample_by_spark  # noqa: PLC0415 - above
 
-        density, first = probe(gateway, window)
-        wanted = min(records, int(MOST_BYTES * 10 / max(first.record_bytes, 1.0)))
-        runs = plan_runs(window, wanted / density, _SPARK_RUNS, partition=partition)
-        spark = by_spark.source_session(settings.spark, jars())
-        sample = by_spark.sample_by_spark(spark, settings.kafka, window, runs, first.record_bytes)
+            probe = log.sample(window, _PROBE)
+            records = min(records, int(_SPARK_BYTES / max(probe.record_bytes, 1.0)))
+            runs = plan_runs(window, records, _SPARK_RUNS)
+            sample = sample_by_spark(settings, jars(), window, runs, probe.record_bytes)
     if not sample.cells.num_rows:
         raise TopicError(
-            f"Topic {topic}: the offsets of the last {minutes:g} minutes hold no record"
+            f"Topic {topic}: the offsets of the last {minutes:g} minutes have no records"
         )
     shares = KeyShares(sample, readers.seconds if readers else None)
-    return key_report(shares, partition=partition, to=to, readers=readers or None)
+    return key_report(
+        shares, partition=partition, to=to, readers=readers or None, show_keys=show_keys
+    )
 
 
 def readers_of(
     engine: "Engine", settings: Settings, group: str, topic: str, partitions: int
 ) -> Readers:
-    """Return the consumers of a topic, as their group was last seen.
+    """Return the consumers of a topic, as their group was last sampled.
 
     Raises
     ------
     GroupError
-        The group does not read the topic, or what its consumers can take is not known yet.
+        The group does not read all of the topic, or its consumers' capacity is unknown.
     """
     from fairlead.store.history_queries import read_lag, read_lag_by_member  # noqa: PLC0415 - above
 
     rows = [row for row in read_lag(engine, group) if not row["has_left"]]
-    mine = {row["partition"]: row for row in rows if row["topic"] == topic}
+    rows.sort(key=lambda row: (row["topic"] != topic, row["topic"], row["partition"]))
+    if [row["topic"] for row in rows].count(topic) != partitions:
+        raise GroupError(f"Group {group}: it was not reading all of {topic} in its last sample")
     members = read_lag_by_member(engine, group)
-    capacities = [row["records_per_s"] for row in members if row["records_per_s"]]
-    if not mine:
-        raise GroupError(f"group {group} does not read {topic}, as it was last seen")
-    if not capacities:
-        raise GroupError(f"group {group}: what its consumers can take is not known yet")
+    capacities = np.array([row["records_per_s"] or 0 for row in members], np.float64)
+    if not capacities.any():
+        raise GroupError(f"Group {group}: the capacity of its consumers is not known yet")
 
-    def column(name: str, unknown: float) -> Any:
-        values = (mine.get(number, {}).get(name) for number in range(partitions))
-        return np.array([unknown if each is None else float(each) for each in values])
+    def column(name: str, unknown: float) -> Float64:
+        return np.nan_to_num(np.array([row[name] for row in rows], np.float64), nan=unknown)
 
-    seconds = column("seconds_per_record", np.nan)
-    others = (row for row in rows if row["topic"] != topic)
+    costs, seconds = column("cost", 1.0), column("seconds_per_record", -1.0)[:partitions]
     rules = policy_for(group, settings.policies).rules()
     return Readers(
-        group=group,
-        capacities=np.array(capacities, np.float64),
-        costs=column("cost", 1.0),
-        seconds=None if np.isnan(seconds).any() else seconds,
-        backlog=column("lag", 0.0),
+        capacities=capacities[capacities > 0],
+        costs=costs[:partitions],
+        seconds=seconds if seconds.min() >= 0 else None,
+        arrivals=column("arrival_rate", 0.0) * costs,
+        backlog=column("lag", 0.0) * costs,
         behind_s=column("time_lag_s", 0.0),
-        others=np.array(
-            [float(each["arrival_rate"] or 0) * (each["cost"] or 1) for each in others]
-        ),
         target=rules.target_utilisation,
         horizon_s=rules.horizon_s,
     )

@@ -5,16 +5,13 @@ the report (`fairlead.surfaces.keys`).
 """
 
 from contextlib import nullcontext
-from textwrap import wrap
 from typing import Annotated, Final, Literal
 
 import typer
 
-from fairlead.common.visible import visible
 from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine
-from fairlead.surfaces.cli.output import print_json, print_table, say
+from fairlead.surfaces.cli.output import print_json, print_table, say, tell
 
-_WIDTH: Final = 80
 _GROUP: Final = "Consumer group whose lag is forecast for more partitions."
 _TO: Final = "Number of partitions to compare with. Default: the smallest one that helps."
 _SHOW: Final = "Show the keys instead of the start of their SHA-256."
@@ -44,44 +41,34 @@ def keys(
     """Report the keys that make a partition hot, and the effect of more partitions.
 
     Records are sampled evenly over time and partitions: at most 100 MB in 60 s. Spark reads more
-    than 1,000,000 records: at most 1 GB in ten minutes. The command joins no group, commits nothing
-    and stores nothing.
+    than 1,000,000 records: at most 1 GB in ten minutes. The command joins no group, and neither
+    commits nor stores anything.
     """
-    import pyarrow as pa
-
-    from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import load_settings
     from fairlead.surfaces.keys import page, source_jars
     from fairlead.workflows.key_sampling import report_on_keys
 
-    pa.set_memory_pool(pa.system_memory_pool())  # its own one keeps 40 MB more
-    settings = load_settings()
-    with KafkaGateway(settings.kafka) as gateway, opened_engine() if group else nullcontext() as db:
+    with opened_engine() if group else nullcontext() as engine:
         report = report_on_keys(
-            gateway,
-            settings,
+            load_settings(),
             topic,
-            db,
+            engine,
             jars=source_jars,
             group=group,
             partition=partition,
             to=to,
             records=records,
             minutes=minutes,
+            show_keys=show_keys,
         )
     if form == "json":
-        print_json(page.as_document(report, show_keys=show_keys))
+        print_json(report)
     elif form == "html":
-        typer.echo(page.as_page(report, show_keys=show_keys))
+        typer.echo(page.as_page(report))
     else:
-        _say(report["verdict"])
-        for rows in filter(None, page.tables(report, show_keys=show_keys)):
+        tell(report["verdict"])
+        for rows in filter(None, page.tables(report)):
             say("")
             print_table(rows, [*rows[0]])
         say("")
-        _say(*page.notes(report))
-
-
-def _say(*sentences: str) -> None:
-    for text in map(visible, sentences):
-        say(*wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False))
+        tell(*report["notes"])

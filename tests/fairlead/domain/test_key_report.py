@@ -12,10 +12,8 @@ from fairlead.domain.key_report import Readers, consumers_under, key_report
 from fairlead.domain.key_shares import KeyShares
 from fairlead.domain.record_sample import (
     CELLS,
-    Float64,
     LogWindow,
     RecordSample,
-    Runs,
     plan_runs,
 )
 
@@ -47,9 +45,9 @@ def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSamp
     window = LogWindow("t", np.zeros(len(log), np.int64), np.array([len(each) for each in log]), 60)
     planned = plan_runs(window, records, runs, seed=seed)
     cells: Counter[tuple[int, bytes | None]] = Counter()
-    spans = zip(planned.partition, planned.begin, planned.stop, strict=True)
-    for run, (partition, begin, stop) in enumerate(spans):
-        cells.update((run, key) for key in log[partition][begin:stop])
+    spans = zip(planned.begin.ravel().tolist(), planned.stop.ravel().tolist(), strict=True)
+    for run, (begin, stop) in enumerate(spans):
+        cells.update((run, key) for key in log[run % len(log)][begin:stop])
     columns = zip(*((run, key, count) for (run, key), count in cells.items()), strict=True)
     table = pa.table([pa.array(each) for each in columns], names=CELLS.names).cast(CELLS)
     return RecordSample(window, planned, table, 0, 0.0, 100.0)
@@ -128,28 +126,31 @@ def test_load_of_more_partitions(place: object, count: int) -> None:
 
 
 def test_verdicts() -> None:
-    giant = key_report(KeyShares(read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)))
+    """A giant key, records without keys, and a number of partitions that helps."""
+    sample = read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)
+    giant = key_report(KeyShares(sample), show_keys=True)
     assert "One key alone is 3" in giant["verdict"]
     assert "more partitions cannot help" in giant["verdict"]
-    assert giant["keys"][0]["key"] == b"key-0"
+    assert giant["keys"][0]["key"] == "key-0"
     assert giant["keys"][0]["partitions"] == [partition_of(b"key-0", 6)]
     none = key_report(KeyShares(read(logs([None] * 6_000, 6), 2_000)))
     assert none["verdict"].startswith("The records have no keys")
-    even = key_report(KeyShares(read(logs(drawn(40_000, 0.0), 6), 10_000)))
-    assert even["verdict"].startswith("The partitions are even")
+    skewed = key_report(KeyShares(read(logs(drawn(40_000, 0.8), 6), 10_000)))
+    assert skewed["verdict"].startswith("12 partitions instead of 6: the largest gets")
 
 
-def readers(count: int, capacity: float, per_partition: int, **known: Float64) -> Readers:
-    """Return consumers that are up to date with a topic of `per_partition` partitions."""
-    none = np.zeros(per_partition)
+def readers(
+    count: int, capacity: float, partitions: int, others: tuple[float, ...] = ()
+) -> Readers:
+    """Return consumers that are up to date with a topic of so many partitions."""
+    none = np.zeros(partitions + len(others))
     return Readers(
-        group="g",
         capacities=np.full(count, capacity),
-        costs=known.get("costs", none + 1),
-        seconds=known.get("seconds"),
+        costs=np.ones(partitions),
+        seconds=None,
+        arrivals=np.append(np.zeros(partitions), others),
         backlog=none,
         behind_s=none,
-        others=np.zeros(0),
         target=0.8,
         horizon_s=1800.0,
     )
@@ -187,25 +188,21 @@ def test_share_of_time_is_by_reported_seconds() -> None:
 
 
 def test_other_topics_take_part_of_the_consumers() -> None:
-    busy = readers(2, 100.0, 2)
-    alone = consumers_under(np.array([60.0, 60.0]), busy, busy.capacities)
-    assert alone["utilisation"] == pytest.approx(0.6)
-    more = Readers(**{**busy.__dict__, "others": np.array([50.0, 50.0])})
-    assert consumers_under(np.array([60.0, 60.0]), more, busy.capacities)[
-        "utilisation"
-    ] == pytest.approx(1.1)
+    """A group's other partitions are dealt with these."""
+    loads = np.array([60.0, 60.0])
+    for others, utilisation in (((), 0.6), ((50.0, 50.0), 1.1)):
+        busy = readers(2, 100.0, 2, others)
+        forecast = consumers_under(loads, busy, busy.capacities)
+        assert forecast["utilisation"] == pytest.approx(utilisation)
 
 
 def test_runs_cover_partitions_by_their_share() -> None:
-    """No record twice, one run of a partition at a time, half for the one that is asked about."""
+    """And no record is in two runs."""
     window = LogWindow("t", np.zeros(3, np.int64), np.array([1000, 3000, 0]), 60.0)
-    runs: Runs = plan_runs(window, 400, 100, partition=0)
-    taken = np.bincount(runs.partition, runs.stop - runs.begin, 3)
-    assert 250 <= taken[0] <= 350
-    assert taken[2] == 0
+    runs = plan_runs(window, 400, 100)
+    taken = (runs.stop - runs.begin).sum(axis=0)
+    assert taken == pytest.approx([100, 300, 0], abs=50)
     for partition in (0, 1):
-        mine = runs.partition == partition
-        order = np.argsort(runs.begin[mine])
-        assert (runs.begin[mine][order][1:] >= runs.stop[mine][order][:-1]).all()
-    for turn in runs.turns():
-        assert len(set(runs.partition[turn].tolist())) == len(turn)
+        order = np.argsort(runs.begin[:, partition])
+        begin, stop = runs.begin[order, partition], runs.stop[order, partition]
+        assert (begin[1:] >= stop[:-1]).all()

@@ -1,25 +1,20 @@
 """Sampling topics on a real broker: what is read, and what cannot be."""
 
-import struct
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.domain.key_shares import KeyShares
 from fairlead.domain.record_sample import RecordSample
 from fairlead.errors import TopicError
 from fairlead.kafka import record_sample
-from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.record_batches import batches
-from fairlead.kafka.record_sample import sample_records, window_of
+from fairlead.kafka.record_sample import open_log
 from fairlead.sandbox import Services
 from fairlead.settings import Settings
 from tests.conftest import KafkaTopic
@@ -32,13 +27,6 @@ pytestmark = pytest.mark.kafka
 HOUR_S = 3600.0
 
 
-@pytest.fixture
-def gateway(settings: Settings) -> Iterator[KafkaGateway]:
-    """Return a gateway to the run's broker."""
-    with KafkaGateway(settings.kafka) as opened:
-        yield opened
-
-
 def produce(services: Services, topic: str, keys: list[bytes | None], **config: Any) -> None:
     """Write a record of each key, placed as Java's producer does."""
     servers = {"bootstrap.servers": services.bootstrap_servers}
@@ -49,12 +37,13 @@ def produce(services: Services, topic: str, keys: list[bytes | None], **config: 
     assert producer.flush(PATIENCE_S) == 0
 
 
-def sampled(gateway: KafkaGateway, topic: str, records: int = 10_000) -> RecordSample:
+def sampled(settings: Settings, topic: str, records: int = 10_000) -> RecordSample:
     """Sample the last hour."""
-    return sample_records(gateway, window_of(gateway, topic, HOUR_S), records)
+    with open_log(settings.kafka, topic) as log:
+        return log.sample(log.window(HOUR_S), records)
 
 
-def found(sample: RecordSample) -> Counter[bytes | None]:
+def counts_of(sample: RecordSample) -> Counter[bytes | None]:
     """Return how often each key was read."""
     counts: Counter[bytes | None] = Counter()
     for row in sample.cells.to_pylist():
@@ -64,33 +53,21 @@ def found(sample: RecordSample) -> Counter[bytes | None]:
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_every_key_is_read_whatever_the_compression(
-    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic, codec: str
+    settings: Settings, services: Services, kafka_topic: KafkaTopic, codec: str
 ) -> None:
     """A topic smaller than the sample is read whole; null keys count."""
     topic = kafka_topic(partitions=3)
     keys: list[bytes | None] = [b"key-%d" % (number % 7) for number in range(700)]
     keys += [None] * 50
     produce(services, topic, keys, **{"compression.type": codec})
-    sample = sampled(gateway, topic)
-    assert found(sample) == Counter(keys)
-    assert sample.stopped == ""
+    sample = sampled(settings, topic)
+    assert counts_of(sample) == Counter(keys)
+    assert not sample.stopped
     assert KeyShares(sample).without_key == pytest.approx(50 / 750)
 
 
-def test_java_snappy_is_a_stream_of_blocks() -> None:
-    """Kafka's own producer frames blocks; librdkafka, which the tests write with, does not."""
-    record = b"\x00\x00\x00\x06abc\x02v\x00"
-    payload = bytes([2 * len(record)]) + record
-    block = pa.compress(payload, "snappy", asbytes=True)
-    stream = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, len(block)) + block
-    header = struct.pack(">iBIhiqqqhii", 0, 2, 0, 2, 0, 0, 0, -1, -1, -1, 1)
-    batch = struct.pack(">qi", 5, len(header) + len(stream)) + header + stream
-    (read,) = batches(batch, 5, 6, [])
-    assert (read.next_offset, read.keys) == (6, [b"abc"])
-
-
 def test_aborted_records_and_markers_are_not_counted(
-    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+    settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
     """As for a consumer that reads committed; the window ends before an open transaction."""
     topic = kafka_topic(partitions=1)
@@ -105,14 +82,14 @@ def test_aborted_records_and_markers_are_not_counted(
         producer.flush(PATIENCE_S)
         if end:
             getattr(producer, f"{end}_transaction")(PATIENCE_S)
-    sample = sampled(gateway, topic)
-    assert found(sample) == {b"kept": 20, b"too": 20}
+    sample = sampled(settings, topic)
+    assert counts_of(sample) == {b"kept": 20, b"too": 20}
     assert KeyShares(sample).records.tolist() == [40.0]
     producer.abort_transaction(PATIENCE_S)
 
 
 def test_compacted_log_has_fewer_records_than_offsets(
-    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+    settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
     """The estimate counts records; tombstones are records of their key."""
     config = {
@@ -128,33 +105,48 @@ def test_compacted_log_has_fewer_records_than_offsets(
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     producer.produce(topic, None, key=b"b")
     assert producer.flush(PATIENCE_S) == 0
-    eventually(lambda: sum(found(sampled(gateway, topic)).values()) < 100, "it is compacted")
-    sample = sampled(gateway, topic)
-    counts = found(sample)
+    eventually(lambda: sum(counts_of(sampled(settings, topic)).values()) < 100, "it is compacted")
+    sample = sampled(settings, topic)
+    counts = counts_of(sample)
     assert set(counts) >= {b"b", b"c"}
     assert KeyShares(sample).records.sum() == sum(counts.values())
 
 
 def test_bytes_bound_what_is_read(
-    gateway: KafkaGateway,
+    settings: Settings,
     services: Services,
     kafka_topic: KafkaTopic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is over the bound is less than a response; runs that were read are whole."""
+    """Most of the topic is left unread; runs that were read are whole."""
     topic = kafka_topic(partitions=2)
     keys: list[bytes | None] = [b"key-%d" % number for number in range(20_000)]
     produce(services, topic, keys, **{"batch.size": 4_096})
     monkeypatch.setattr(record_sample, "MOST_BYTES", 60_000)
-    sample = sampled(gateway, topic, records=20_000)
-    assert sample.stopped == "bytes"
-    assert sample.bytes < 60_000 + 2 * 8 * 16_384
+    monkeypatch.setitem(record_sample._SETTINGS, "statistics.interval.ms", 1)  # noqa: SLF001 - else all is read before bytes are counted
+    sample = sampled(settings, topic, records=20_000)
+    assert sample.stopped
+    assert 60_000 < sample.bytes < 600_000
     read = np.bincount(sample.cells["run"].to_numpy(), sample.cells["count"].to_numpy())
-    assert read.tolist() == (sample.runs.stop - sample.runs.begin).tolist()
+    assert read.tolist() == (sample.runs.stop - sample.runs.begin).ravel().tolist()
+
+
+def test_retention_deletes_records_meanwhile(
+    settings: Settings, services: Services, kafka_topic: KafkaTopic
+) -> None:
+    """Runs before the new begin of the log are empty."""
+    topic = kafka_topic(partitions=1)
+    produce(services, topic, [b"old"] * 400 + [b"new"] * 400)
+    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
+    with open_log(settings.kafka, topic) as log:
+        window = log.window(HOUR_S)
+        admin.delete_records([TopicPartition(topic, 0, 400)])[TopicPartition(topic, 0)].result()
+        sample = log.sample(window)
+    assert counts_of(sample) == {b"new": 400}
 
 
 def test_nothing_is_committed_and_no_group_is_made(
-    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+    settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
     """The broker lists the same groups as before."""
     topic = kafka_topic(partitions=2)
@@ -165,28 +157,28 @@ def test_nothing_is_committed_and_no_group_is_made(
         return {each.group_id for each in admin.list_consumer_groups().result().valid}
 
     before = groups()
-    sampled(gateway, topic)
+    sampled(settings, topic)
     assert groups() == before
 
 
 def test_missing_and_empty_topics_are_named(
-    gateway: KafkaGateway, kafka_topic: KafkaTopic, unique_name: str
+    settings: Settings, kafka_topic: KafkaTopic, unique_name: str
 ) -> None:
     """One sentence each."""
     empty = kafka_topic()
     with pytest.raises(
         TopicError, match=f"Topic {empty}: no record was written in the last 60 min"
     ):
-        window_of(gateway, empty, HOUR_S)
+        sampled(settings, empty)
     with pytest.raises(TopicError, match=f"Topic {unique_name} does not exist"):
-        window_of(gateway, unique_name, HOUR_S)
+        sampled(settings, unique_name)
 
 
 @pytest.mark.parametrize("rights", [(), ("DESCRIBE",)])
 def test_missing_right_is_named_with_its_remedy(
     secured: SecuredBroker, rights: tuple[str, ...]
 ) -> None:
-    """Without any right, and with that to describe alone."""
+    """Without any right, and with only DESCRIBE."""
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"topic-{uuid.uuid4().hex[:8]}"
     secured.add_user(user)
     create_topics(secured.admin, NewTopic(topic, 1))
@@ -195,8 +187,5 @@ def test_missing_right_is_named_with_its_remedy(
     assert producer.flush(PATIENCE_S) == 0
     if rights:
         secured.allow(user, Right("topic", topic, rights))
-    with (
-        KafkaGateway(secured.settings(user)) as gateway,
-        pytest.raises(TopicError, match=f"{topic}: no right to read it.*--operation Read"),
-    ):
-        sampled(gateway, topic)
+    with pytest.raises(TopicError, match=f"{topic}: no right to read it.*--operation Read"):
+        sampled(Settings(kafka=secured.settings(user)), topic)

@@ -1,4 +1,4 @@
-"""`fairlead keys` on a real broker, also for a group."""
+"""`fairlead keys` on a real broker, and the consumers of a stored group."""
 
 import json
 
@@ -8,7 +8,6 @@ from confluent_kafka import Producer
 from typer.testing import CliRunner, Result
 
 from fairlead.errors import GroupError
-from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
 from fairlead.sandbox.jars import source_jars
 from fairlead.settings import Settings
@@ -52,11 +51,10 @@ def run(
 
 
 def test_giant_key_is_named_and_hashed(services: Services, topic: str) -> None:
-    """No key is in any format, unless it is asked for; no database is needed."""
+    """Keys are hashed in every format; no database is needed."""
     text = run(services, topic)
     assert text.exit_code == 0, text.output
     assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")
-    assert max(map(len, text.stdout.splitlines())) <= 80
     page, document = (run(services, topic, "--format", form) for form in ("html", "json"))
     for result in (text, page, document):
         assert "hot" not in result.stdout
@@ -82,13 +80,12 @@ def test_spark_agrees_with_the_client(
     settings: Settings, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both read the whole topic, and count the same."""
-    with KafkaGateway(settings.kafka) as gateway:
-        reports = []
-        for by_client in (1_000_000, 0):
-            monkeypatch.setattr(key_sampling, "BY_CLIENT", by_client)
-            reports.append(key_sampling.report_on_keys(gateway, settings, topic, jars=source_jars))
+    reports = []
+    for by_client in (1_000_000, 0):
+        monkeypatch.setattr(key_sampling, "BY_CLIENT", by_client)
+        reports.append(key_sampling.report_on_keys(settings, topic, jars=source_jars))
     client, spark = reports
-    assert spark["reader"] == "Spark"
+    assert spark["notes"][1].endswith("by Spark.")
     assert spark["sampled"] == client["sampled"] == 3_002
     assert spark["keys"][0] == client["keys"][0]
     assert spark["without_key"] == client["without_key"]
@@ -96,13 +93,14 @@ def test_spark_agrees_with_the_client(
 
 @pytest.mark.postgres
 def test_consumers_are_those_of_the_store(week: str) -> None:
-    """Capacities, costs and lag come from the group's last sample."""
+    """Their capacities, costs and lag are those of the group's last sample."""
     settings = Settings()
     engine = create_store_engine(week)
     readers = readers_of(engine, settings, "orders", "orders", 6)
     assert readers.capacities.min() > 0
-    assert readers.costs.shape == readers.backlog.shape == (6,)
-    with pytest.raises(GroupError, match="group orders does not read payments"):
+    assert readers.costs.shape == (6,)
+    assert readers.backlog.size >= 6
+    with pytest.raises(GroupError, match="orders: it was not reading all of payments"):
         readers_of(engine, settings, "orders", "payments", 6)
     engine.dispose()
 
