@@ -357,46 +357,56 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     alive, sound = _consumer_steps(counters, reports, series)
     elapsed_s = counters[0]
     work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
-    records, busy_s, squares_s2 = work
+    records, busy_s, _ = work
     linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by]
-    committed = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
-    advanced = np.where(committed, np.maximum(np.diff(series.committed, axis=0), 0), np.inf)
-    # The squares are at least those of equal times: one time for each record and for the rest of
-    # its batch, and one for the record that the application had at the first of the two reports.
-    times = 2.0 * records + 1.0
-    possible = (
-        sound[step, by]
-        & (work >= 0).all(axis=0)
-        & (np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= times * (squares_s2 + _EXACT_S**2))
-        & (records <= advanced)
-        & (busy_s <= elapsed_s[step, by] + SLACK_S)
-    )
-    counts = linked & possible
+    possible = _possible(work, series) & (busy_s <= elapsed_s[step, by] + SLACK_S)
+    counts = linked & possible & sound[step, by]
 
     def by_consumer(values: Float64) -> Float64:
-        sums = np.zeros_like(elapsed_s)
+        sums: Float64 = np.zeros(elapsed_s.shape)
         np.add.at(sums, (np.broadcast_to(step, by.shape)[counts], by[counts]), values[counts])
         return sums
 
     # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
-    sound &= ~(by_consumer(busy_s) > elapsed_s + SLACK_S)
+    assigned_s = by_consumer(busy_s)
+    sound &= ~(assigned_s > elapsed_s + SLACK_S)
     counts &= sound[step, by]
+    valid = alive & sound
     elapsed, waiting, handler, assigned, taken = (
-        np.where(alive & sound, values, 0.0).sum(axis=0)
-        for values in (*counters, by_consumer(busy_s), by_consumer(records))
+        np.where(valid, values, 0.0).sum(axis=0)
+        for values in (*counters, assigned_s, by_consumer(records))
     )
-    pauses = (alive & sound & ~(reports.paused[1:] <= 0)).any(axis=0)
-    busy = np.where((elapsed > 0) & ~pauses, 1.0 - waiting / np.maximum(elapsed, 1e-9), np.nan)
+    busy = 1.0 - waiting / np.maximum(elapsed, 1e-9)
+    pauses = (valid & ~(reports.paused[1:] <= 0)).any(axis=0)
     # The application may put its records into a queue, and process them on other threads.
-    busy[(assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)] = np.nan
+    queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
     return _Steps(
         counts=counts & (records > 0),
         by=by,
         work=work,
-        busy=busy,
+        busy=np.where((elapsed > 0) & ~pauses & ~queues, busy, np.nan),
         worked_s=elapsed - waiting,
         ignored=int((linked & ~counts).sum()),
     )
+
+
+def _possible(work: Float64, series: SampleSeries) -> Mask:
+    """Return whether differences of the counters of partitions are possible, bool of shape (S, P).
+
+    Parameters
+    ----------
+    work
+        As in `_Steps`.
+    """
+    records, busy_s, squares_s2 = work
+    known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
+    advanced = np.where(known, np.maximum(np.diff(series.committed, axis=0), 0), np.inf)
+    # The squares are at least those of equal times: one time for each record and for the rest of
+    # its batch, and one for the record that the application had at the first of the two reports.
+    times = 2.0 * records + 1.0
+    enough = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= times * (squares_s2 + _EXACT_S**2)
+    possible: Mask = (work >= 0).all(axis=0) & (records <= advanced) & enough
+    return possible
 
 
 def _consumer_steps(
