@@ -204,7 +204,9 @@ def _loops() -> dict[str, Any]:
         ]
     return {
         "goals": [f"{goal.scenario}: {goal.what}" for goal in goals(courses) if not goal.met],
-        "late": round(sum(its["late"] for its in courses if its["controller"] == PLANNER), 1),
+        "over_objective": round(
+            sum(its["over_objective"] for its in courses if its["controller"] == PLANNER), 1
+        ),
     }
 
 
