@@ -9,19 +9,17 @@ negative one, more records than the committed offset advanced, more seconds than
 of squares that is too small for the seconds.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask, SampleSeries
-from fairlead.domain.analysis.stalled import SAMPLE_S
-from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN
+from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN, SAMPLE_S
 
-Mean = tuple[Float64, Float64, Float64]
-"""Records, seconds per record, and their standard error as a share, each of shape (K,)."""
+Places = npt.NDArray[np.intp]
 
 #: Seconds. Tolerance for clocks that differ.
 SLACK_S: Final = 2.0
@@ -35,8 +33,10 @@ _LEAST_RECORDS: Final = 20
 _ROUNDING_S: Final = 0.4e-3
 #: Seconds. Largest error of a difference, for the same reason.
 _EXACT_S: Final = 2e-3
+#: Standard error of a mean of one record, as a share: any large number.
+_UNKNOWN: Final = 1e6
 #: Numbers of newest steps that are compared with all earlier ones, to find a change.
-_ENDS: Final = (2, 4, 8, 16, 32)
+_NEWEST: Final = (2, 4, 8, 16, 32)
 #: Minimum ratio of time in the application to waiting, if no record takes any time: with less, the
 #: application may work while the consumer waits.
 _WORKS: Final = 0.2
@@ -77,7 +77,7 @@ class ReportSeries:
 
     def of(self, samples: Int64 | slice) -> "ReportSeries":
         """Return the reports of some samples."""
-        return ReportSeries(**{its.name: getattr(self, its.name)[samples] for its in fields(self)})
+        return ReportSeries(**{name: values[samples] for name, values in vars(self).items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,8 @@ class MeasuredWork:
         Number of impossible differences.
     """
 
-    partition: npt.NDArray[np.intp]
-    member: npt.NDArray[np.intp]
+    partition: Places
+    member: Places
     records: Float64
     mean_s: Float64
     error: Float64
@@ -121,10 +121,10 @@ class MeasuredWork:
 
     def share(self, partition: int, member: int) -> float:
         """Return the share of a consumer's time spent on a partition; NaN: unknown."""
-        mine = (self.partition == partition) & (self.member == member)
         if not self.busy[member] > 0:
             return np.nan
-        return float(self.seconds[mine].sum() / self.busy_s[member] * self.busy[member])
+        pair = (self.partition == partition) & (self.member == member)
+        return float(self.seconds[pair].sum() / self.busy_s[member] * self.busy[member])
 
     @property
     def known(self) -> Mask:
@@ -156,9 +156,9 @@ class MeasuredWork:
         Lower end, mean and upper end, float64 of shape (P, 3); NaN: unknown.
         """
         rows = np.full((owner.size, 3), np.nan)
-        mine = self.known & (owner[self.partition] == self.member)
+        present = self.known & (owner[self.partition] == self.member)
         low, high = self.interval
-        rows[self.partition[mine]] = np.stack((low, self.mean_s, high), axis=1)[mine]
+        rows[self.partition[present]] = np.stack((low, self.mean_s, high), axis=1)[present]
         return rows
 
     def row(self, problem: Problem) -> dict[str, Any]:
@@ -226,204 +226,221 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 
     Notes
     -----
-    A mean covers all samples, or only those since it changed: if the newest samples differ from the
-    earlier ones by more than `DEVIATIONS` standard errors.
+    A mean covers all steps. If the means of the newest and of the earlier steps differ by more than
+    `DEVIATIONS` standard errors, it covers only the newest.
     """
     steps = _steps(reports, series)
     count = len(series.members)
-    pair_of = np.where(steps.counts, np.arange(steps.counts.shape[1]) * count + steps.by, -1)
+    pair_of = np.where(steps.counts, np.arange(series.partitions) * count + steps.by, -1)
     pairs = np.unique(pair_of[pair_of >= 0])
-    partition, member = np.divmod(pairs, max(count, 1))
-    mine = pair_of[:, partition] == pairs
-    sums = [
-        np.where(mine, values[:, partition], 0.0)
-        for values in (steps.records, steps.busy_s, steps.squares_s2)
-    ]
-    splits = _splits(sums)
-    records, mean_s, error = _since_change(sums, splits)
+    partition, member = np.divmod(pairs, count)
+    of_pair = pair_of[:, partition] == pairs
+    work = np.where(of_pair, steps.work[:, :, partition], 0.0)
+    total, comparisons = work.sum(axis=1), _comparisons(work)
+    means = _since_change(_Means.of(total), comparisons)
     return MeasuredWork(
         partition=partition,
         member=member,
-        records=records,
-        mean_s=mean_s,
-        error=error,
-        seconds=sums[1].sum(axis=0),
+        records=means.records,
+        mean_s=means.seconds,
+        error=means.error,
+        seconds=total[1],
         busy=steps.busy,
         busy_s=steps.worked_s,
         reporting=(reports.token[-1] >= 0),
-        slower=_slower(splits, member),
+        slower=_slower(comparisons, member),
         ignored=steps.ignored,
     )
 
 
-def _splits(sums: list[Float64]) -> list[tuple[Mean, Mean]]:
-    """Return the means of the newest steps and of all earlier steps, for each of `_ENDS`."""
-    whole = [values.sum(axis=0) for values in sums]
-    splits = []
-    for steps in _ENDS:
-        if steps < sums[0].shape[0]:
-            late = [values[-steps:].sum(axis=0) for values in sums]
-            early = [all_ - its for all_, its in zip(whole, late, strict=True)]
-            splits.append((_mean(*late), _mean(*early)))
-    return splits
+class _Means(NamedTuple):
+    """Means of K pairs.
+
+    Records, seconds per record, and the standard error as a share of these: float64 of shape (K,).
+    """
+
+    records: Float64
+    seconds: Float64
+    error: Float64
+
+    @classmethod
+    def of(cls, sums: Float64) -> "_Means":
+        """Return means of sums of records, seconds and squared seconds, of shape (3, K)."""
+        records, seconds, squares = sums
+        count = np.maximum(records, 1.0)
+        mean_s = seconds / count
+        variance = np.maximum(squares - seconds * mean_s, 0.0) / np.maximum(count - 1.0, 1.0)
+        error_s = np.hypot(np.sqrt(variance / count), _ROUNDING_S / count)
+        error = np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), _UNKNOWN)
+        return cls(records, mean_s, error)
 
 
-def _slower(splits: list[tuple[Mean, Mean]], member: npt.NDArray[np.intp]) -> float:
-    """Return `MeasuredWork.slower`.
+#: Means of all earlier steps, means of the newest steps, and whether both have enough records.
+_Comparison = tuple[_Means, _Means, Mask]
+
+
+def _comparisons(work: Float64) -> list[_Comparison]:
+    """Compare the newest steps with all earlier ones, for each number in `_NEWEST`.
 
     Parameters
     ----------
-    splits
-        New and earlier means of K pairs.
-    member
-        The consumer of each pair, intp of shape (K,).
+    work
+        Records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
     """
-    found = 1.0
-    for late, early in splits:
-        enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
-        before, now = (
-            np.bincount(member[enough], (its[1] * late[0])[enough]) for its in (early, late)
+    comparisons = []
+    for steps in _NEWEST:
+        if steps < work.shape[1]:
+            earlier = _Means.of(work[:, :-steps].sum(axis=1))
+            newest = _Means.of(work[:, -steps:].sum(axis=1))
+            enough = np.minimum(earlier.records, newest.records) >= _LEAST_RECORDS
+            comparisons.append((earlier, newest, enough))
+    return comparisons
+
+
+def _slower(comparisons: list[_Comparison], member: Places) -> float:
+    """Return `MeasuredWork.slower`; `member`: the consumer of each pair, shape (K,)."""
+    slower = 1.0
+    for earlier, newest, enough in comparisons:
+        before_s, now_s = (
+            np.bincount(member[enough], (means.seconds * newest.records)[enough])
+            for means in (earlier, newest)
         )
-        times = now[before > 0] / before[before > 0]
-        if times.size > 1 and times.min() >= CLEARLY:
-            found = max(found, float(np.median(times)))
-    return found
+        ratios = now_s[before_s > 0] / before_s[before_s > 0]
+        if ratios.size > 1 and ratios.min() >= CLEARLY:
+            slower = max(slower, float(np.median(ratios)))
+    return slower
 
 
-def _since_change(sums: list[Float64], splits: list[tuple[Mean, Mean]]) -> Mean:
-    """Return the means of K pairs since each last changed.
-
-    Parameters
-    ----------
-    sums
-        Records, seconds and squares of S steps and K pairs, each float64 of shape (S, K).
-    splits
-        New and earlier means of these pairs.
-    """
-    found = _mean(*(values.sum(axis=0) for values in sums))
-    furthest = np.full(found[0].size, DEVIATIONS)
-    for late, early in splits:
-        enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
-        errors = np.where(enough, np.hypot(late[1] * late[2], early[1] * early[2]), np.inf)
-        apart = np.abs(late[1] - early[1]) / np.maximum(errors, 1e-12)
-        changed = apart > furthest
-        furthest = np.where(changed, apart, furthest)
-        records, mean_s, error = (
-            np.where(changed, its, old) for its, old in zip(late, found, strict=True)
-        )
-        found = records, mean_s, error
-    return found
-
-
-def _mean(records: Float64, seconds: Float64, squares: Float64) -> Mean:
-    """Return a mean from sums of records, seconds and squared seconds."""
-    count = np.maximum(records, 1.0)
-    mean_s = seconds / count
-    spread = np.maximum(squares - seconds * mean_s, 0.0) / np.maximum(count - 1.0, 1.0)
-    error_s = np.hypot(np.sqrt(spread / count), _ROUNDING_S / count)
-    return records, mean_s, np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), 1e6)
+def _since_change(means: _Means, comparisons: list[_Comparison]) -> _Means:
+    """Return the means of the newest steps for pairs that changed, by the largest change."""
+    largest = np.full(means.records.size, DEVIATIONS)
+    for earlier, newest, enough in comparisons:
+        error_s = np.hypot(earlier.seconds * earlier.error, newest.seconds * newest.error)
+        difference_s = np.abs(newest.seconds - earlier.seconds)
+        deviations = np.where(enough, difference_s / np.maximum(error_s, 1e-12), 0.0)
+        columns = zip(newest, means, strict=True)
+        means = _Means(*(np.where(deviations > largest, *both) for both in columns))
+        largest = np.maximum(largest, deviations)
+    return means
 
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Differences between S + 1 samples; `counts` is true for the valid ones, shape (S, P)."""
+    """What P partitions and M consumers reported in S steps between samples.
+
+    Parameters
+    ----------
+    counts
+        Whether the step of a partition has valid records, bool of shape (S, P).
+    by
+        The consumer of these records, int32 of shape (S, P).
+    work
+        Differences of `records`, `busy_s` and `squares_s2` in `ReportSeries`, float64 of shape
+        (3, S, P).
+    busy, worked_s, ignored
+        As `busy`, `busy_s` and `ignored` in `MeasuredWork`.
+    """
 
     counts: Mask
     by: Int32
-    records: Float64
-    busy_s: Float64
-    squares_s2: Float64
+    work: Float64
     busy: Float64
     worked_s: Float64
     ignored: int
 
 
+@np.errstate(invalid="ignore")  # counters that are not reported are NaN
 def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     """Return the differences between consecutive samples."""
-    by = reports.by[1:]
-    who = np.maximum(by, 0)
-    dt = series.seconds[:, None]
-    same_life = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
-    elapsed, waiting, handler = (
-        np.diff(values, axis=0)
-        for values in (reports.elapsed_s, reports.waiting_s, reports.handler_s)
-    )
-    with np.errstate(invalid="ignore"):
-        sound = (
-            (elapsed >= 0)
-            & (waiting >= 0)
-            & (handler >= 0)
-            & (waiting + handler <= elapsed + SLACK_S)
-            # A sample reads commits a while after its time.
-            & (elapsed <= dt + _stale_s(reports.elapsed_s, series) + SAMPLE_S)
-        )
-        records, busy_s, squares = (
-            np.diff(values, axis=0)
-            for values in (reports.records, reports.busy_s, reports.squares_s2)
-        )
-        linked = (by >= 0) & (reports.by[:-1] == by)
-        linked &= np.take_along_axis(same_life, who, axis=1) if same_life.size else False
-        read = np.diff(series.committed, axis=0)
-        committed = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
-        possible = (
-            np.isfinite(records + busy_s + squares)
-            & (records >= 0)
-            & (busy_s >= 0)
-            & (squares >= 0)
-            # The sum of squares is at least that of equal times.
-            & (np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= records * (squares + _EXACT_S**2))
-            & (~committed | (records <= np.maximum(read, 0)))
-        )
-        if linked.size:
-            possible &= np.take_along_axis(sound, who, axis=1)
-            possible &= busy_s <= np.take_along_axis(elapsed, who, axis=1) + SLACK_S
-    counts = linked & possible
-    # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
-    rows = np.broadcast_to(np.arange(len(by))[:, None], by.shape)
+    by, step = reports.by[1:], np.arange(len(series) - 1)[:, None]
+    counters = np.diff(np.stack((reports.elapsed_s, reports.waiting_s, reports.handler_s)), axis=1)
+    alive, sound = _consumer_steps(counters, reports, series)
+    elapsed_s = counters[0]
+    work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
+    records, busy_s, _ = work
+    linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by]
+    possible = _possible(work, series) & (busy_s <= elapsed_s[step, by] + SLACK_S)
+    counts = linked & possible & sound[step, by]
 
     def by_consumer(values: Float64) -> Float64:
-        sums = np.zeros_like(elapsed)
-        np.add.at(sums, (rows[counts], by[counts]), values[counts])
+        sums: Float64 = np.zeros(elapsed_s.shape)
+        np.add.at(sums, (np.broadcast_to(step, by.shape)[counts], by[counts]), values[counts])
         return sums
 
-    assigned = by_consumer(busy_s)
-    with np.errstate(invalid="ignore"):
-        overbooked = assigned > elapsed + SLACK_S
-    if counts.size:
-        counts &= ~np.take_along_axis(overbooked, who, axis=1)
-    alive = same_life & sound & ~overbooked
+    # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
+    assigned_s = by_consumer(busy_s)
+    sound &= ~(assigned_s > elapsed_s + SLACK_S)
+    counts &= sound[step, by]
+    valid = alive & sound
     elapsed, waiting, handler, assigned, taken = (
-        np.where(alive, values, 0.0).sum(axis=0)
-        for values in (elapsed, waiting, handler, assigned, by_consumer(records))
+        np.where(valid, values, 0.0).sum(axis=0)
+        for values in (*counters, assigned_s, by_consumer(records))
     )
-    paused = np.nan_to_num(reports.paused[1:], nan=1.0)
-    clear = elapsed > 0
-    clear &= ~((paused > 0) & alive).any(axis=0)
-    busy = np.where(clear, 1.0 - waiting / np.where(clear, elapsed, 1.0), np.nan)
+    busy = 1.0 - waiting / np.maximum(elapsed, 1e-9)
+    pauses = (valid & ~(reports.paused[1:] <= 0)).any(axis=0)
     # The application may put its records into a queue, and process them on other threads.
-    busy[(assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)] = np.nan
-    ignored = int((linked & ~counts).sum()) + int((same_life & ~sound).sum())
+    queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
     return _Steps(
         counts=counts & (records > 0),
         by=by,
-        records=records,
-        busy_s=busy_s,
-        squares_s2=squares,
-        busy=busy,
+        work=work,
+        busy=np.where((elapsed > 0) & ~pauses & ~queues, busy, np.nan),
         worked_s=elapsed - waiting,
-        ignored=ignored,
+        ignored=int((linked & ~counts).sum()),
     )
 
 
-def _stale_s(values: Float64, series: SampleSeries) -> Float64:
-    """Return the maximum age of each report at its sample, in seconds, without the last sample.
+def _possible(work: Float64, series: SampleSeries) -> Mask:
+    """Return whether differences of the counters of partitions are possible, bool of shape (S, P).
 
-    A report with the value of an earlier sample may have been written right after the sample before
-    that one. One in the first sample may be as old as the time to the second.
+    Parameters
+    ----------
+    work
+        As in `_Steps`.
     """
-    same = np.zeros(values.shape, dtype=bool)
-    same[1:] = values[1:] == values[:-1]
+    records, busy_s, squares_s2 = work
+    known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
+    advanced = np.where(known, np.maximum(np.diff(series.committed, axis=0), 0), np.inf)
+    # The squares are at least those of equal times: one time for each record and for the rest of
+    # its batch, and one for the record that the application had at the first of the two reports.
+    times = 2.0 * records + 1.0
+    enough = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= times * (squares_s2 + _EXACT_S**2)
+    possible: Mask = (work >= 0).all(axis=0) & (records <= advanced) & enough
+    return possible
+
+
+def _consumer_steps(
+    counters: Float64, reports: ReportSeries, series: SampleSeries
+) -> tuple[Mask, Mask]:
+    """Return whether steps of consumers can be used, and whether their counters are possible.
+
+    Parameters
+    ----------
+    counters
+        Seconds elapsed, waiting and in the application, float64 of shape (3, S, M).
+
+    Returns
+    -------
+    Two arrays, bool of shape (S, M).
+    """
+    elapsed_s, waiting_s, handler_s = counters
+    in_time = elapsed_s <= series.seconds[:, None] + _age_s(reports.elapsed_s, series) + SAMPLE_S
+    alive = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
+    # A report in the first sample may have been written at any time before.
+    alive &= in_time | (reports.elapsed_s[:-1] != reports.elapsed_s[0])
+    sound = in_time & (counters >= 0).all(axis=0) & (waiting_s + handler_s <= elapsed_s + SLACK_S)
+    return alive, sound
+
+
+def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
+    """Return the maximum age of reports at all samples but the last, in seconds, shape (S, M).
+
+    A value that appears in a sample may have been written right after the sample before. The first
+    sample has none before it, and counts as one step after it.
+    """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
-    written = np.maximum.accumulate(np.where(same, -np.inf, before), axis=0)
-    stale: Float64 = series.at[:, None] - written
-    return stale[:-1]
+    repeated = np.zeros(elapsed_s.shape, dtype=bool)
+    repeated[1:] = elapsed_s[1:] == elapsed_s[:-1]
+    written = np.maximum.accumulate(np.where(repeated, -np.inf, before), axis=0)
+    age_s: Float64 = (series.at[:, None] - written)[:-1]
+    return age_s

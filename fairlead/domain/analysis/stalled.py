@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlead.domain.analysis.per_member import PerMember
 from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
-from fairlead.domain.analysis.thresholds import MOSTLY, SEVERAL, STEPS
+from fairlead.domain.analysis.thresholds import MOSTLY, SAMPLE_S, SEVERAL, STEPS
 
 #: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
 STUCK_S: Final = 120.0
@@ -18,8 +18,6 @@ STUCK_S: Final = 120.0
 #: and number of these partitions: a client shares its time between partitions, but not so.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
-#: Seconds between reading end offsets and commits of one sample, at most.
-SAMPLE_S: Final = 15.0
 
 
 def waiting_seconds(

@@ -30,6 +30,8 @@ NINE_IN_TEN: Final = 1.645
 NAMED: Final = 3
 #: Seconds. `auto.commit.interval.ms` of Kafka's clients.
 AUTO_COMMIT_S: Final = 5.0
+#: Seconds. Maximum time between reading the end offsets and the commits of one sample.
+SAMPLE_S: Final = 15.0
 DAY_S: Final = 86_400.0
 #: Seconds. Speeds and costs are forgotten after that, and no back-off is longer.
 WEEK_S: Final = 7 * DAY_S
