@@ -94,7 +94,7 @@ def analyse(question: Question) -> Analysis:
             outlook,
             estimates.peers,
             rules.headroom,
-            late=kept.late_s > rules.objective_s,
+            late=diagnosis.name != "healthy",
             known=diagnosis.name != "unknown",
         ),
         inputs=CandidateInputs(
