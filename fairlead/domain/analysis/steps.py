@@ -76,7 +76,7 @@ def analyse(question: Question) -> Analysis:
     estimates = estimate(question, observations)
     outlook = expect(question, observations, estimates)
     kept = outlook.full_forecast(problem.owner, rules.horizon_s)
-    late = outlook.sure_lateness(problem.owner, rules.horizon_s) > rules.objective_s
+    late = outlook.sure_time_lag(problem.owner, rules.horizon_s) > rules.objective_s
     diagnosis = diagnose(Basis(question, observations, estimates, outlook, late))
     traffic = None
     if rules.racks:
@@ -93,7 +93,7 @@ def analyse(question: Question) -> Analysis:
             problem,
             outlook,
             estimates.peers,
-            rules.headroom,
+            rules.target_utilisation,
             late=diagnosis.name != "healthy",
             known=diagnosis.name != "unknown",
         ),
