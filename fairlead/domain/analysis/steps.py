@@ -94,7 +94,7 @@ def analyse(question: Question) -> Analysis:
             outlook,
             estimates.peers,
             rules.target_utilisation,
-            late=kept.time_lag_s > rules.objective_s,
+            late=diagnosis.name != "healthy",
             known=diagnosis.name != "unknown",
         ),
         inputs=CandidateInputs(
