@@ -178,13 +178,14 @@ class TopicLog:
             message = self._consumer.poll(_WAIT_S)
             if message is None:
                 continue
-            number, error = message.partition(), message.error()
+            number, offset, error = message.partition(), message.offset(), message.error()
             if error is not None and error.code() not in _HARMLESS:
                 raise KafkaException(error)
             if number not in left:  # fetched beyond the end of its run
                 continue
-            if error is None and message.offset() < left[number]:
+            ended = error is not None or offset is None
+            if not ended and offset < left[number]:
                 yield number, message.key(), len(message)
-            if error is not None or message.offset() + 1 >= left[number]:
+            if ended or offset + 1 >= left[number]:
                 del left[number]
                 self._consumer.incremental_unassign([TopicPartition(self._topic, number)])

@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.kafka
 HOUR_S = 3600.0
 
 
-def produce(services: Services, topic: str, keys: list[bytes | None], **config: Any) -> None:
+def produce(services: Services, topic: str, keys: Sequence[bytes | None], **config: Any) -> None:
     """Write a record of each key, placed as Java's producer does."""
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random", **config})
