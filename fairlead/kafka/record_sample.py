@@ -178,14 +178,14 @@ class TopicLog:
             message = self._consumer.poll(_WAIT_S)
             if message is None:
                 continue
-            number, offset, error = message.partition(), message.offset(), message.error()
+            number, error = message.partition(), message.error()
             if error is not None and error.code() not in _HARMLESS:
                 raise KafkaException(error)
             if number not in left:  # fetched beyond the end of its run
                 continue
-            ended = error is not None or offset is None
-            if not ended and offset < left[number]:
+            offset = None if error is not None else message.offset()
+            if offset is not None and offset < left[number]:
                 yield number, message.key(), len(message)
-            if ended or offset + 1 >= left[number]:
+            if offset is None or offset + 1 >= left[number]:
                 del left[number]
                 self._consumer.incremental_unassign([TopicPartition(self._topic, number)])
