@@ -62,8 +62,8 @@ def main() -> None:
             "rolled_back",
             "wrongly",
         )
-        shown = [[row.get(name, "") for name in columns] for row in rows]
-        bench.show("Rolled back", columns, shown)
+        cells = [[row.get(name, "") for name in columns] for row in rows]
+        bench.show("Rolled back", columns, cells)
         missed = [
             [goal.scenario, goal.what, goal.value, goal.limit] for goal in reached if not goal.met
         ]

@@ -81,7 +81,7 @@ def key_report(
     readers
         The consumers; None: nothing is forecast.
     show_keys
-        Name keys by themselves instead of by the start of their SHA-256.
+        Show keys instead of the start of their SHA-256.
 
     Returns
     -------

@@ -63,7 +63,7 @@ class Diagnosed:
     requests
         Groups for which a plan is worth its cost.
     worse
-        Groups that the plan, or the rollback, that they follow seems to have made worse.
+        Groups that the plan, or the rollback, that they follow seems to have impaired.
     """
 
     findings: dict[str, tuple[datetime, Findings]] = field(default_factory=dict)

@@ -31,7 +31,7 @@ from fairlead.store.models.plan import (
     PlanIntent,
     PlanPartition,
     PlanPruned,
-    Regression,
+    PlanRegression,
 )
 
 __all__ = [
@@ -63,5 +63,5 @@ __all__ = [
     "PlanIntent",
     "PlanPartition",
     "PlanPruned",
-    "Regression",
+    "PlanRegression",
 ]

@@ -436,7 +436,7 @@ class FreezeEvent(Base):
     database_user: Mapped[str] = mapped_column(comment="The database's user who did it.")
 
 
-class Regression(Base):
+class PlanRegression(Base):
     """Versions that made their groups worse, with the evidence and the consequence."""
 
     __tablename__ = "regression"
