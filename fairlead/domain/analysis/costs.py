@@ -31,12 +31,15 @@ SURE: Final = 3.0
 #: Standard deviation of a logarithm: a cost within a quarter of its value is known, nine in ten.
 KNOWN: Final = 0.135
 #: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
-#: topic are alike, and consumers on equal machines even more so.
+#: topic are alike, and consumers on equal machines even more so. If half of the partitions deviate
+#: by more, so does the prior.
 COST: Final = 0.25
 TOPIC: Final = 0.5
 SPEED: Final = 0.12
 #: Degrees of freedom of the priors: one deviation in a dozen is larger than four times usual.
 FREEDOM: Final = 1.5
+#: Standard deviation of a normal distribution, divided by its median absolute deviation.
+MEDIAN_TO_DEVIATION: Final = 1.4826
 #: Bounds of a cost, and of its deviation: a remembered cost beyond them is invalid.
 _LEAST: Final = 1e-6
 _MOST: Final = 1e6
@@ -225,7 +228,8 @@ def reported_costs(
     for _ in range(ROUNDS):
         last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
         # A partition's own deviation is what its prior and its pairs leave of it.
-        share = 1.0 / (total + 1.0 / (COST**2 + own**2 / FREEDOM))
+        wide = max(COST, MEDIAN_TO_DEVIATION * float(np.median(np.abs(own))))
+        share = 1.0 / (total + 1.0 / (wide**2 + own**2 / FREEDOM))
         reduced = square - sums.T @ (sums * share[:, None])
         common = np.linalg.solve(reduced + np.diag(prior), side - sums.T @ (share * data))
         own = share * (data - sums @ common)

@@ -139,7 +139,7 @@ def diagnose(found: Basis) -> Diagnosis:
         if work.ignored:
             sentences.append(f"{plural(work.ignored, 'impossible report')} ignored.")
     if found.question.forgotten:
-        sentences.append("The memory makes no sense and is ignored.")
+        sentences.append("The stored memory is invalid and is ignored.")
     return replace(diagnosis, evidence=" ".join(sentences))
 
 
@@ -192,7 +192,7 @@ def _loss(found: Basis, losses_s: Float64) -> str:
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = _and_more(many)
     if seconds < max(found.series.step, 1.0):
-        return f" loses records now{others}: retention takes them before they are read."
+        return f" loses records now{others}: retention deletes them before they are read."
     return f" loses records in {length(seconds)}{others}: retention overtakes the group."
 
 
@@ -325,9 +325,8 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
         return Diagnosis(
             "unknown",
             early,
-            f"{a_few(early)} {_verb(early, 'commits', 'commit')} every {length(usual)} or so: it "
-            f"takes {SEVERAL} of these intervals to tell a backlog from a commit that has not "
-            "come yet.",
+            f"{a_few(early)} {_verb(early, 'commits', 'commit')} about every {length(usual)}: "
+            f"{SEVERAL} such intervals are needed to distinguish a backlog from a pending commit.",
         )
     return None
 
@@ -470,7 +469,7 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
         whole = ""
         if arrive < target_utilisation * most:
             up_to = loads.max() / speeds.at_most[of_it].max()
-            whole = f" in partitions that need up to {up_to:.0%} of a member"
+            whole = f" in partitions that each need up to {up_to:.0%} of a member"
         surely = " at most" if most > float(speeds.per_s[of_it].sum()) else ""
         full = f", of which {target_utilisation:.0%} is planned" if arrive <= most else ""
         return Diagnosis(
@@ -518,7 +517,7 @@ def _slow(found: Basis, late: Mask) -> Diagnosis | None:
     )
     doubt = ""
     if found.observations.work is None:
-        doubt = " Or its records take longer: reported work would show which."
+        doubt = " Or its records take longer. Reported work would show which is true."
     return Diagnosis(
         "slow member",
         members,
@@ -558,7 +557,7 @@ def _unmeasured(found: Basis) -> Diagnosis | None:
         "unknown",
         (),
         f"{rate(arrive)} arrive, and every member falls behind: the group is overloaded, unless "
-        "members can process more than they have shown. More samples will show which.",
+        "members can process more than they have shown. More samples will show whether they can.",
     )
 
 

@@ -274,6 +274,12 @@ class _Means(NamedTuple):
         error = np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), _UNKNOWN)
         return cls(records, mean_s, error)
 
+    @property
+    def spread_s(self) -> Float64:
+        """Standard deviation of the seconds per record, float64 of shape (K,)."""
+        deviation: Float64 = self.error * self.seconds * np.sqrt(self.records)
+        return deviation
+
 
 #: Means of all earlier steps, means of the newest steps, and whether both have enough records.
 _Comparison = tuple[_Means, _Means, Mask]
@@ -315,7 +321,10 @@ def _since_change(means: _Means, comparisons: list[_Comparison]) -> _Means:
     """Return the means of the newest steps for pairs that changed, by the largest change."""
     largest = np.full(means.records.size, DEVIATIONS)
     for earlier, newest, enough in comparisons:
-        error_s = np.hypot(earlier.seconds * earlier.error, newest.seconds * newest.error)
+        # Without a change both have the same spread. A few records may lack the rare long ones.
+        spread_s = np.maximum(earlier.spread_s, newest.spread_s)
+        counts = (np.maximum(means.records, 1.0) for means in (earlier, newest))
+        error_s = spread_s * np.sqrt(sum(1.0 / count for count in counts))
         difference_s = np.abs(newest.seconds - earlier.seconds)
         deviations = np.where(enough, difference_s / np.maximum(error_s, 1e-12), 0.0)
         columns = zip(newest, means, strict=True)

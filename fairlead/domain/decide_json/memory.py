@@ -78,9 +78,9 @@ def recalled(
         Costs.of_rows(costs, problem, series.now)
         plans = tuple(sorted(min(float(at), series.now) for at in memory.get("plans", ())))
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
-            raise InvalidProblemError("memory.plans: no times")
+            raise InvalidProblemError("memory.plans: times are missing")
         if foreign or not _seen(memory.get("look"), series, problem):
-            raise InvalidProblemError("memory: of another group")
+            raise InvalidProblemError("memory: it is another group's")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: makes no sense") from error
     return known, plans, costs

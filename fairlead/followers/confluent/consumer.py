@@ -348,7 +348,7 @@ class _Client:
         raw = bytes(self._consumer.consumer_group_metadata())
         if not raw.startswith(_METADATA):
             raise ConfigurationError(
-                f"PlanConsumer: the group metadata of this confluent-kafka begin with {raw[:7]!r}, "
+                f"PlanConsumer: this confluent-kafka's group metadata begins with {raw[:7]!r}, "
                 f"not {_METADATA!r}; use a version between 2.8 and 2.16"
             )
         (generation,) = struct.unpack_from("<i", raw, len(_METADATA))

@@ -146,7 +146,7 @@ Reason = Annotated[
     str, typer.Option("--reason", help="Reason; the history shows it.", callback=_reason)
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-Limit = Annotated[int, typer.Option(help="Show at most this many, newest first.", min=1)]
+Limit = Annotated[int, typer.Option(help="Maximum number of rows, newest first.", min=1)]
 Since = Annotated[
     datetime | None,
     typer.Option(

@@ -49,9 +49,7 @@ def backtest(
     ] = None,
     assignor: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Assignor to replay; may be repeated. Default: all of the group's policy."
-        ),
+        typer.Option(help="Assignor to replay; may be repeated. Default: the policy's assignors."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all figures and their series as JSON.")

@@ -31,8 +31,8 @@ Views to begin with; \\d+ NAME shows the meaning of their columns, \\dv lists al
 """
 
 app = typer.Typer(
-    help="The schema and the size of the database that postgres.url names (fairlead.toml, "
-    "FAIRLEAD_*), and psql on it.",
+    help="Upgrade, check and prune the database at postgres.url (fairlead.toml, FAIRLEAD_*), or "
+    "open psql.",
     no_args_is_help=True,
 )
 
@@ -85,7 +85,7 @@ def prune(
     ] = False,
     every: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Repeat after this many hours, until Ctrl-C."),
+        typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
     """Drop the history of old days, and plans that were never published. Published plans stay."""

@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks.flawed_reports import SEED
+from benchmarks.random_scenarios import REPORTED_CAUSES, random_reports, random_scenario
+from benchmarks.scoring import mark
 from fairlead.domain.analysis.decide import decide
 from fairlead.domain.decide_json.lines import _question, answer_question
 from fairlead.domain.policy import Policy
@@ -184,6 +187,15 @@ def test_a_mean_is_that_since_its_last_change() -> None:
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
     values = [value for _, value, _ in known["seconds_per_record"]["t"]]
     assert values == pytest.approx([0.0012] * 18, rel=0.1)
+
+
+@pytest.mark.parametrize("number", [10, 19])
+def test_no_consumer_is_slow_by_chance(number: int) -> None:
+    """Groups whose consumers flush rarely, and whose partitions differ much: one is unbalanced."""
+    labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
+    scenario = replace(labelled.scenario, reports=random_reports(number))
+    marks = mark(replace(labelled, scenario=scenario), plans=False, seed=SEED, reports=True)
+    assert [marked.said for marked in marks if not marked.right] == []
 
 
 def spoil_records(line: Line) -> None:
