@@ -113,7 +113,7 @@ class KeyShares:
         return rows
 
     def _variance(self, key: int) -> float:
-        """Return the variance of a key's share: between runs, or of single records if larger.
+        """Return the variance of a key's share: between runs, or records if larger.
 
         Runs are the clusters of a ratio estimate: neighbouring records often have the same key.
         """
@@ -129,7 +129,7 @@ class KeyShares:
 
     @cached_property
     def placement(self) -> tuple[Partitioner, float]:
-        """The producers' partitioner, and the share of sampled keys that it places where they are.
+        """The producers' partitioner, and the share of sampled keys that confirm it.
 
         If murmur2 and CRC32 agree, as with one partition, murmur2 is assumed.
         """
@@ -180,7 +180,7 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # a partition's keys go to those congruent to it
+        common = gcd(self.partitions, count)  # its keys go to partitions congruent to it
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]

@@ -4,7 +4,7 @@ Belongs here: the verdict with its evidence. Does not: rolling back
 (`fairlead.workflows.automatic_rollback`), nor analysing the present (`analysis`).
 
 The records that arrived since the plan are replayed with the owners before the plan and the speeds
-measured before it; each member is a fluid. The plan is a regression if the group fell further
+measured before it; members are fluids. The plan is a regression if the group fell further
 behind than the replay, both since the plan and at the horizon, by more than the replay's error and
 a tenth of the replay's change. The error has three parts, each in seconds of time lag
 over the objective, summed over partitions:
@@ -17,7 +17,7 @@ measurements since. If these fell further behind than the replay, because of a d
 
 The plan is also a regression if more partitions are over the objective than in the replay, now and
 at the horizon, and it saves less of the time lag than the tenth that a plan has to save
-(`weighing.BETTER`): knowing this, it would not have been made. The number of partitions for which
+(`weighing.BETTER`): knowing this, nobody would have made it. The number of partitions for which
 the replay is wrong is measured as above.
 
 A member that was never at its limit counts with the speed that it reached, so the replay tends to

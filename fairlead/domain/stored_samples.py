@@ -1,6 +1,6 @@
 """Samples of a group in Postgres, and the group's history as arrays.
 
-Belongs here: which samples are stored, and pure functions over many. Does not: writing and reading
+Belongs here: which samples are stored, and functions of many samples. Does not: writing and reading
 them (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
 """
 

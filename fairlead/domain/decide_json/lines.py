@@ -173,7 +173,7 @@ def _at(snapshot: Any, place: int) -> float:
 def _by_topic(
     given: Any, layout: Problem, where: str, *, exact: bool
 ) -> list[tuple[slice, list[Any], str]]:
-    """Yield slice, values and name of each existing topic; `exact` refuses too many values.
+    """Return slice, values and name of each existing topic; `exact` refuses too many values.
 
     Deleted topics and partitions are left out: their log was another one. If a topic has grown
     since the sample, only its first partitions have values.

@@ -18,7 +18,7 @@ Records are lost in a sample if the log's start has passed the commit since the 
 the first sample, all records between commit and start count. Records that were deleted and skipped
 by the consumers between two samples are not noticed.
 
-Rates and status use earlier samples. What these cannot show is unknown, not estimated. Status
+Rates and status use earlier samples. Without enough of them, a value is unknown. Status
 follows Burrow's rules, with samples for commits. The first rule that holds decides:
 
 - DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag
@@ -56,7 +56,7 @@ SMOOTHING_S: Final = 900.0
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
-#: Rates and statuses use samples up to this age, and at least this number of them.
+#: Rates and statuses use the samples of this time, and at least this many before the last one.
 LAG_HISTORY: Final = timedelta(hours=1)
 LAG_SAMPLES: Final = 2
 
