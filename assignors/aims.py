@@ -104,7 +104,7 @@ class _Graph:
     problem: Problem
     network: flow.Network
     windows: flow.Windows
-    """The levels around the loads: those of two best load vectors differ by one at most in each
+    """The levels around the loads: two best load vectors differ by at most one in each
     member (Frank and Murota: they form a matroid, shifted)."""
     arc_pair: Int64
     """Topic and member, as a pair's index, of each arc of the network, int64 of shape (A,)."""
@@ -172,7 +172,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """For each row of earlier owners, which arcs lead to another member: bool of shape (A,)."""
+        """For each row of earlier owners, the arcs to another member, bool of shape (A,)."""
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []

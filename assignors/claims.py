@@ -14,7 +14,7 @@ from assignors.numbering import within_groups
 def effective_owner(
     partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
 ) -> Int32:
-    """Return the owners by claims: the highest generation wins; equal ones void each other.
+    """Return the owners by claims: the highest generation wins; equal claims are void.
 
     A member that missed a rebalance still claims, with an older generation, partitions that others
     own now. Of two claims of equal generation at most one is right, and it is unknown which.

@@ -16,7 +16,7 @@ _TAKERS = 8
 
 
 def deal(problem: Problem) -> Int32 | None:
-    """Give each reader of a topic N // S or N // S + 1 of it, and every member an even load.
+    """Give the S readers of N partitions N // S or N // S + 1 each, and members even loads.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class Network:
 
 
 def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
-    """Assign with decreasingly minimal loads, then the most kept, then the most in a near rack.
+    """Assign with decreasingly minimal loads, then the most kept, then the most near.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class Ledger:
         return partitions[(held < self.limits.most_of_topic[kinds])[inverse]]
 
     def has_room(self, topic: int, members: Int32) -> Mask:
-        """Return whether each member's limits allow one more partition of a topic, bool (M,)."""
+        """Return whether each member's limits allow one more partition of a topic."""
         room: Mask = self.counts[members] < self.limits.most[members]
         if self.limits_topics:
             room &= self._topic_counts_of(topic)[members] < self.limits.most_of_topic[topic]

@@ -3,9 +3,9 @@
 Belongs here: bounds for every assignment of a problem. Does not: finding an assignment.
 
 The load of the most loaded member has two bounds. A partition goes to one member as a whole. And
-the partitions of any set of topics go to the members that read one of them, so one of these members
-has at least their mean. All topics together give the plain mean; with different subscriptions, a
-set with few readers may give more. The best set is found by max-flow min-cut: topics flow to the
+the partitions of any set of topics go to the topics' readers, so one of the readers has at least
+their mean. All topics together give the plain mean; with different subscriptions, a set with few
+readers may have more. The best set is found by max-flow min-cut: topics flow to the
 members that read them, each member taking at most `bound`. If not everything fits, the cut is a set
 of topics that does not fit, and its mean is the next bound (Dinkelbach's method). If everything
 fits, no set gives more.

@@ -60,7 +60,7 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
         heapq.heapify(heap)
     owners = []
     for weight in ledger.weights[order].tolist():
-        # Members of one capacity are ordered by load; between capacities the result decides.
+        # Members of equal capacity are ordered by load; others by the load that results.
         load, count, member, capacity = min(
             (heap[0][0] + weight / capacity, heap[0][1], heap[0][2], capacity)
             for capacity, heap in heaps.items()

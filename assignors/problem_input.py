@@ -75,7 +75,7 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 
 def _items(value: Any, where: str) -> list[Any]:
     """Return the items of any iterable except texts and mappings."""
-    if type(value) is not list and (  # most values are lists: the other checks are slow
+    if type(value) is not list and (  # most values are lists, and the other checks are slow
         isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     ):
         _fail(where, f"{_show(value)} is not a list")

@@ -72,7 +72,7 @@ class KeyShares:
         self._seen = _sums(back, self._count, pairs.size)
 
     def _shares(self, worth: Float64) -> Float64:
-        """Return the share of each key, (K + 1,), if records are worth this much, (P,)."""
+        """Return the share of each key, (K + 1,), for weights of a record by partition, (P,)."""
         key, partition = self._pairs
         weights = self._seen * (self._scale * worth)[partition]
         shares: Float64 = _sums(key, weights, len(self.keys) + 1) / max(weights.sum(), 1e-12)
