@@ -59,8 +59,8 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition moves to such a member that has room, or is exchanged for one of its partitions:
-    whichever saves most for each partition moved. No topic's largest share on a member grows.
+    A partition moves to such a member that has room, or is exchanged for a partition there; the
+    step that saves most per moved partition counts. No topic's largest share on a member grows.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class _TrafficSearch:
                 work -= each
                 if work < 0:
                     return
-                if self.far[self.set_of[at], self.owner[at]]:  # still: it may have changed places
+                if self.far[self.set_of[at], self.owner[at]]:  # an exchange may have moved it
                     found |= self._improve(at)
 
     def _improve(self, at: int) -> bool:

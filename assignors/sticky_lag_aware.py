@@ -51,7 +51,7 @@ def sticky_lag_aware(
     horizon
         Seconds ahead for which work is predicted; 0, or unknown rates: only lag counts.
     max_moves
-        Owned partitions moved at most; None: as many as pay. Orphans are placed in any case.
+        Maximum number of moved partitions; None: as many as help. Orphans are always placed.
     max_count_skew
         Allowed excess of the spread of partition counts over `sticky`'s; None: counts do not
         matter. Counts that exceed it at first are evened out, if `max_moves` allows; only this may
@@ -66,8 +66,8 @@ def sticky_lag_aware(
     Returns
     -------
     Assignment
-        With outcome, a reason for every move, and the frontier: what each number of moves buys,
-        also beyond `max_moves`. The highest load never rises (except by `max_count_skew`, see
+        With outcome, a reason for every move, and the frontier: the load by number of moves, also
+        beyond `max_moves`. The highest load never rises (except by `max_count_skew`, see
         above), and is never higher with a larger `max_moves`.
 
     Notes

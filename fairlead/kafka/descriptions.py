@@ -189,7 +189,7 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
             rack=_decoded(raw, "member_metadata", "subscription").get("rack_id") or None,
         )
         for raw in raw_members
-        if raw["client_id"] != TRIGGER  # a rebalance trigger, which leaves at once
+        if raw["client_id"] != TRIGGER  # rebalance triggers leave at once
     )
 
 
