@@ -109,7 +109,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     cells = zip(supply.tolist(), demand.tolist(), strict=True)
     table = np.array([match_racks(kinds, takes, near) for kinds, takes in cells])
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
-    given = np.dstack((table, left))  # from each set to each rack; last row and column: not near
+    given = np.dstack((table, left))  # from each set to each rack; last: to no near one
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)

@@ -300,7 +300,7 @@ class PlanTopic:
             if found.offset > offset:
                 return None
             if time.monotonic() >= deadline:
-                return int(found.offset) if found.offset >= 0 else None  # its leader is gone
+                return int(found.offset) if found.offset >= 0 else None  # there is no leader
             time.sleep(_POLL_S)
 
     def read(self, group: str) -> Record | None:

@@ -1,4 +1,4 @@
-"""Records in topics, byte for byte, and the decisions that planner and consumers make alike.
+"""Records in topics, byte for byte, and decisions that planner and consumers share.
 
 `document` and `partition_sets` are a plan's bytes; `record` and `record_reading` its headers, with
 `signing`; `members` the user data that clients exchange in a rebalance; `agreement` and `seals` the

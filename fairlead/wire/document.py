@@ -127,8 +127,8 @@ class PlanDocument:
         Raises
         ------
         InvalidPlanError
-            Not JSON, another format, another group's plan, or an invariant broken: a partition
-            owned twice, out of range, or of a topic the plan does not count.
+            The value is not JSON, has another format or group, or breaks an invariant: a partition
+            has two owners, is out of range, or its topic has no count.
         """
         try:
             raw = json.loads(value.decode(), object_pairs_hook=unique_names)
