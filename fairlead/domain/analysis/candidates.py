@@ -183,7 +183,7 @@ def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
     """Return the sets of members that share topics, with their partitions, bool of shape (P,).
 
     Only sets that are behind or have a partition without an owner; the whole group if no set does.
-    In the inputs of a set, all others have no arrivals, no backlog and no capacity.
+    In the inputs of a set, all others have neither arrivals, backlog nor capacity.
     """
     problem, peers = inputs.problem, inputs.peers
     set_of = peers.topics[problem.topic_of]

@@ -28,7 +28,7 @@ CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 #: smaller difference changes no plan.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
-#: Standard deviation of a logarithm: a cost within a quarter of its value is known, nine in ten.
+#: Standard deviation of a logarithm: the 90 % interval of a known cost is a quarter of its value.
 KNOWN: Final = 0.135
 #: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
 #: topic are alike, and consumers on equal machines even more so.
@@ -43,7 +43,7 @@ _MOST: Final = 1e6
 #: Rounds of reweighting, and the change in a logarithm that ends them.
 ROUNDS: Final = 30
 NEAR: Final = 1e-3
-#: Share of all arrivals. If two costs are this close to being the median, the lower one is.
+#: Share of all arrivals. If two costs are both the median within this share, the lower one counts.
 _EQUAL: Final = 0.003
 
 

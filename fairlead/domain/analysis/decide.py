@@ -1,6 +1,6 @@
 """Last step of the analysis: whether a group gets a plan, and which.
 
-Belongs here: reasons for no plan, and comparing what candidates save with what they cost. Does not:
+Belongs here: reasons for no plan, and comparing savings of candidates with their cost. Does not:
 the earlier steps (`steps`), nor the rules of assignment (`assignors`).
 """
 
@@ -348,7 +348,7 @@ def _settles(analysis: Analysis) -> str | None:
 
 
 def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
-    """Whether members that came or went have, or had, many arrivals or a partition behind."""
+    """Whether members that came or went have, or had, many arrivals or a late partition."""
     owner, rules = analysis.problem.owner, analysis.rules
     touched = np.isin(before, changed) | np.isin(owner, changed)
     arrivals = analysis.estimates.rates.per_s
@@ -397,7 +397,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 def _nearer(
     analysis: Analysis, offered: Sequence[Candidate], choose: Choose
 ) -> tuple[Candidate | None, str]:
-    """Return a plan that reduces a healthy group's traffic between racks, and what it saves."""
+    """Return a plan that reduces a healthy group's traffic between racks, with its saving."""
     usable = [candidate for candidate in offered if candidate.assignment is not None]
     mine = usable[:1] if choose == "first" else usable
     nearer = next((candidate for candidate in mine if candidate.assignor == FLAGSHIP), None)

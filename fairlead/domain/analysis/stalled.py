@@ -76,7 +76,7 @@ def foreign_partitions(series: SampleSeries) -> Mask:
 
 
 def patience(series: SampleSeries, interval_s: Float64) -> Float64:
-    """Return after how long without a commit a member is silent, seconds, float64 of shape (M,)."""
+    """Return the seconds without a commit after which a member is silent, float64 of shape (M,)."""
     usual = np.where(np.isfinite(interval_s), interval_s, series.step)
     seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * series.step), STUCK_S)
     return seconds
@@ -168,8 +168,8 @@ def _turns(series: SampleSeries, moved: Mask) -> Mask:
 def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner keeps up with others.
 
-    The newest steps count in which a partition kept its owner, and the owner committed something.
-    If commits are rare, fewer of these steps count, of all samples.
+    Uses the newest steps in which a partition kept its owner, and the owner committed something. If
+    commits are rare, uses fewer steps, from all samples.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
 
     Returns
     -------
-    bool of shape (P,), and the records a second read of each, float64 of shape (P,).
+    bool of shape (P,), and the records of each that are read a second, float64 of shape (P,).
     """
     nothing = np.zeros(series.partitions)
     first = int(np.searchsorted(series.at, series.now - STUCK_S + 1e-6))
@@ -200,7 +200,7 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
     wanted = np.where(rare[np.maximum(series.owner[-1], 0)], SEVERAL, count)
     counts = held & (following >= 1) & (following <= wanted)
     shows &= counts
-    # Records were left that had arrived before the step.
+    # The commit left records that had arrived before the step.
     behind = series.position[1:][steps] < series.readable_end[:-1][steps]
     seconds = series.seconds[steps]
     span = np.maximum(seconds @ counts, 1e-9)
@@ -226,8 +226,8 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
 def own_interval(series: SampleSeries, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
     """Return the usual time between commits of each partition before it began to wait, (P,).
 
-    0: it was never committed. Partitions that are committed after a number of records have longer
-    intervals if less arrives.
+    0 if it was never committed. Partitions that are committed after a number of records have longer
+    intervals if fewer records arrive.
     """
     marks = moved.sum(axis=0)
     seconds = (due * series.seconds[:, None]).sum(axis=0) - waiting_s if len(series) > 1 else 0.0

@@ -1,6 +1,6 @@
 """A PlanConsumer's configuration.
 
-Belongs here: settings, and why some are refused. Does not: anything that connects.
+Belongs here: settings, and reasons to refuse some. Does not: connections.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _CONNECTION_PREFIXES: Final = (
     "socket.",
     "ssl.",
 )
-#: Milliseconds. Longest wait of a broker for a record: empty answers cost both sides.
+#: Milliseconds. Longest wait of a broker for a record: empty responses cost both sides.
 _PATIENCE_MS: Final = 4_000
 #: Milliseconds. Shortest wait, librdkafka's default: without one, empty fetches follow at once.
 _LEAST_MS: Final = 500
@@ -74,7 +74,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a follower's own clients: the connection, and to create no topics.
+    """Return the settings of a follower's own clients: the connection, without creation of topics.
 
     By default librdkafka lets brokers create a topic that a producer or administrator asks about.
 

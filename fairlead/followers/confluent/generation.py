@@ -1,4 +1,4 @@
-"""One member's part in one generation of its group: what becomes of the share that range gave it.
+"""One member's part in one generation of its group, from range's share to a verdict.
 
 Belongs here: announcing the member, waiting within bounds, writing an assignment record in its
 turn. Does not: the rules that all members share (`agreement_round`), nor joining the group and
@@ -17,18 +17,18 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. How long a refused announcement is sent again, and how often.
+#: Seconds. Time for which a refused announcement is sent again, and the interval.
 RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
-#: Seconds. Longest time in which the log must return this member's announcement.
+#: Seconds. Maximum time until the log returns this member's announcement.
 _READ_BACK_S: Final = 3.0
-#: Seconds. Longest wait for an assignment record; and the time beyond `read_timeout_s` if plans are
-#: still read.
+#: Seconds. Longest wait for an assignment record, and its extension by `read_timeout_s` while plans
+#: are read.
 _LONGEST_S: Final = 4.0
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"
 _INTERRUPTED: Final = "sending it was interrupted"
-#: Most records kept, and partitions named in them: five rounds of the largest group.
+#: Maximum number of records kept, and of partitions in them: five rounds of the largest group.
 _MOST_RECORDS: Final = 10_000
 _MOST_NAMED: Final = 10 * MOST_PARTITIONS
 
@@ -43,7 +43,7 @@ class RangeShare(Enum):
     ABANDONED = "abandoned"
 
 
-#: A kept share is never given up, and a share given up is kept only if no other member can know.
+#: A kept share is never given up; a share given up is kept again only if no other member can know.
 NEXT_OF_SHARE: Final = {
     RangeShare.OPEN: {RangeShare.KEPT, RangeShare.GIVEN_UP},
     RangeShare.KEPT: set[RangeShare](),
@@ -59,7 +59,7 @@ class Generation:
     Parameters
     ----------
     call
-        The rules' view of the log.
+        The member's announcement, by the rules' terms.
     listener, reader, clock
         The member's log, plans and time.
     read_timeout_s
@@ -104,8 +104,8 @@ class Generation:
         return announced and not self.round.announced and self.waited_s >= RESEND_S
 
     def announce(self, agreement_log: Log) -> None:
-        """Give up range's share: announce the member to the others."""
-        # State first: after an interruption the share counts as given up.
+        """Give up range's share by announcing the member to the others."""
+        # Set the state first: after an interruption the share counts as given up.
         self._become(RangeShare.GIVEN_UP)
         self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
         self._sent = agreement_log.append(self.round.me)
@@ -204,7 +204,7 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # With an unknown number any member may be missing: wait for all.
+        # With an unknown number, any member may be missing: wait for more announcements.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 

@@ -1,6 +1,6 @@
-"""When a newer plan is worth a rebalance.
+"""When to ask for a rebalance because of a newer plan.
 
-Belongs here: for which plan to ask, and when. Does not: asking (each client's module).
+Belongs here: the plans to ask for, and the time. Does not: asking (each client's module).
 """
 
 import random
@@ -50,7 +50,7 @@ class RejoinSchedule:
 
     @property
     def pending(self) -> bool:
-        """Whether a moment has been drawn."""
+        """Whether the time of a request has been drawn."""
         return self._at is not None
 
     def unsettle(self) -> None:
@@ -67,7 +67,7 @@ class RejoinSchedule:
         lapsed
             Whether it is a plan that was not followed because its lease had expired.
         turn_s
-            Seconds for which this member leaves asking to others.
+            Seconds for which only other members ask.
         """
         self._settled, self._lapsed = seen, lapsed
         self._at = None
