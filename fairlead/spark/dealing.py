@@ -84,7 +84,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     giants = sorted((size, group) for group, size in sizes.items() if size > fair_share)
     alone = {group for _, group in giants}
     others = sorted(sizes.keys() - alone)
-    # Plus one: a group without partitions is work, too.
+    # Plus one, because a group without partitions is work, too.
     share = sum(sizes[group] + 1 for group in others) / tasks
     dealt, before = {}, 0
     for group in others:

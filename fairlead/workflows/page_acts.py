@@ -30,8 +30,7 @@ def take_up(
 ) -> dict[str, str]:
     """Carry out requests from pages; return the answers by group.
 
-    Continues requests that a crashed run has begun: it proposes no second version, and withdraws no
-    plan twice.
+    Continues requests of a crashed run, without a second version or a second withdrawal.
 
     Parameters
     ----------

@@ -50,14 +50,14 @@ def rollback(
     store
         The plan store.
     group, version
-        The group, and the version to go back to. It must have been followed, since a rollback is
+        The group, and the version to return to. It must have been followed, since a rollback is
         sent even if the group is frozen.
     policy
         The group's policy: expiry and approval of the new version.
     live
         Describes the group as it is now.
     reason
-        Why; stored in the plan's history.
+        The reason; stored in the plan's history.
     now
         The time of the new version.
     actor
@@ -70,7 +70,7 @@ def rollback(
     PlanStateError
         There is no such version, it is published now, or it was never published.
     StalePlanError
-        The group is no longer what that version was made for; the message has every difference.
+        The group differs from the version's basis; the message has every difference.
     TamperedPlanError
         The stored bytes of the version were changed.
     GroupError, KafkaUnavailableError

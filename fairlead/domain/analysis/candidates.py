@@ -294,7 +294,7 @@ def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str
 
 
 def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
-    """Return how many moves bring no further member over the objective, in an overloaded group.
+    """Return how many moves bring no other member of an overloaded group over the objective.
 
     None: all moves do so, or the group is not overloaded. Members that were not measured count with
     their largest possible capacity.

@@ -348,7 +348,7 @@ def _settles(analysis: Analysis) -> str | None:
 
 
 def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
-    """Whether members that came or went have, or had, many arrivals or a late partition."""
+    """Whether members that came or went have, or had, many arrivals or a backlog."""
     owner, rules = analysis.problem.owner, analysis.rules
     touched = np.isin(before, changed) | np.isin(owner, changed)
     arrivals = analysis.estimates.rates.per_s

@@ -160,7 +160,7 @@ class AgreementLog:
     def append(self, record: Record) -> Sent:
         """Send a record once. It has arrived when `read` returns it."""
         sent, read_to, value = Sent(), self._floor, encode(record)
-        this = weakref.ref(self)  # the producer keeps the callback, and this keeps the producer
+        this = weakref.ref(self)  # the producer keeps the callback alive
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
@@ -245,7 +245,7 @@ class AgreementLog:
     def broker_assigns(self, timeout_s: float) -> bool:
         """Return whether the group uses the consumer protocol; False if unknown.
 
-        Brokers before KIP-848 have no such groups, and one that does not answer converts none.
+        Brokers before KIP-848 have no such groups; without an answer, no group is converted.
         """
         listing = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above

@@ -4,8 +4,8 @@ Belongs here: the rules, as one member applies them to each record. Does not: th
 (`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor what a member does with a
 verdict (`generation`, `member`).
 
-Every member announces itself once, and thereby gives up the share that range gave it. One of them
-then writes an assignment record: an assignment of all shares given up. The first valid assignment
+Every member announces itself once, and thereby gives up the share that range gave it. Then one
+member writes an assignment record: it assigns all shares given up. The first valid assignment
 record of a generation decides for all members, listed or not. No partition has two owners: range's
 shares are disjoint, an assignment record assigns only shares given up, and a member that announced
 itself owns nothing before the first assignment record. A late member, or a consumer without a
@@ -115,7 +115,7 @@ class AgreementRound:
 
     @property
     def heard(self) -> tuple[Announcement, ...]:
-        """Announcements before the first assignment record, in log order; with this member's."""
+        """All announcements before the first assignment record, in log order."""
         return tuple(self._mine.heard.values()) if self._mine else ()
 
     @property
@@ -171,7 +171,7 @@ class AgreementRound:
         if record.member == self.me.member:
             self._mine, self._epoch = sitting, epoch
         given = _pairs(record.given)
-        # Range gives no partition to two members: such an announcement is of another life.
+        # Range gives no partition to two members: this one is from an earlier life.
         if sitting.assignment is None and sitting.given_up.isdisjoint(given):
             sitting.take(record, given)
             self._last_heard_at = now
@@ -196,7 +196,7 @@ class AgreementRound:
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def note_written(self, now: float) -> None:
-        """Note that this member has written an assignment; the log shows if it was the first."""
+        """Note that this member has written an assignment; the log shows if it is the first."""
         self._written_at = now
 
     def verdict(self) -> Verdict | None:

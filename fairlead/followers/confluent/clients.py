@@ -76,7 +76,7 @@ def forget(client: AdminClient | Sender) -> None:
 def key_of(connection: Mapping[str, Any]) -> Hashable:
     """Return a key that is the same for equal connection settings in one process.
 
-    A fork has none of its parent's threads. Callbacks and loggers are compared by id: some have no
+    Has the process id: a fork lacks threads. Callbacks and loggers are compared by id: some have no
     hash, and the shared client keeps them alive.
     """
     reach = {

@@ -23,7 +23,7 @@ _CONNECTION_PREFIXES: Final = (
 )
 #: Milliseconds. Longest wait of a broker for a record: empty responses cost both sides.
 _PATIENCE_MS: Final = 4_000
-#: Milliseconds. Shortest wait, librdkafka's default: without one, empty fetches follow at once.
+#: Milliseconds. Shortest wait, librdkafka's default: without it, the client would fetch in a loop.
 _LEAST_MS: Final = 500
 #: Milliseconds. librdkafka requires this between the end of a fetch and its request's time-out.
 _SPARE_MS: Final = 1_000
@@ -50,7 +50,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     >>> check({"group.id": "orders"})["partition.assignment.strategy"]
     'range'
     """
-    # confluent-kafka accepts underscores for dots, except in its own names, which have underscores.
+    # confluent-kafka accepts underscores for dots, except in its own settings, which have them.
     settings = {_dotted(name): value for name, value in config.items()}
     if not settings.get("group.id"):
         raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")

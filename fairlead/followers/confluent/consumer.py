@@ -252,7 +252,7 @@ class PlanConsumer(Consumer):
 
         An idle consumer is mostly here, so this makes few calls.
         """
-        poll, member = super().poll, self._member  # consume() would not return early
+        poll, member = super().poll, self._member  # consume() ignores the callback
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)

@@ -117,7 +117,7 @@ class Generation:
         self.reason = reason
 
     def abandon(self, reason: str) -> None:
-        """Stop waiting for an assignment record; another member may own what was given up."""
+        """Stop waiting for an assignment record; other members may own the given up share."""
         if self.listener.works:
             self.listener.doubt(reason)
         if self.share is RangeShare.GIVEN_UP:
@@ -125,7 +125,7 @@ class Generation:
         self.reason = reason
 
     def step(self) -> Verdict | None:
-        """Return the verdict if there is one; else write an assignment in this member's turn."""
+        """Return the verdict, if any; else write an assignment if it is this member's turn."""
         verdict = self.round.verdict()
         if verdict is None and self.share is RangeShare.GIVEN_UP:
             self._check_announcement()
@@ -194,7 +194,7 @@ class Generation:
         return due_at is not None and self.clock.monotonic() >= due_at
 
     def _read_counts(self, agreement_log: Log) -> dict[str, int]:
-        """Return how many partitions each topic has; the last known number without an answer."""
+        """Return each topic's number of partitions; the last known one without an answer."""
         topics = self.round.me.topics
         deadline = self.clock.monotonic() + REQUEST_S
         for topic in topics:

@@ -10,7 +10,7 @@ announced itself owns nothing until an assignment record decides. If that takes 
 for another generation, in which it does not announce itself.
 
 While a group is converted to the consumer protocol (KIP-848), the broker assigns, and may take a
-partition that an assignment record gave to another member: then each member keeps what it is given.
+partition that an assignment record gave to another member: then each member keeps that share.
 
 Each step first notes its possible effect, then acts. After an interrupted call, `_unfinished` is
 set: the next call leaves and joins again unless the state is consistent. In a new generation,
@@ -104,7 +104,7 @@ TABLE: Final = {
     State.AGREEING: Row("nothing", SETTLED | {State.JOINING, State.OUTSIDE}),
     # An assignment record lists the member. It asks for a rebalance if there is a newer plan.
     State.FOLLOWING: Row("its share of the assignment record", _AFTER_ROUND),
-    # An assignment record does not list the member. It asks for a rebalance, as do the next two.
+    # An assignment record does not list the member. It asks for a rebalance, as in the next two.
     State.LEFT_OUT: Row("range's share unless the assignment record deals it out", _AFTER_ROUND),
     # The member did not announce itself.
     State.KEEPING: Row("range's share", _AFTER_ROUND),
@@ -347,7 +347,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join once the log is confirmed; after two seconds, or in silence, without it."""
+        """Join once the log is confirmed; without it after two seconds, or if not announcing."""
         try:
             self._listener.open()
         except ConfigurationError:
@@ -374,7 +374,7 @@ class FollowingMember:
     def _rejoin(self) -> None:
         """Leave, and join as another member: subscribing again might not start a rebalance.
 
-        A member joins at once if it was not dropped and its log works: it has read all records.
+        A member joins immediately if it was not dropped and its log works, so that it is read.
         """
         confirm = self.state is State.DROPPED
         self._leave()
@@ -440,7 +440,7 @@ class FollowingMember:
     # Steps
 
     def _step(self, wait_s: float) -> None:
-        """Do what is due: join, read the log, write an assignment, own a share, ask to rejoin."""
+        """Take due steps: join, read the log, write an assignment, own a share, ask to rejoin."""
         if self.state is State.DROPPED:
             self._rejoin()
         if self.state is State.LISTENING:
@@ -495,7 +495,7 @@ class FollowingMember:
             self._asking.log_works(self._now())
 
     def _ask_if_log_changed(self) -> None:
-        """Ask for a rebalance if the coordination topic has grown or is a new one since the round.
+        """Ask for a rebalance if the coordination topic has grown or was replaced since the round.
 
         The next decision must be in the same log for all members; the others find it meanwhile.
         """

@@ -22,7 +22,7 @@ _MOST_DOUBLINGS: Final = 10
 _LOG_BACK_S: Final = 1.0
 #: Seconds. Longest pause between requests of a member that owns nothing.
 _GIVEN_UP_S: Final = 1.0
-#: Seconds. Shortest pause after the log was replaced: time for the others to find the new one.
+#: Seconds. Shortest pause after the log was replaced, so that other members find the new one.
 _MOVED_S: Final = 2.0
 
 

@@ -289,7 +289,7 @@ class Follower:
             self._unfinished = self._new_member and note.incomplete
             if self._schedule and note is not _FROM_BROKER:
                 # A plan that other members have read counts as settled even if the leader has not
-                # read it, or every member would ask. Only the leader asks later, or its successor.
+                # read it: otherwise every member would ask. Only the leader or its successor asks.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 

@@ -398,7 +398,7 @@ class TimedList(list[Any]):
 
 
 def _together(record_s: float) -> int:
-    """Return the number of records to time together."""
+    """Return the number of records that are timed together."""
     return max(1, min(_GROUP, int(_GROUP_S / max(record_s, 1e-9))))
 
 

@@ -17,7 +17,7 @@ Pair = tuple[str, int]
 
 #: Maximum number of earlier states per partition; then every other one is removed.
 _KEPT: Final = 64
-#: Seconds. Time of no record is added up over this period before it is squared. Longer than the
+#: Seconds. Time without a record is summed over this period before it is squared. Longer than the
 #: time between two samples, so that many short batches do not make an interval narrow.
 _BLOCK_S: Final = 600.0
 

@@ -17,8 +17,8 @@ class RejoinSchedule:
     Plans are compared by identity. A renewed lease needs no rebalance, unless the group does not
     follow the plan because its lease had expired.
 
-    Every member that reads a newer plan draws a moment within the jitter. The first one makes the
-    whole group rebalance; then the others need not ask. A member asks at most once for a plan, and
+    Every member that reads a newer plan draws a time within the jitter. The first request makes the
+    whole group rebalance; then others need not ask. A member asks at most once for a plan, and
     once for each lease that renews an expired one.
 
     Parameters

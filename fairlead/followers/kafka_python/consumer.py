@@ -138,7 +138,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.assigned(assignment.user_data, generation)
 
     def _owned(self) -> dict[str, list[int]]:
-        """Return the consumer's partitions now: it may have lost those of its last assignment."""
+        """Return the consumer's present partitions, which may be fewer than assigned."""
         consumer = self._consumer() if self._consumer else None
         if consumer is None:
             raise ConfigurationError(

@@ -4,7 +4,7 @@ Belongs here: asking for a rebalance, for which the client has no public method,
 three errors of kafka-python 3.0.
 
 1. A member that joins because a topic has grown, or because it subscribes to other topics, counts
-   the rebalance as done before it is. If a poll ends before the rebalance, the next poll does not
+the rebalance as complete too early. If a poll ends before the rebalance, the next poll does not
    continue it; the member sends no heartbeats, and its group drops it unnoticed. A request to join
    again lasts until the rebalance is over, so every join makes such a request.
 2. A member that is dropped while it joins, because its process was stopped, joins again with its
