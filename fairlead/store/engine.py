@@ -87,7 +87,7 @@ def create_store_engine(
     Raises
     ------
     ConfigurationError
-        The URL is not a Postgres URL. The message does not repeat it: it may hold a password.
+        The URL is not a Postgres URL. The message omits the URL, which may have a password.
 
     Examples
     --------

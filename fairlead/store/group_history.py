@@ -131,7 +131,7 @@ def read_work(engine: Engine, group: str, *, partition: str | None = None, limit
 
 
 def last_planning(engine: Engine) -> datetime | None:
-    """Return when a planning run last took a snapshot of any group; None: not within a week."""
+    """Return the time of the last planning run's snapshot of any group; None: over a week ago."""
     at: datetime | None = read_rows(engine, _LAST_PLANNING)[0]["at"]
     return at
 

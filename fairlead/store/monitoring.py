@@ -205,7 +205,7 @@ class Readings:
         `group_id`, and the time of its last sample, `last_seen`.
     plans
         `group_id`, `version`, `state`, `proposed_at`, `decided_at`, `expires_at`,
-        `lag_max_predicted` in records, `adherence`: published plans, and those that may become so.
+        `lag_max_predicted` in records, `adherence`: published and open plans.
     decisions
         `group_id`, `decided_at`, and the time of the newest plan, `created_at`.
     counts

@@ -135,8 +135,8 @@ class PlanStore:
 
         Returns
         -------
-        A StoredDecision for each, in the same order. If the snapshot has a decision already, that
-        decision: a repeated run proposes nothing twice. If another open transaction has locked a
+        A StoredDecision for each, in the same order. If the snapshot already has a decision, that
+        one: a repeated run proposes nothing twice. If another open transaction has locked a
         group, or Postgres does not accept one of its values, its decision is returned as failed,
         with the reason, and not stored.
         """

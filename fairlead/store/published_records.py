@@ -49,7 +49,7 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 
 
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the epoch of each group's next record; a new one after no record or a withdrawal.
+    """Return the epoch of each group's next record; new for a first record or after a withdrawal.
 
     New epochs are the time in milliseconds: higher than any earlier epoch, including epochs that a
     lost or restored database does not have.

@@ -36,7 +36,7 @@ def roll_back_regressions(
     """Record published plans that made their groups worse, and create their rollbacks.
 
     A policy that approves plans automatically approves rollbacks without its other conditions: a
-    version that was published recently needs no merit. Under other policies they wait for a person.
+    recently published version need not be better. Under other policies they wait for a person.
     Also creates rollbacks that an earlier call did not reach because of a crash.
 
     Parameters

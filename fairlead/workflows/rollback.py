@@ -1,6 +1,6 @@
 """Rollback: an old version's assignment, as a new version.
 
-Belongs here: whether the old assignment may come back. Does not: measuring it (`redraft`), nor
+Belongs here: whether the old assignment may come back. Does not: its figures (`redraft`), nor
 publishing it, which needs approval like any plan (`publication`).
 """
 

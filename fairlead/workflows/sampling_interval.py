@@ -42,7 +42,7 @@ def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
 
 
 def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> float:
-    """Return the seconds until the next sample; 0 if a wrong clock dated the newest in future."""
+    """Return the seconds until the next sample; 0 if the newest has a future time."""
     if taken is None:
         return 0.0
     apart = interval(taken, settings)

@@ -33,7 +33,7 @@ from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
-#: Note from the start of a join until this assignor assigns.
+#: The note between the start of a join and the call of this assignor.
 _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
