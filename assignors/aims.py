@@ -81,7 +81,7 @@ def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False)
 
 
 def _units(problem: Problem, ceiling: tuple[int, int]) -> int:
-    """Upper bound on the number of arcs for shares under a ceiling and classes by claims."""
+    """Upper bound on the number of arcs of the network for a ceiling."""
     most = np.minimum(_most(problem, ceiling), problem.partition_counts)
     classes = 0 if problem.earlier is None else problem.partition_counts
     return int(((most + classes) * problem.subscriber_counts).sum())

@@ -33,7 +33,7 @@ from assignors.problem import Int32, Int64, Problem
 
 _WINDOW = 4  # levels listed to each side of an expected load, at first
 _GRID = 16  # cells of a coarse grid over each member's range
-_FINER = 4  # how much finer the next grid is
+_FINER = 4  # ratio of the cell sizes of consecutive grids
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from assignors.problem import Int32, Problem
 def give_back(problem: Problem, owner: Int32) -> Int32:
     """Exchange moved and placed partitions of each topic so that they return to earlier owners.
 
-    The number of partitions of a topic on a member, and kept partitions, stay the same. As many of
-    the newest earlier claims as possible are satisfied, then of the next ones.
+    The number of partitions of a topic on a member, and kept partitions, stay the same. Satisfies
+    as many of the newest earlier claims as possible, then of the next ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The path of a lag-aware plan: when to act, how many steps to take, and its outcome.
+"""The path of a lag-aware plan: when to act, the number of steps, and the outcome.
 
 Belongs here: the loads that decide when a plan is good enough, taking the steps of `relief`,
 stopping at the budget, and reporting outcome and frontier. Does not: options and the start of the

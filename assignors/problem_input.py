@@ -182,7 +182,7 @@ def _read_owners(
             claimants.append(number)
             generations.append(generation)
             firsts.append(offsets.get(topic, 0))
-            # The partition or the whole topic may have been deleted since it was owned.
+            # The partition or the whole topic may have been deleted since the member owned it.
             sizes.append(counts.get(topic, 0) if topic in read else 0)
     partitions, row = _claimed_partitions(rows)
     exists = partitions < np.array(sizes, dtype=np.int64)[row]

@@ -67,7 +67,7 @@ def reduce_rack_traffic(
     problem
         P partitions, M members; moves are counted from its owners.
     owner
-        Where to start, int32 of shape (P,).
+        Owners at the start, int32 of shape (P,).
     weights
         Load of each partition, float64 of shape (P,).
     traffic

@@ -1,7 +1,7 @@
 """The reason for each move of a lag-aware plan, valid for the plan as a whole.
 
 Belongs here: reasons of a path's steps, and of partitions that several steps move. Does not: the
-steps (`relief`), how many of them the plan takes (`path`).
+steps (`relief`), their number in a plan (`path`).
 
 Each reason describes the member that the partition leaves: its relief, or what it gets in exchange.
 Intermediate owners are not mentioned.

@@ -22,8 +22,8 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     """Exchange partitions if that spreads a topic or keeps traffic in a rack.
 
     Numbers of moved partitions of each member stay the same. The highest load stays the same,
-    and of two members that exchange, the heavier does not get heavier. A partition that was to stay
-    leaves only where one of the same weight stays instead. Exchanges that spread a topic come
+    and of two members that exchange, the heavier does not get heavier. A partition that stays in
+    the plan moves only if another of equal weight then stays. Exchanges that spread a topic come
     first, then those that keep the most records in a rack.
 
     Parameters

@@ -1,7 +1,7 @@
 """Sticky lag-aware assignment: move a partition only if that balances lag enough.
 
 Belongs here: the options, the limits they set, and the start of the plan. Does not: placing
-orphans (`placement`), finding moves (`relief`), how many to make (`path`).
+orphans (`placement`), finding moves (`relief`), the number of moves (`path`).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A plan's basis: the members, subscriptions and partition counts that it was made for.
+"""A plan's basis: the members, subscriptions and partition counts at its creation.
 
 Belongs here: comparing a plan with the live group. Does not: asking Kafka (`fairlead.kafka`), nor
 acting on differences (`fairlead.workflows`).

@@ -30,7 +30,7 @@ class Match:
     literals
         Number of literal characters in the pattern.
     decides
-        Whether it is the policy that decides.
+        Whether this policy decides.
     """
 
     place: int

@@ -87,7 +87,7 @@ def key_report(
     -------
     topic; verdict, a sentence; keys, by `KeyShares.heaviest`, by name; without_key, the share of
     records without a key; partitioner; scenarios, the topic as it is and with more partitions:
-    partitions, shares (of the records, of each), largest (of them), and today and wanted, from
+    partitions, shares (of records, per partition), largest (share), and today and wanted, from
     `consumers_under`, with the group's consumers and with the wanted number; records, of the
     window; sampled and bytes, of the sample; notes, sentences about both.
     """

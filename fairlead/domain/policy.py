@@ -40,7 +40,7 @@ Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
 Duration = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
-#: `by_duration:` and what Java's Duration parses: days, hours, minutes, seconds (KIP-1106).
+#: `by_duration:` and a text that Java's Duration parses: days, hours, minutes, seconds (KIP-1106).
 _BY_DURATION: Final = re.compile(
     r"by_duration:P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d{1,9})?S)?)?", re.IGNORECASE
 )
@@ -193,7 +193,7 @@ class Policy(_Rule):
         from assignors.registry import option_defaults  # noqa: PLC0415 - imports arrays, which reading settings does not need
 
         for name in assignors:
-            option_defaults(name)  # raises an error if there is no such assignor
+            option_defaults(name)  # raises an error for an unknown assignor
         return assignors
 
     @field_validator("four_eyes", mode="before")

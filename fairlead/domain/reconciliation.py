@@ -15,7 +15,7 @@ from typing import Final
 
 from fairlead.wire.record import Kind
 
-#: Seconds. Maximum time from an approval to its publication, however it was approved.
+#: Seconds. Maximum time from any kind of approval to the publication.
 PUBLISHED_WITHIN_S: Final = 30
 #: The sensor that reconciles, and the messages after an approval.
 SENSOR: Final = "approved_plans"

@@ -114,13 +114,13 @@ class MemberLoad:
     Parameters
     ----------
     before, after
-        Arrivals in its present partitions, and in its planned ones.
+        Arrivals in its present partitions, and in its planned partitions.
     capacity
         Its capacity in the forecast; 0 if no member's is known.
     seen
         The highest measured speed; None: unknown.
     measured
-        Whether it was at its limit then; else `capacity` is an assumption.
+        Whether the member was at its limit then; else `capacity` is an assumption.
     """
 
     before: float

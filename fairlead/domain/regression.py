@@ -90,8 +90,8 @@ def find_regression(question: Question) -> Regression | None:
 
     Notes
     -----
-    There is no verdict before the group has followed the plan for `SAMPLES_NEEDED` samples, or if
-    an owner before the plan is no longer a member.
+    There is no verdict until the group has followed the plan for `SAMPLES_NEEDED` samples, or if an
+    earlier owner is no longer a member.
     """
     regression = _at_last_sample(question)
     if regression is None:
@@ -323,7 +323,7 @@ class _Replay:
         return np.asarray(now - first, np.float64)
 
     def bystanders_s(self) -> float:
-        """Return the time lag of bystanders beyond the replay, summed, scaled to all partitions."""
+        """Return the bystanders' excess of time lag over the replay, scaled to all partitions."""
         seen = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(seen - self.became(self.time_lag_replayed_s), 0.0))
 
@@ -351,7 +351,7 @@ class _Replay:
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
         """Return the time lag of each partition at a horizon, with the present and the old owners.
 
-        For the present owners, the lower bound of the forecast.
+        For the present owners, it is the lower bound of the forecast.
         """
         expected, time_lag_s = self.outlook, self.time_lag_before_s[1]
         before = replace(

@@ -58,7 +58,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
     Raises
     ------
     TopicError
-        The topic does not exist, or there is no right to read it.
+        The topic does not exist or may not be read.
     KafkaUnavailableError
         Brokers do not answer in time.
     """

@@ -78,7 +78,7 @@ def build_session(
     Parameters
     ----------
     settings
-        Where Spark runs and with which properties: `local[*]`, a cluster's master (`spark://`,
+        The place and the properties of Spark: `local[*]`, a cluster's master (`spark://`,
         `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`: the warm server if there is
         one, else this process.
     app_name

@@ -252,7 +252,7 @@ class Warehouse:
         Returns
         -------
         The removed snapshots, in order of time. `groups` is removed first: the rest of an
-        interrupted removal is no snapshot any more, and the next call removes it.
+        interrupted removal is not a snapshot, and the next call removes it.
         """
         oldest = snapshot_id_at(before)
         removed = set()

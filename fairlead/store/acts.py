@@ -78,7 +78,7 @@ def act(engine: Engine, wanted: Act) -> UUID:
     PlanStateError
         The act is impossible, too late, not allowed on pages, or the form was sent before.
     TamperedPlanError
-        The version has another hash than the one that the person saw.
+        The version's hash differs from the hash that the person saw.
     """
     with transaction(engine) as connection:
         done = func.fairlead.act_as(*asdict(wanted).values()).table_valued("id")

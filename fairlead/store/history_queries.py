@@ -212,7 +212,7 @@ FROM (
     )
 ) sampled
 """
-#: Processing times are those of the present owners, and unknown for earlier times.
+#: Processing times are for the present owners, and unknown for earlier times.
 _LAG: Final = f"""
 SELECT measured.*, seconds_per_record, seconds_low, seconds_high,
        fairlead_raw.time_share(arrival_rate, seconds_per_record) AS time_share, cost
@@ -381,8 +381,7 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     ------
     GroupError
         Nothing is stored of the group.
-    PlanStateError
-        There is no such version.
+    PlanStateError The version does not exist.
     """
     require_group(engine, group)
     found = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)

@@ -215,7 +215,7 @@ class Readings:
     freezes
         `group_id`, null for all groups, and the start of the freeze, `since`.
     back_offs
-        `group_id` of groups in back-off, and how many plans (`times`) made them worse.
+        `group_id` of groups in back-off, and the number of plans (`times`) that made them worse.
     ended_regressions
         `group_id` of groups with a regression in the last thirty days, and `ended_at`: when
         the last such plan was replaced or withdrawn.

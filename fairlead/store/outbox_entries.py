@@ -67,7 +67,7 @@ class PublishRequest:
         `plan`: publish an approved plan, or send a published one again. `withdrawn`: withdraw a
         published plan, or send the withdrawal again.
     lease_until
-        When the plan expires, unless it is renewed.
+        Time at which the plan expires unless it is renewed.
     beyond
         An epoch that the record's epoch must exceed; None: the record keeps its epoch.
     reason, actor

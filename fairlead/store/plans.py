@@ -190,9 +190,8 @@ class PlanStore:
 
         Raises
         ------
-        PlanStateError
-            There is no such version, it is not proposed, it has expired, there is no reason, or it
-            needs four eyes.
+        PlanStateError The version does not exist, is not proposed, has expired, or needs four eyes;
+        or the reason is blank.
         TamperedPlanError
             The version's document has another hash.
         """
@@ -264,7 +263,7 @@ class PlanStore:
 
         Returns
         -------
-        (group, version) of each: proposed ones are expired now, approved ones stale.
+        (group, version) of each: proposed plans are now `expired`, approved plans `stale`.
         """
         due = (Plan.state.in_(("proposed", "approved")), Plan.expires_at <= now)
         with transaction(self._engine) as connection:

@@ -1,7 +1,7 @@
 """The records of the coordination topic, by which the members of a group agree on an assignment.
 
-Belongs here: the records, their bytes, and the checks of a single record. Does not: what a sequence
-of records means (`agreement_round`), nor writing and reading the topic (`agreement_log`).
+Belongs here: the records, their bytes, and the checks of a single record. Does not: the meaning of
+a sequence of records (`agreement_round`), nor writing and reading the topic (`agreement_log`).
 
 Any writer of the topic could write anything, so a record is valid only if every value has the type
 and size that a member would write.
@@ -136,7 +136,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes | None) -> Record | None:
-    """Read a record; None: it is invalid or of another format.
+    """Read a record; None if it is invalid or has another format.
 
     Examples
     --------

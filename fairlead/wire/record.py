@@ -97,7 +97,7 @@ def plan_headers(
     Parameters
     ----------
     value
-        A plan's document, or what `withdrawn_value` returns.
+        A plan's document, or the result of `withdrawn_value`.
     group, version
         The group, and the version of its plan.
     origin

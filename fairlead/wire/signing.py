@@ -1,7 +1,7 @@
 """Ed25519 signatures: the planner holds the private key, followers the public ones.
 
 Belongs here: keys as text, signing and verifying bytes. Does not: which bytes are signed
-(`record`). Needs the package `cryptography` of the extra `signed`. It is imported when a key is
+(`record`). Needs the package `cryptography` of the extra `signed`. The import happens when a key is
 configured, so that an unusable key is an error immediately.
 """
 

@@ -204,8 +204,8 @@ def check(
     live
         Describes groups as they are now.
     wait_s
-        Seconds. How long to check groups again if their plan was never checked before and is not
-        followed completely.
+        Seconds. Time for which to check groups again if their plan was not checked before and is
+        not completely followed.
     log
         Called with a line before the check.
     """

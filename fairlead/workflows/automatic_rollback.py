@@ -44,7 +44,7 @@ def roll_back_regressions(
     found
         Group to its possible regression; uncertain ones are left out.
     live
-        Describes a group as it is now.
+        Returns the present description of a group.
 
     Returns
     -------

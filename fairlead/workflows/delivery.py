@@ -25,7 +25,7 @@ class PublishOptions:
     Parameters
     ----------
     lease
-        How long consumers follow a plan that is not renewed.
+        Time for which consumers follow a plan without renewal.
     signer
         Signs the records; None: they are not signed.
     """

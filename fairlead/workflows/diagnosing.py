@@ -1,4 +1,4 @@
-"""Diagnoses of the groups that were just sampled, and which of them need a plan.
+"""Diagnoses of the groups that were just sampled, and requests for plans.
 
 Belongs here: analysing groups between planning runs, from samples. Does not: the analysis
 (`fairlead.domain.analysis`), storing findings (`fairlead.store`), nor starting runs.

@@ -41,7 +41,7 @@ def take_up(
     policies
         From the settings: approval and expiry of a rollback.
     live
-        Describes a group as it is now.
+        Returns the present description of a group.
     topic, options
         The plan topic, and options of its records.
     now

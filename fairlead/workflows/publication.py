@@ -96,7 +96,7 @@ def publish_groups(
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
         options, now = PublishOptions.of(kafka), datetime.now(UTC)
         with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
-            # Also if there is no plan yet: followers ask for a missing topic at growing intervals,
+            # Even if there is no plan yet: followers ask for a missing topic at growing intervals,
             # and errors of the topic should be known before a plan is approved.
             topic.ensure()
             answers.update(

@@ -40,7 +40,7 @@ def draft_again(
     plan
         The earlier version.
     present
-        The group as it is now; the plan fits it.
+        The present group; the plan must fit it.
     lag
         The newest lag; topics without a complete measurement keep the weights of the plan.
     policy

@@ -1,6 +1,6 @@
 """Rollback: an old version's assignment, as a new version.
 
-Belongs here: whether the old assignment may come back. Does not: its figures (`redraft`), nor
+Belongs here: conditions of a rollback. Does not: its figures (`redraft`), nor
 publishing it, which needs approval like any plan (`publication`).
 """
 
@@ -55,7 +55,7 @@ def rollback(
     policy
         The group's policy: expiry and approval of the new version.
     live
-        Describes the group as it is now.
+        Returns the present description of the group.
     reason
         The reason; stored in the plan's history.
     now
@@ -68,7 +68,7 @@ def rollback(
     Raises
     ------
     PlanStateError
-        There is no such version, it is published now, or it was never published.
+        The version does not exist, is published now, or was never published.
     StalePlanError
         The group differs from the version's basis; the message has every difference.
     TamperedPlanError

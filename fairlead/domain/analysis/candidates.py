@@ -230,7 +230,7 @@ def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assig
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an assignor's options, with at most as many moves as the rules allow."""
+    """Return an assignor's options, with no more moves than the rules allow."""
     asked = options.get("max_moves")
     if rules.max_moves is None or (name != FLAGSHIP and asked is None):
         return options
@@ -420,4 +420,4 @@ def _band(work: Problem) -> float | None:
     arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
     if not capacity / (1.0 + BAND) < arrivals < capacity:
         return None
-    return 0.5 * (capacity / arrivals - 1.0)  # leaves half of it for the backlog
+    return 0.5 * (capacity / arrivals - 1.0)  # the other half is for the backlog

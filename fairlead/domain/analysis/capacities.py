@@ -1,4 +1,4 @@
-"""Capacities of members: a member with a backlog consumes as fast as it can.
+"""Capacities of members: a member with a backlog consumes at its capacity.
 
 Belongs here: capacities and lower bounds from samples, remembering them, and assumptions about
 members that were never at their limit. Does not: which lag is a backlog (`commits`).
@@ -80,7 +80,7 @@ class Speeds:
         Whether it was measured; bool of shape (M,).
     at_most
         Largest possible capacity, records a second, float64 of shape (M,): more than `per_s` for
-        members that were never at their limit and have shown about what measured peers can do.
+        members that were never at their limit and have bounds near the capacity of measured peers.
     surely_at_most
         The same, but more if fewer than `SEVERAL` peers were measured, float64 of shape (M,).
     """

@@ -25,7 +25,7 @@ the partition, or its owner                               its backlog
 ========================================================  =========================
 has no more lag than when nothing happens                 0
 is stuck or throttled: it does not use its owner's time   0
-is committed, or sent to, less often than sampled         what the last commit left
+is committed, or sent to, less often than sampled         left by the last commit
 counts records, and has fewer than it counts              the same
 any other                                                 the lag beyond `explained_s`
 ========================================================  =========================

@@ -50,7 +50,7 @@ class PlanDecision:
     outcome, reason
         Whether the group gets a plan, and the reason, in words.
     diagnosis
-        What is wrong with the group.
+        The problem of the group.
     kept
         Forecast with the present owners.
     candidates

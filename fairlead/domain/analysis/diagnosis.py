@@ -59,12 +59,12 @@ a_few = partial(listed, at_most=NAMED)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a group.
+    """The problem of a group.
 
     Parameters
     ----------
     name
-        One of the nine.
+        One of the nine diagnoses.
     names
         The members concerned, or partitions as "topic-partition".
     evidence
@@ -108,7 +108,7 @@ class Basis:
 
     @property
     def commits(self) -> Commits:
-        """What commits show."""
+        """Findings from commits."""
         return self.estimates.commits
 
     @property
@@ -127,7 +127,7 @@ class Basis:
 
 
 def diagnose(found: Basis) -> Diagnosis:
-    """Return what is wrong with a group."""
+    """Return the diagnosis of a group."""
     diagnosis, work = _diagnose(found), found.observations.work
     sentences = [f"{diagnosis.evidence}{_transactions(found)}"]
     losses_s = found.outlook.losses_s(found.owner)

@@ -1,9 +1,9 @@
 """Costs of records in a group whose consumers report nothing, from consumers at their limit.
 
-Belongs here: distinguishing slow consumers from expensive partitions by what consumers read while
-records waited for them. Does not: who was at a limit (`commits`), nor reported work (`costs`).
+Belongs here: distinguishing slow consumers from expensive partitions by their reading speed while
+records wait. Does not: who was at a limit (`commits`), nor reported work (`costs`).
 
-A consumer at its limit spends all its time on what it reads. Let c be the cost of a partition's
+A consumer at its limit spends all its time on its records. Let c be the cost of a partition's
 record and v the speed of the consumer, in usual records a second: in a stretch of t seconds in
 which it reads n records of each partition, sum(c n) = v t. Clients read partitions in turns and
 plans move them, so stretches have different shares, and each is one equation. The prior is that of
@@ -82,7 +82,7 @@ def inferred_costs(
     own[np.arange(read.size), np.arange(read.size)] = 1.0
     own[np.arange(read.size), columns[topic]] = 1.0
     speed = -np.hstack((np.eye(members.size)[member], np.ones((member.size, 1))))
-    # A remembered cost is an equation of its own.
+    # Each remembered cost adds an equation.
     settled = np.isfinite(before.deviation[read]) & (before.at[read] < series.at[0])
     known, error = np.log(before.estimate[read[settled]]), before.deviation[read[settled]]
     found = np.zeros(spread.size)

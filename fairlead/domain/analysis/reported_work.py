@@ -35,7 +35,7 @@ _ROUNDING_S: Final = 0.4e-3
 _EXACT_S: Final = 2e-3
 #: Standard error of the mean of one record, as a share: any large number.
 _UNKNOWN: Final = 1e6
-#: Numbers of newest steps that are compared with all earlier ones, to find a change.
+#: Numbers of newest steps that are compared with all earlier steps, to find a change.
 _NEWEST: Final = (2, 4, 8, 16, 32)
 #: Minimum ratio of time in the application to waiting, if no record takes any time: with less, the
 #: application may work while the consumer waits.
@@ -326,7 +326,7 @@ def _since_change(means: _Means, comparisons: list[_Comparison]) -> _Means:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """What P partitions and M consumers reported in S steps between samples.
+    """Reports of P partitions and M consumers in S steps between samples.
 
     Parameters
     ----------

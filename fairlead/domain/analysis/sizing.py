@@ -169,7 +169,7 @@ def _why(
 
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisation: float) -> str:
-    """Describe what helps a partition that is too large for the fastest consumer."""
+    """Describe the remedy for a partition that is too large for the fastest consumer."""
     topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])

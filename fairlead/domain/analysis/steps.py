@@ -33,7 +33,7 @@ class Analysis:
         Members that will be behind by more than the objective, even if fewer records arrive than
         estimated; bool of shape (M,).
     diagnosis
-        What is wrong with the group.
+        The problem of the group.
     size
         Number of consumers now, and the number needed.
     inputs

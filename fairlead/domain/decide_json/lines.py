@@ -42,7 +42,7 @@ def answer_question(line: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InvalidProblemError
-        The message says which part of the question is wrong.
+        The message names the invalid part of the question.
 
     Examples
     --------

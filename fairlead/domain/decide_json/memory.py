@@ -92,7 +92,7 @@ def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
     Raises
     ------
     InvalidProblemError
-        The message says which value is wrong.
+        The message names the invalid value.
     """
     known = {}
     for name, value in ({} if given is None else an_object(given, "capacities")).items():

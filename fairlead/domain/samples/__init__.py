@@ -49,7 +49,7 @@ Codes = npt.NDArray[np.int64]
 
 
 class Column(NamedTuple):
-    """A column: its name, its type, and what it holds, with the unit."""
+    """A column: its name, its type, and its meaning with the unit."""
 
     name: str
     kind: pa.DataType
@@ -339,7 +339,7 @@ def flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def list_starts(column: pa.ChunkedArray) -> Codes:
-    """Return where each row's values begin in `flat`, and the end: int64 of shape (rows + 1,)."""
+    """Return the start of each row's values in `flat`, and the end: int64 of shape (rows + 1,)."""
     offsets = as_array(column).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins

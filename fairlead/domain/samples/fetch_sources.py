@@ -16,7 +16,7 @@ import pyarrow as pa
 from fairlead.domain.samples import NONE
 
 #: Racks that changed within this time are unknown: when a broker restarts, leaders move away and
-#: come back.
+#: return.
 STEADY: Final = timedelta(minutes=15)
 
 Int64 = npt.NDArray[np.int64]

@@ -51,7 +51,7 @@ from fairlead.domain.analysis.thresholds import SEVERAL
 STALLED_AFTER_S: Final = 60.0
 #: Seconds. Time constant of the consumption rate: a step of this age weighs 1/e.
 SMOOTHING_S: Final = 900.0
-#: Seconds. How long a loss is reported after the first sample that shows it: half of
+#: Seconds. Time for which a loss is reported after the first sample that shows it: half of
 #: `LAG_HISTORY`, so that the oldest sample of an hour does not count as the first one.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
@@ -60,7 +60,7 @@ STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 LAG_HISTORY: Final = timedelta(hours=1)
 LAG_SAMPLES: Final = 2
 
-#: Partitions measured at once: keeps intermediate arrays small compared to the samples.
+#: Number of partitions measured at once: keeps intermediate arrays small compared to the samples.
 _AT_ONCE: Final = 2_000
 
 
@@ -128,7 +128,7 @@ def partition_lag(
     group_of
         Number of each partition's group, int64 of shape (P,); None: there is one group.
     lost_within_s
-        How long a loss counts after the first sample that shows it.
+        Seconds for which a loss is reported after the first sample that shows it.
 
     Notes
     -----
@@ -209,7 +209,7 @@ class _Block:
         self._begin, self._end, self._committed = series.begin, series.end, series.committed
         self._at = np.broadcast_to(series.at[:, None], self._end.shape)
         self._readable = (self._begin >= 0) & (self._end >= 0)
-        # Previous sample in which each could be read; -1: none. None: always the previous sample.
+        # Index of the last earlier sample with readable offsets, or -1; None: always the previous.
         self._before: Int64 | None = None
         self._steps: Mask = np.broadcast_to(np.arange(len(series))[:, None] > 0, self._end.shape)
         if not self._readable.all():

@@ -1,7 +1,7 @@
 """Read the plan topic with aiokafka.
 
 Belongs here: the partition of a group's key, read on its own event loop, so that the application's
-loop does not wait. Does not: what a record means (`plan_cache`).
+loop does not wait. Does not: the meaning of records (`plan_cache`).
 """
 
 import asyncio

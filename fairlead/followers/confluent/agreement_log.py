@@ -1,7 +1,7 @@
 """The coordination topic, through which members of a group agree, and a group's part of it.
 
 Belongs here: requests to Kafka about the coordination topic, sending and reading records. Does not:
-what they contain (`fairlead.wire.agreement`) and mean (`agreement_round`), nor when to reconnect
+their content (`fairlead.wire.agreement`) and meaning (`agreement_round`), nor reconnecting
 (`log_listener`).
 
 A group's records are in the one partition to which its key belongs.
@@ -357,7 +357,7 @@ class KafkaCoordinationTopic:
         Raises
         ------
         ConfigurationError
-            It may not be created.
+            The topic may not be created.
         KafkaException
             No broker answers in time.
         """

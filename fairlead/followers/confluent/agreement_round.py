@@ -1,8 +1,8 @@
 """One agreement round: the rules by which the members of one generation agree, through a log.
 
 Belongs here: the rules, as one member applies them to each record. Does not: the records
-(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor what a member does with a
-verdict (`generation`, `member`).
+(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor consequences of a verdict
+(`generation`, `member`).
 
 Every member announces itself once, and thereby gives up the share that range gave it. Then one
 member writes an assignment record: it assigns all shares given up. The first valid assignment
@@ -220,7 +220,7 @@ class AgreementRound:
         return Verdict({}, listed=False)
 
     def _patience_s(self, sitting: _Sitting) -> float:
-        """Return how many seconds to wait for more announcements after the last one."""
+        """Return the seconds to wait for more announcements after the last one."""
         if any(sitting.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
         # Range gives a member a second partition of a topic only if all members have one.

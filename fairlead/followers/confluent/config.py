@@ -92,7 +92,7 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patience_of(connection: Mapping[str, Any]) -> int:
-    """Return how many milliseconds a broker may wait before it answers an idle follower's fetch.
+    """Return the milliseconds that a broker may wait before it answers an idle follower's fetch.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
-Belongs here: confluent-kafka's consumer and its callbacks. Does not: what a callback means for the
-group (`member`), how members agree (`generation`, `agreement_round`), nor the log
+Belongs here: confluent-kafka's consumer and its callbacks. Does not: the effect of a callback
+(`member`), agreement between members (`generation`, `agreement_round`), nor the log
 (`agreement_log`).
 
 librdkafka has no pluggable assignor: the group uses Kafka's `range`, and its members redistribute
@@ -250,7 +250,7 @@ class PlanConsumer(Consumer):
     def _wait(self, wait_s: float) -> Message | None:
         """Wait for the next message or event, for a rebalance, or for news of a plan.
 
-        An idle consumer is mostly here, so this makes few calls.
+        An idle consumer spends its time here, so this makes few calls.
         """
         poll, member = super().poll, self._member  # consume() ignores the callback
         self._waiting, self._disturbed = True, False
@@ -332,7 +332,7 @@ class PlanConsumer(Consumer):
 
 
 class _Client:
-    """A PlanConsumer's own Consumer, as its member uses it."""
+    """Adapts a PlanConsumer's Consumer for its member."""
 
     def __init__(self, consumer: PlanConsumer) -> None:
         self._reference = weakref.ref(consumer)

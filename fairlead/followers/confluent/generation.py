@@ -57,12 +57,11 @@ class Generation:
 
     Parameters
     ----------
-    call
-        The member's announcement, by the rules' terms.
+    round The member's agreement round.
     listener, reader, clock
         The member's log, plans and time.
     read_timeout_s
-        How long an assignment record may wait for plans to be read.
+        Maximum seconds for which an assignment record waits until plans are read.
     counts
         Topic to number of partitions, as last read; updated here.
     """

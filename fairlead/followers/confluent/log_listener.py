@@ -171,7 +171,7 @@ class LogListener:
         self.confirm(after_s=_MARK_S)
 
     def give_up(self, problem: str) -> None:
-        """Close connections that do not work; `open` makes new ones."""
+        """Close connections that do not work; `open` creates new connections."""
         self.doubt(problem)
         self._patience = min(2 * self._patience, MOST_PATIENT)
         if self._log is not None:

@@ -69,7 +69,7 @@ _UNDECIDED: Final = AssignmentNote(
 
 
 class State(Enum):
-    """What a member is doing."""
+    """The state of a member."""
 
     OUTSIDE = "outside"
     LISTENING = "listening"
@@ -99,7 +99,7 @@ TABLE: Final = {
     State.LISTENING: Row("nothing", frozenset({State.JOINING, State.OUTSIDE})),
     # The client has joined, or joins again; no generation yet.
     State.JOINING: Row("nothing", frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE})),
-    # A generation has begun. Its `RangeShare` says whether the member waits for an assignment
+    # A generation has begun. Its `RangeShare` shows whether the member waits for an assignment
     # record.
     State.AGREEING: Row("nothing", SETTLED | {State.JOINING, State.OUTSIDE}),
     # An assignment record lists the member. It asks for a rebalance if there is a newer plan.
@@ -167,7 +167,7 @@ class FollowingMember:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        #: Whether the application, in a callback, has chosen what to fetch.
+        #: Whether the application, in a callback, has chosen the partitions to fetch.
         self.touched = False
         self.state = State.OUTSIDE
         self._group = group
@@ -214,7 +214,7 @@ class FollowingMember:
         return self._status.note.plan_version
 
     def status(self, owned: Iterable[Pair]) -> FollowerStatus:
-        """Return what this follower does; its consumer owns these partitions."""
+        """Return the follower's status; its consumer owns these partitions."""
         return self._status.status(
             self._group,
             self._reader,
@@ -335,8 +335,8 @@ class FollowingMember:
     def _listen(self, *, confirm: bool = True) -> None:
         """Read the log before the consumer joins; `confirm`: also require a new mark.
 
-        Other members write records of the generation that this one joins after it has joined, so
-        after the mark. Earlier records may be of an earlier life of the group: after it is deleted,
+        Other members write records of a generation only after this member has joined it, so after
+        the mark. Earlier records may be of an earlier life of the group: after it is deleted,
         generations start at 1 again.
         """
         self._listening_since = self._now()

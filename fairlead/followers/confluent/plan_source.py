@@ -1,6 +1,6 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: the partition of a group's key. Does not: what a record means (`plan_cache`).
+Belongs here: the partition of a group's key. Does not: the meaning of records (`plan_cache`).
 """
 
 import logging
@@ -126,7 +126,7 @@ class ConfluentSource:
         Raises
         ------
         KafkaException
-            The topic is gone, or may not be read any more.
+            The topic does not exist, or may not be read any more.
         """
         # poll() would wake up five times a second, for signals.
         messages = self._consumer.consume(1, timeout_s)

@@ -1,7 +1,7 @@
 """When a member of a group that agrees through a log asks for another rebalance.
 
-Belongs here: the reasons, and how long to wait for other members to ask. Does not: what a rebalance
-decides (`agreement_round`), nor whether this member may ask at all (`member`).
+Belongs here: the reasons, and how long to wait for other members to ask. Does not: the result of a
+rebalance (`agreement_round`), nor whether this member may ask (`member`).
 
 A rebalance costs the whole group. So a member that was left out asks at growing intervals. If one
 rebalance is enough for all, each member draws a random time, and the first request serves all.

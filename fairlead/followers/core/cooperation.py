@@ -1,6 +1,6 @@
 """Cooperative rebalances (KIP-429): a member gives up a partition before another member gets it.
 
-Belongs here: the part of a decision that can take effect at once. Does not: the decision
+Belongs here: the part of a decision that can take effect immediately. Does not: the decision
 (`plan_or_fallback`), nor the second round: the client library of a member that gives up partitions
 joins again.
 """

@@ -108,7 +108,7 @@ class Meter:
         self._given_up = False
 
     def give_up(self) -> None:
-        """Stop measuring: several tasks or threads take records, and share the time."""
+        """Stop measuring, because several tasks or threads take records at the same time."""
         self._given_up = True
 
     def asked(self) -> None:

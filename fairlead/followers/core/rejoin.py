@@ -65,7 +65,7 @@ class RejoinSchedule:
         seen
             The record's identity.
         lapsed
-            Whether it is a plan that was not followed because its lease had expired.
+            Whether `seen` is a plan that was not followed because its lease had expired.
         turn_s
             Seconds for which only other members ask.
         """
@@ -90,7 +90,7 @@ class RejoinSchedule:
         now
             A monotonic time in seconds.
         lapsed, lease_until
-            Whether it is a plan whose lease has expired; and the end of its lease, if it has one.
+            Whether `seen` is a plan whose lease has expired; and the end of the lease, if any.
         """
         if self._settled is None:
             return False
