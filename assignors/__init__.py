@@ -1,5 +1,5 @@
 """Partition assignors: pure functions from a `Problem` to an `Assignment`.
 
-One algorithm a module, arrays inside, dictionaries only at the edges. Nothing here does I/O, and
-nothing here knows of Kafka clients, Spark or Dagster.
+One algorithm per module, arrays inside, dictionaries only at the edges. Nothing here does I/O or
+imports Kafka clients, Spark or Dagster.
 """

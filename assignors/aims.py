@@ -1,4 +1,4 @@
-"""All aims of `sticky` in one min-cost flow; each aim outweighs all later ones.
+"""All aims of `sticky` in one min-cost flow; each aim outweighs all later aims.
 
 Belongs here: the network with a node for each topic on each member, and its costs. Does not: the
 smaller network of loads and owners, which solves far larger problems (`flow`).
@@ -12,13 +12,12 @@ The aims in their order:
 1. loads, decreasingly minimal;
 2. partitions kept;
 3. spread: the worst topic's largest share over its even share, then topics on as many members as
-   can be, then the sum of squared shares;
-4. older claims: partitions that go back to their newest earlier owner, then to the one before, ...
+possible, then the sum of squared shares;
+4. older claims: partitions that return to their newest earlier owner, then to the owner before, ...
 5. racks: partitions read from a replica in the member's rack.
 
-All but the first figure of spread are sums that are convex on each arc, so one flow is best for
-them in order. That figure is a ceiling on every share: it is lowered until the flow is worse in
-loads or kept.
+All figures but one are sums of convex costs of arcs, so one flow is best for them in order. The
+exception, the worst share, is a ceiling: it is lowered until loads or kept partitions get worse.
 """
 
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ _HIGHEST_COST = 2**60
 
 
 def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | None:
-    """Return the best assignment in all aims, given one that is best in loads and kept.
+    """Return the best assignment in all aims, from one with the best loads and kept partitions.
 
     Parameters
     ----------
@@ -76,13 +75,13 @@ def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | 
 
 
 def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False) -> Int64:
-    """Partitions of each topic on a member up to a ceiling, or below it, int64 of shape (T,)."""
+    """Maximum partitions of each topic on a member under a ceiling, int64 of shape (T,)."""
     share, even = ceiling
     return (share * even_shares(problem) - strictly) // even
 
 
 def _units(problem: Problem, ceiling: tuple[int, int]) -> int:
-    """Upper bound on the number of arcs for shares under a ceiling and classes by claims."""
+    """Upper bound on the number of arcs of the network for a ceiling."""
     most = np.minimum(_most(problem, ceiling), problem.partition_counts)
     classes = 0 if problem.earlier is None else problem.partition_counts
     return int(((most + classes) * problem.subscriber_counts).sum())
@@ -105,14 +104,14 @@ class _Graph:
     problem: Problem
     network: flow.Network
     windows: flow.Windows
-    """The levels around the loads: those of two best load vectors differ by one at most in each
+    """The levels around the loads: two best load vectors differ by at most one in each
     member (Frank and Murota: they form a matroid, shifted)."""
     arc_pair: Int64
-    """Pair of each arc of the network, int64 of shape (A,)."""
+    """Topic and member, as a pair's index, of each arc of the network, int64 of shape (A,)."""
     pair_topic: Int64
     pair_member: Int64
     pair_base: Int64
-    """Partitions of the topic that the member has outside of the network, int64 of shape (K,)."""
+    """Partitions of each pair that are not in the network, int64 of shape (K,)."""
     fixed: Pairs
     """Partitions that keep their owners."""
 
@@ -173,7 +172,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """For each row of earlier owners, which arcs lead to another member: bool of shape (A,)."""
+        """For each row of earlier owners, the arcs to another member, bool of shape (A,)."""
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []
@@ -221,7 +220,7 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return the price of a unit of each aim: more than lesser aims can gain on a cycle.
+    """Return the price of a unit of each aim: more than all later aims can gain on a cycle.
 
     Parameters
     ----------

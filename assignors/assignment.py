@@ -32,7 +32,7 @@ class Assignment:
     outcome
         A sentence on the decision and its reason, if the assignor had a choice.
     reasons
-        Partition index to why it moved or was placed, if the assignor has a reason.
+        Partition index to the reason for its move or placement, if the assignor has one.
     frontier
         The effect of fewer moves, from none to all.
     """

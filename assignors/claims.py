@@ -1,4 +1,4 @@
-"""Which claim to a partition is valid, and which were valid in earlier generations.
+"""Valid claims to partitions, now and in earlier generations.
 
 Belongs here: the conflict rules between members that claim the same partition. Does not: reading
 claims (`problem_input`, `user_data`), nor assigning by older claims (`older_claims`).
@@ -14,15 +14,15 @@ from assignors.numbering import within_groups
 def effective_owner(
     partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
 ) -> Int32:
-    """Return the owners by claims: the highest generation wins; equal ones void each other.
+    """Return the owners by claims: the highest generation wins; equal claims are void.
 
-    A member that missed a rebalance still claims partitions that others own by now, with an older
-    generation. Of two equal generations at most one is right, and it is unknown which.
+    A member that missed a rebalance still claims, with an older generation, partitions that others
+    own now. Of two claims of equal generation at most one is right, and it is unknown which.
 
     Parameters
     ----------
     partitions, members, generations
-        One claim an element, shape (K,): partition index, member index, generation of the claim.
+        Partition index, member index and generation of each of K claims, shape (K,).
     partition_total
         P.
 
@@ -57,7 +57,7 @@ def earlier_owners(
     Parameters
     ----------
     partitions, members, generations
-        As of `effective_owner`.
+        As for `effective_owner`.
     partition_total
         P.
 

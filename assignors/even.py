@@ -1,4 +1,4 @@
-"""Dealing every topic evenly, if that makes loads even, too.
+"""Dealing every topic evenly, if the loads become even, too.
 
 Belongs here: the best assignment for groups without owners in which topics and loads can be even at
 once, found without a flow. Does not: all other groups (`flow`, `aims`).
@@ -11,12 +11,12 @@ from assignors.problem import Int32, Int64, Problem
 
 Mask = npt.NDArray[np.bool_]
 
-# Maximum number of members with too few partitions to try, the emptiest first.
+# Maximum number of members with too few partitions that are tried, the emptiest first.
 _TAKERS = 8
 
 
 def deal(problem: Problem) -> Int32 | None:
-    """Give each reader of a topic N // S or N // S + 1 of it, and every member an even load.
+    """Give the S readers of N partitions N // S or N // S + 1 each, and members even loads.
 
     Parameters
     ----------
@@ -26,13 +26,13 @@ def deal(problem: Problem) -> Int32 | None:
     Returns
     -------
     int32 array of shape (P,): no assignment has more even loads, or topics on more members. None:
-    not found; it may not exist.
+    none was found, and none may exist.
 
     Notes
     -----
-    The rest of a topic after even shares goes to the members with the fewest partitions so far,
-    topics with the fewest readers first; then members with too many pass some to those with too
-    few. O(P + T M log M).
+    After even shares, the rest of each topic goes to the members with the fewest partitions, topics
+    with the fewest readers first. Then members with too many pass some to members with too few. O(P
+    + T M log M).
     """
     readers = problem.readers
     if not readers.size or not problem.dense:
@@ -61,7 +61,7 @@ def deal(problem: Problem) -> Int32 | None:
 def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
     """Give the remaining partitions of each topic to the members with the smallest loads.
 
-    Returns which member got one of which topic, bool of shape (T, M); changes `loads` in place.
+    Returns whether a member got a partition of a topic, bool of shape (T, M); changes `loads`.
     """
     more = np.zeros((len(problem.topics), len(problem.members)), dtype=bool)
     for topic in np.argsort(problem.subscriber_counts, kind="stable").tolist():

@@ -15,8 +15,8 @@ def fair(problem: Problem) -> Assignment:
     """Assign every partition to the eligible member with the fewest partitions so far.
 
     Topics with the fewest subscribers come first, then those with more partitions, then by name, so
-    that the most constrained choices come first. Among members with equally few partitions, the one
-    with the fewest of the topic is next, then the first by name.
+    that the most constrained choices come first. Ties go to the member with the fewest partitions
+    of the topic, then to the first by name.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def fair(problem: Problem) -> Assignment:
     Notes
     -----
     O(P log P + T M log M): a topic is dealt by raising the lowest loads to a common level. With
-    different subscriptions `sticky` can be better balanced, never worse. KIP-49.
+    different subscriptions, `sticky` is balanced as well or better. KIP-49.
 
     Examples
     --------

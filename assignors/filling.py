@@ -1,6 +1,6 @@
-"""Water-filling: dealing many items, each to the receiver with the least, in one computation.
+"""Water-filling: dealing many items, each to the least loaded receiver, in one computation.
 
-Belongs here: the order in which a greedy dealer picks receivers. Does not: who may receive.
+Belongs here: the order in which greedy dealing chooses receivers. Does not: eligible receivers.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from assignors.problem import Int64
 
 
 def fill(loads: Int64, items: int) -> Int64:
-    """Return the receiver of each of `items` items if the least loaded is always next.
+    """Return the receiver of each item if each goes to the least loaded receiver.
 
     Parameters
     ----------
@@ -21,13 +21,13 @@ def fill(loads: Int64, items: int) -> Int64:
 
     Returns
     -------
-    int64 array of shape (items,): receiver of the first item, of the second, and so on. Ties go to
-    the receiver that was given fewest here, then to the one listed first.
+    int64 array of shape (items,): receivers in the order of the items. Ties go to the receiver that
+    got the fewest in this call, then to the first in the list.
 
     Notes
     -----
-    A receiver of load l takes its items at the levels l, l + 1, ...; the dealer takes the `items`
-    lowest (level, -l, receiver) triples there are. O(items log items + K log K).
+    A receiver of load l takes its items at the levels l, l + 1, ...; the result is the `items`
+    lowest triples (level, -l, receiver). O(items log items + K log K).
 
     Examples
     --------
@@ -36,7 +36,7 @@ def fill(loads: Int64, items: int) -> Int64:
     """
     if loads.size and (loads == loads[0]).all():
         return np.arange(items) % loads.size
-    # At the same level, the receiver that had most before has been given fewest.
+    # At the same level, the receiver with the highest first load has got the fewest here.
     order = np.argsort(-loads, kind="stable")
     sorted_loads = loads[order]
     received = _received(sorted_loads, items)
@@ -48,7 +48,7 @@ def fill(loads: Int64, items: int) -> Int64:
 
 
 def in_turns(received: Int64) -> Int64:
-    """Return the receiver of each item, if each gets its number of items at a constant pace.
+    """Return the receiver of each item if every receiver gets its number at a constant pace.
 
     If similar items are adjacent, each receiver gets a proportional part of each kind.
 
@@ -67,7 +67,7 @@ def _received(loads: Int64, items: int) -> Int64:
     ascending = loads[::-1].astype(np.int64)
     if not ascending.size:
         return ascending
-    # The number of items that raise the k lowest to the level of the next one.
+    # Number of items that raise the k lowest loads to the next load.
     cost = np.arange(ascending.size) * ascending - (np.cumsum(ascending) - ascending)
     raised = int(np.searchsorted(cost, items, side="right"))
     level = (int(ascending[:raised].sum()) + items) // raised

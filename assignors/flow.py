@@ -11,16 +11,16 @@ replica racks) differ only in their owner, so a node is a class, not a partition
     member m --- 1st partition, 2nd, 3rd, ...: ever more expensive ---> sink
 
 Increasing costs make the loads decreasingly minimal: the largest load is as small as possible, then
-the second largest, and so on. (The feasible load vectors are the integer points of a
-base polyhedron, an M-convex set, on which one vector is best for all symmetric convex costs at
-once: Frank and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of
+the second largest, and so on. (The feasible load vectors are the integer points of a base
+polyhedron, an M-convex set. On it, one vector is best for all symmetric convex costs: Frank and
+Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of
 levels matters, and the smallest prices with this order are used. Keeping owners, and then replicas'
 racks, break ties.
 
 Listing every level would take P arcs for each member. Instead, each member has a window of levels
-around its expected load; outside the window the cost is linear. This cost is nowhere above the true
-one and equal to it inside, so a solution with all loads inside is optimal. Otherwise the windows
-are moved; a coarse grid finds their places.
+around its expected load; outside the window the cost is linear. This cost is at most the true cost,
+and equal to it inside the window. So a solution with all loads inside is optimal; otherwise the
+windows are moved. A coarse grid finds their places.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from assignors.problem import Int32, Int64, Problem
 
 _WINDOW = 4  # levels listed to each side of an expected load, at first
 _GRID = 16  # cells of a coarse grid over each member's range
-_FINER = 4  # how much finer the next grid is
+_FINER = 4  # ratio of the cell sizes of consecutive grids
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +49,13 @@ class Network:
     class_topic
         Topic of each class, int64 of shape (C,).
     arc_class, arc_member, arc_capacity
-        The arcs from classes to members, int64 of shape (A,): first those that keep an owner,
-        then the others.
+        The arcs from classes to members, int64 of shape (A,); arcs that keep an owner come first.
     arc_far
-        1 if the racks of replicas and member are known and the member is in none of them.
+        1 if the racks of replicas and member are known, and the member's is none of the replicas'.
     owned_arcs
         Number of arcs that keep an owner.
     base
-        Partitions of members outside of the network, int64 of shape (M,).
+        Each member's partitions that are not in the network, int64 of shape (M,).
     """
 
     class_of: Int64
@@ -78,7 +77,7 @@ class Network:
 
 
 def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
-    """Assign with decreasingly minimal loads, then the most kept, then the most in a near rack.
+    """Assign with decreasingly minimal loads, then the most kept, then the most near.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
 def _classes(
     problem: Problem, dealt: npt.NDArray[np.bool_], *, by_claims: bool
 ) -> tuple[Int64, Int64, Int64]:
-    """Class of each partition; topic and rack set of each class, as one code; size of each."""
+    """Class of each partition; of each class, a code for topic and rack set, and the size."""
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:
         code = code * _rack_kinds(problem) + problem.rack_set_of
@@ -208,12 +207,12 @@ class Windows:
     price: Int64
 
     def hold(self, loads: Int64) -> bool:
-        """Whether all loads are inside the windows, where the costs are exact."""
+        """Whether all loads are inside the windows, so that the costs are exact."""
         return bool(((loads >= self.low) & (loads <= self.high)).all())
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """List the levels from low to high, with one arc for all below and one for all above.
+    """List the levels from low to high; one arc stands for all below, one for all above.
 
     The price of a level is its rank: only the order matters, and small prices solve faster.
     """
@@ -242,7 +241,7 @@ def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) ->
 def _solve_in(
     network: Network, windows: Windows, *, break_ties: bool = True
 ) -> tuple[Int64, Int64]:
-    """Flow on each class-member arc, and the members' loads, base included."""
+    """Return the flow on each class-member arc, and the members' loads including `base`."""
     from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - most problems do without
 
     classes, members = network.sizes.size, network.base.size
@@ -276,14 +275,14 @@ def _solve_in(
 
 
 def decode(problem: Problem, network: Network, flow: Int64, *, turns: bool = False) -> Int32:
-    """Return the owners of a flow: owners keep their first partitions, the rest is dealt.
+    """Return the owners for a flow: owners keep their first partitions, the rest is dealt.
 
     Parameters
     ----------
     flow
         Flow on each arc from a class to a member, int64 of shape (A,).
     turns
-        Deal to members in turns instead of one after the other, which takes a sort.
+        Deal to members in turns, not one member after the other; needs a sort.
     """
     members = len(problem.members)
     owner = problem.owner.copy()

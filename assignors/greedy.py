@@ -1,10 +1,10 @@
-"""Greedy assignments of a group without owners, preferred among equally good ones.
+"""Greedy assignments of a group without owners, preferred among equally good assignments.
 
-Belongs here: assignments that Kafka's sticky assignor makes, and whether one is as good as the best
-assignment. Does not: finding the best one (`aims`).
+Belongs here: assignments that Kafka's sticky assignor makes, and comparing them with the best one.
+Does not: finding the best one (`aims`).
 
-Usually several assignments are best in all of `sticky`'s aims, and a solver returns any of them. If
-the one that users know from Kafka is among them, it is used.
+Usually several assignments are best in all of `sticky`'s aims, and a solver returns any of them.
+This module prefers the one that users know from Kafka.
 """
 
 import numpy as np
@@ -16,12 +16,12 @@ from assignors.spread import pairs, worst
 
 
 def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
-    """Return a greedy assignment if it is as good as the best one in each aim, else the best one.
+    """Return a greedy assignment if it is as good as the best one in each aim, else that one.
 
     Parameters
     ----------
     problem
-        P partitions. If any has or had an owner, the best assignment is returned.
+        P partitions. If any of them has or had an owner, `best` is returned.
     best
         int32 of shape (P,), best in all aims of `sticky`.
     plain
@@ -55,7 +55,7 @@ def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
 def _near_first(problem: Problem) -> Int32:
     """Deal partitions with a near replica, then the rest, then even out the loads.
 
-    Topics with the fewest subscribers come first; each partition goes to the member with the least.
+    Topics with the fewest subscribers come first; each partition goes to the least loaded member.
     """
     loads = np.zeros(len(problem.members), dtype=np.int64)
     owner = np.full(problem.partition_total, -1, dtype=np.int32)

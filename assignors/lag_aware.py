@@ -1,6 +1,6 @@
 """Lag-aware assignment as published in KAFKA-5337: topic by topic, counts first, then lag.
 
-Belongs here: the published rule, exactly. Does not: balance across topics, or keeping what is owned
+Belongs here: the published rule, exactly. Does not: balance across topics, or keeping owners
 (`sticky_lag_aware` does both).
 """
 
@@ -14,7 +14,7 @@ from assignors.problem import Int32, Problem
 
 
 def lag_aware(problem: Problem) -> Assignment:
-    """Deal each topic's partitions, most lag first, to the member with the least of the topic.
+    """Deal each topic's partitions, most lag first, to the member with the least of that topic.
 
     "Least" compares partitions of this topic, then their lag, then the member's name.
 
@@ -26,12 +26,12 @@ def lag_aware(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        What the published loop gives, partition by partition.
+        The same owner for every partition as the published loop.
 
     Notes
     -----
-    Because the count is compared first, a topic is dealt in rounds of one partition a member, and
-    a round matches descending lags to ascending totals: O(P log M) without a loop over partitions.
+    The count is compared first, so a topic is dealt in rounds of one partition per member. A round
+    matches descending lags to ascending totals: O(P log M) without a loop over partitions.
     KAFKA-5337.
 
     Examples

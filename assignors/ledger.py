@@ -1,4 +1,4 @@
-"""Owners, loads and counts while a plan is made.
+"""Owners, loads and counts during planning.
 
 Belongs here: the state that `placement` and `relief` change, and its limits. Does not: choosing
 moves.
@@ -22,7 +22,7 @@ class Limits:
     Parameters
     ----------
     fewest, most
-        For all topics together, int64 of shape (M,). A member outside may only come closer.
+        For all topics together, int64 of shape (M,). A member beyond them may only come closer.
     most_of_topic
         For each topic, int64 of shape (T,).
     """
@@ -33,7 +33,7 @@ class Limits:
 
     @classmethod
     def none(cls, problem: Problem) -> "Limits":
-        """No limit on anything."""
+        """Return limits that limit nothing."""
         members, topics = len(problem.members), len(problem.topics)
         return cls(
             fewest=np.zeros(members, np.int64),
@@ -83,7 +83,7 @@ class Ledger:
         self.owner[partition] = member
 
     def receive(self, partitions: Int64, members: Int32) -> None:
-        """Assign many partitions without an owner to the members beside them."""
+        """Assign partitions without an owner, each to the member at the same index."""
         self.owner[partitions] = members
         size = self.counts.size
         work = np.bincount(members, weights=self.weights[partitions], minlength=size)
@@ -96,7 +96,7 @@ class Ledger:
         return float(self.problem.capacities[member])
 
     def reads(self, member: int, topics: Int32) -> Mask:
-        """Return to which of the topics a member subscribes, bool of the same shape."""
+        """Return whether a member subscribes to each of the topics, bool of the same shape."""
         if self.problem.equal_subscriptions:
             return np.ones(topics.size, dtype=bool)
         first, last = self.problem.subscription_offsets[member : member + 2]
@@ -105,7 +105,7 @@ class Ledger:
         return mine[at] == topics if mine.size else np.zeros(topics.size, dtype=bool)
 
     def with_topic_room(self, member: int, partitions: Int64) -> Int64:
-        """Return the partitions of topics of which a member may have one more."""
+        """Return the partitions whose topics' limits allow a member one more."""
         if not self.limits_topics:
             return partitions
         kinds, inverse = np.unique(self.problem.topic_of[partitions], return_inverse=True)
@@ -113,7 +113,7 @@ class Ledger:
         return partitions[(held < self.limits.most_of_topic[kinds])[inverse]]
 
     def has_room(self, topic: int, members: Int32) -> Mask:
-        """Return which members may take one partition of a topic to which they subscribe."""
+        """Return whether each member's limits allow one more partition of a topic."""
         room: Mask = self.counts[members] < self.limits.most[members]
         if self.limits_topics:
             room &= self._topic_counts_of(topic)[members] < self.limits.most_of_topic[topic]

@@ -3,9 +3,9 @@
 Belongs here: bounds for every assignment of a problem. Does not: finding an assignment.
 
 The load of the most loaded member has two bounds. A partition goes to one member as a whole. And
-the partitions of any set of topics go to the members that read one of them, so one of these members
-has at least their mean. All topics together give the plain mean; with different subscriptions, a
-set with few readers may give more. The best set is found by max-flow min-cut: topics flow to the
+the partitions of any set of topics go to the topics' readers, so one of the readers has at least
+their mean. All topics together give the plain mean; with different subscriptions, a set with few
+readers may have more. The best set is found by max-flow min-cut: topics flow to the
 members that read them, each member taking at most `bound`. If not everything fits, the cut is a set
 of topics that does not fit, and its mean is the next bound (Dinkelbach's method). If everything
 fits, no set gives more.
@@ -26,7 +26,7 @@ _TOLERANCE = 1e-9
 
 @lru_cache(maxsize=1)  # all candidates of a group are measured in succession
 def lag_lower_bound(problem: Problem) -> int:
-    """Return a lag, in records, that some member has at least in every assignment.
+    """Return the lag, in records, that the most loaded member has at least in every assignment.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class LoadBound(NamedTuple):
 
 
 def load_lower_bound(problem: Problem, weights: Float64) -> LoadBound:
-    """Return the bounds on the load that some member has in every assignment.
+    """Return the lower bounds on the largest load, which hold for every assignment.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _read_any(problem: Problem, topics: _Mask) -> _Mask:
 
 
 def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
-    """Find the topics with the most load for the capacity that reads them, bool of shape (T,)."""
+    """Find the topics with the most load per capacity of their readers, bool of shape (T,)."""
     topics = loads > 0
     if problem.equal_subscriptions:
         return topics
@@ -136,7 +136,7 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
-    """Find topics that do not fit into the room of those who read them; none if all fit."""
+    """Find topics whose load exceeds the room of their readers; none if all fit."""
     from ortools.graph.python import max_flow  # noqa: PLC0415 - equal subscriptions do without
 
     topics, members = loads.size, room.size

@@ -1,6 +1,6 @@
 """Members of a group, and Kafka's order of names.
 
-Belongs here: the parts of a problem. Does not: the problem (`problem`), nor checking its input
+Belongs here: parts of a problem. Does not: the problem (`problem`), nor checking its input
 (`problem_input`).
 """
 
@@ -39,8 +39,8 @@ class Member:
     rack
         `client.rack`.
     capacity
-        Relative processing speed: a member of capacity 2 is as loaded by 2 records as one of
-        capacity 1 by 1.
+        Relative processing speed: 2 records load a member of capacity 2 as much as 1 record a
+        member of capacity 1.
     """
 
     topics: Iterable[str]

@@ -27,16 +27,15 @@ class Metrics:
     lag_max, lag_mean
         Lag in records, of the most loaded member and on average.
     lag_lower_bound
-        No assignment has a smaller `lag_max` than this.
+        Lower bound of `lag_max` for every assignment.
     gap
         Excess of `lag_max` over `lag_lower_bound`, as a share of the bound; 0 is optimal.
     kept, moved, placed
         Partitions with the same owner; with another owner although the previous one is still a
         member; without a previous owner among the members.
     topic_spread
-        Of the worst topic: its largest share on one member over its even share, partitions over
-        subscribers, rounded up. 1: no topic has a share larger than necessary; 0: nothing is
-        assigned.
+        Largest share of a topic on one member over its even share, which is partitions over
+        subscribers, rounded up; of the worst topic. 1 is optimal; 0: nothing is assigned.
     """
 
     count_min: int
@@ -111,7 +110,7 @@ def balance_score(counts: Int64) -> int:
     >>> balance_score(np.array([1, 2, 4]))
     6
     """
-    # In ascending order, the i-th of M counts is the larger one i times, the smaller one M-1-i.
+    # In ascending order, the i-th of M counts is the larger of i pairs, the smaller of M-1-i.
     ranks = np.arange(counts.size, dtype=np.int64)
     return int(((2 * ranks - counts.size + 1) * np.sort(counts)).sum())
 

@@ -1,6 +1,6 @@
-"""Numbers within groups that lie one behind the other in an array.
+"""Numbering of items within consecutive groups in an array.
 
-Belongs here: this one computation, which most assignors need. Does not: what the groups are.
+Belongs here: this computation, which most assignors need. Does not: the meaning of groups.
 """
 
 import numpy as np

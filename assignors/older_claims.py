@@ -1,4 +1,4 @@
-"""Returning partitions to earlier owners, if no newer claim decides.
+"""Returning partitions to earlier owners, unless a newer claim decides.
 
 Belongs here: this aim of `sticky`. Does not: the order of claims (`claims`), nor other aims.
 """
@@ -11,17 +11,17 @@ from assignors.problem import Int32, Problem
 
 
 def give_back(problem: Problem, owner: Int32) -> Int32:
-    """Reassign moved and placed partitions of each topic so that earlier owners get theirs back.
+    """Exchange moved and placed partitions of each topic so that they return to earlier owners.
 
-    The number of partitions of a topic on a member, and kept partitions, stay the same. As many of
-    the newest earlier claims as possible are satisfied, then of the next ones.
+    The number of partitions of a topic on a member, and kept partitions, stay the same. Satisfies
+    as many of the newest earlier claims as possible, then of the next ones.
 
     Parameters
     ----------
     problem
         P partitions.
     owner
-        int32 of shape (P,): gives the number of partitions of each topic on each member.
+        int32 of shape (P,): sets the number of partitions of each topic on each member.
     """
     if problem.earlier is None:
         return owner

@@ -11,13 +11,13 @@ from assignors.problem import InvalidProblemError
 
 
 def boolean(name: str, value: Any) -> None:
-    """Refuse anything but True and False."""
+    """Raise an error unless the value is True or False."""
     if not isinstance(value, bool):
         raise InvalidProblemError(f"options.{name}: {value!r} is neither true nor false")
 
 
 def count_or_none(name: str, value: Any) -> None:
-    """Refuse anything but None (no limit) and non-negative integers."""
+    """Raise an error unless the value is None (no limit) or a non-negative integer."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -25,7 +25,7 @@ def count_or_none(name: str, value: Any) -> None:
 
 
 def non_negative(name: str, value: Any) -> None:
-    """Refuse anything but finite numbers from 0."""
+    """Raise an error unless the value is a finite number, 0 or more."""
     number = not isinstance(value, bool) and isinstance(value, int | float)
     if not number or not 0 <= value <= sys.float_info.max:
         raise InvalidProblemError(f"options.{name}: {value!r} is not a number from 0")

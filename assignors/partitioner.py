@@ -1,4 +1,4 @@
-"""The Java producer's default partitioner: which partition a record's key lands on.
+"""The Java producer's default partitioner: the partition of a record's key.
 
 Belongs here: Kafka's murmur2, and the partition of a hash. Does not: consumers.
 """
@@ -39,7 +39,7 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Return the partition of a key's records, of `partitions`.
+    """Return a key's partition, of a topic with this number of partitions.
 
     Examples
     --------

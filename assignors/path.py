@@ -1,4 +1,4 @@
-"""The path of a lag-aware plan: when to act, how many steps to take, and the outcome to report.
+"""The path of a lag-aware plan: when to act, the number of steps, and the outcome.
 
 Belongs here: the loads that decide when a plan is good enough, taking the steps of `relief`,
 stopping at the budget, and reporting outcome and frontier. Does not: options and the start of the
@@ -19,13 +19,13 @@ from assignors.reasons import reasons
 from assignors.relief import Step, relieve
 from assignors.settling import settle, stand_ins
 
-# A plan that starts further above the bound than this many widths of the band is renewed: it goes
-# on to a small share of the band, so that small changes of the lags do not undo it. Other plans
-# return to the edge of the band, with the fewest moves.
+# A plan that starts more than this many widths of the band above the bound continues into the band,
+# to this share of it, so that small changes of the lags do not undo it. Other plans stop at the
+# edge of the band, with the fewest moves.
 _FAR = 3.0
 _RENEWED = 0.2
-# A path that does not reach its target ends where its remaining steps together take no more than
-# this share of the band's width off the most loaded member.
+# A path that does not reach its target ends when all remaining steps together relieve the most
+# loaded member by no more than this share of the band's width.
 _SLIGHT = 0.2
 
 
@@ -40,11 +40,11 @@ class Goal:
     edge
         The upper end of the band.
     far, renewed
-        A plan that starts above `far` goes on to `renewed`.
+        A plan that starts above `far` continues to `renewed`.
     slight
-        A smaller gain is not worth moves.
+        Smaller gains are not worth moves.
     hot_partition
-        The partition whose own weight sets the bound, above the band of the average load; else
+        The partition whose weight is the bound, if it is above the band of the average load; else
         None.
     """
 
@@ -66,7 +66,7 @@ class Goal:
     ) -> "Goal":
         """Compute the lower bound of the highest load, and the band above it.
 
-        With `enough`, the band reaches up to that load at least, and no plan is renewed.
+        With `enough`, the band reaches at least up to that load, and plans stop at its edge.
         """
         bound = load_lower_bound(problem, weights)
         slack = max(bound.load * band, band_floor)
@@ -100,7 +100,7 @@ class Path:
         self.points = [Spent(self._moved(self.start), self._highest_load())]
 
     def finish(self) -> Assignment:
-        """Take the steps, and return the best assignment on the path within the budget."""
+        """Take the steps; return the best assignment on the path within the budget."""
         goal, highest = self.goal, self.points[0].highest_load
         end = 0
         if goal.bound and highest > goal.edge:
@@ -137,7 +137,7 @@ class Path:
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _goes_on(self, owner: Int32) -> bool:
-        """Return whether the next plan would move more from here.
+        """Return whether another plan from here would move more.
 
         An exchange may give the most loaded member partitions that other members can take.
         """
@@ -180,7 +180,7 @@ class Path:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Return the points with a lower load than every other point with as few moves."""
+        """Return the points with a lower load than all points with as many or fewer moves."""
         frontier: list[Spent] = []
         for point in sorted(self.points):
             if not frontier or point.highest_load < frontier[-1].highest_load:
@@ -207,7 +207,7 @@ class Path:
         return f"{what}: {self._why_no_further(steps)}; {above}"
 
     def _why_no_further(self, steps: int) -> str:
-        """Return why a plan with this number of steps ends above the band."""
+        """Return why a plan of this number of steps ends above the band."""
         if self.effort.spent:
             return f"the effort of {self.effort.pairs:,} pairs of members is spent"
         if steps < len(self.steps):

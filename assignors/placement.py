@@ -17,8 +17,8 @@ from assignors.spread import pairs
 def place(ledger: Ledger, partitions: Int64) -> None:
     """Give each orphan, the heaviest first, to the member whose load is then lowest.
 
-    Ties go to a member in the rack of a replica, then to the one with fewer partitions, then to the
-    one with fewer of the topic, then by name. So partitions without weight even out the counts.
+    Ties go to a member in the rack of a replica, then to one with fewer partitions, then with fewer
+    of the topic, then by name. So partitions without weight even out the counts.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def place(ledger: Ledger, partitions: Int64) -> None:
 
 
 def _place_anywhere(ledger: Ledger, order: Int64) -> None:
-    """Place by a heap of members, where every member may get every partition."""
+    """Place by a heap of members, if every member may get every partition."""
     if not order.size:
         return
     problem = ledger.problem
@@ -60,7 +60,7 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
         heapq.heapify(heap)
     owners = []
     for weight in ledger.weights[order].tolist():
-        # Members of one capacity are ordered by load; between capacities the result decides.
+        # Members of equal capacity are ordered by load; others by the load that results.
         load, count, member, capacity = min(
             (heap[0][0] + weight / capacity, heap[0][1], heap[0][2], capacity)
             for capacity, heap in heaps.items()
@@ -71,7 +71,7 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
 
 
 def _spread_equals(ledger: Ledger, order: Int64, owners: Int32) -> Int32:
-    """Deal partitions of one weight again among their new owners, where that spreads topics.
+    """Redistribute partitions of equal weight among their new owners, if that spreads topics.
 
     Loads and counts stay as they are.
     """
@@ -106,7 +106,7 @@ def _best_member(ledger: Ledger, partition: int) -> int:
 
 
 def _owners(ledger: Ledger, topic: int) -> Int32:
-    """Return the owners of a topic's partitions, without those that have none."""
+    """Return the owners of a topic's owned partitions."""
     first, last = ledger.problem.topic_offsets[topic : topic + 2]
     owner = ledger.owner[first:last]
     return owner[owner >= 0]

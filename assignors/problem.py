@@ -24,7 +24,7 @@ from assignors.member import (
 )
 from assignors.problem_input import read
 
-#: With what a problem is made of, as its users know it.
+#: Also exports the parts of a problem.
 __all__ = [
     "LARGEST_LAG",
     "Float64",
@@ -37,7 +37,7 @@ __all__ = [
     "member_ring",
 ]
 
-# A table of all pairs is worked in where it has at most this many cells a partition, and these.
+# A table of all pairs is used up to this many cells per partition, plus the second number.
 _CELLS_A_PARTITION, _FEW_CELLS = 8, 100_000
 
 
@@ -46,7 +46,7 @@ class Problem:
     """One group's assignment problem: P partitions of T topics, M members.
 
     Partition `p` of topic number `t` has the index `topic_offsets[t] + p` in every per-partition
-    array. Build problems by `Problem.of`, which checks; the constructor takes arrays as they are.
+    array. Build problems by `Problem.of`, which validates; the constructor does not.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Problem:
     members
         M member names, in Kafka's string order.
     subscription_offsets, subscription_topics
-        Who reads what, as compressed rows: member `m` subscribes to
+        The subscriptions as compressed rows: member `m` subscribes to
         `subscription_topics[subscription_offsets[m]:subscription_offsets[m + 1]]`, ascending;
         int64 of shape (M + 1,), int32.
     weights
@@ -66,12 +66,12 @@ class Problem:
         The effective current owner, int32 of shape (P,): member index, -1 for none. An owner
         always subscribes to the topic.
     earlier
-        Who owned a partition in generations before that of the newest claim, the newest first,
-        int32 of shape (R, P): member index, -1 for none. None: nobody.
+        Owners of partitions in generations before the newest claim's, newest first, int32 of shape
+        (R, P): member index, -1 for none. None: no earlier owners.
     capacities
         float64 of shape (M,), positive.
     instance_ids, racks
-        M values, None where unknown.
+        M values, None if unknown.
     arrival_rates
         Records a second, float64 of shape (P,); None: unknown.
     rack_sets, rack_set_of
@@ -111,18 +111,18 @@ class Problem:
         topics
             Topic to number of partitions.
         members
-            Member name to its `Member`, or to its subscription alone.
+            Member name to its `Member`, or only to its subscription.
         lags
-            Topic to one lag a partition, in records; topics left out have no lag.
+            Topic to the lag of each partition, in records; missing topics have no lag.
         arrival_rates
-            Topic to records a second for each partition; topics left out have 0.
+            Topic to records a second for each partition; missing topics have 0.
         replica_racks
-            Topic to the racks of each partition's replicas; topics left out have none known.
+            Topic to the racks of each partition's replicas; those of missing topics are unknown.
 
         Raises
         ------
         InvalidProblemError
-            Something is of the wrong type, out of range, or contradicts something else.
+            A value has the wrong type, is out of range, or contradicts another.
 
         Examples
         --------
@@ -169,14 +169,14 @@ class Problem:
     def equal_subscriptions(self) -> bool:
         """Whether every topic with a partition is read by all members or by none.
 
-        Members that read nothing at all do not count.
+        Members that read nothing do not count.
         """
         counts = self.subscriber_counts[self.partition_counts > 0]
         return bool(((counts == 0) | (counts == self.readers.size)).all())
 
     @cached_property
     def reads(self) -> npt.NDArray[np.bool_]:
-        """Whether members read topics, bool of shape (T, M): for problems that are `dense`."""
+        """Whether each member reads each topic, bool of shape (T, M); only if `dense`."""
         table = np.zeros((len(self.topics), len(self.members)), dtype=bool)
         members = np.repeat(np.arange(len(self.members)), np.diff(self.subscription_offsets))
         table[self.subscription_topics, members] = True
@@ -184,13 +184,13 @@ class Problem:
 
     @property
     def dense(self) -> bool:
-        """Whether tables of all topics and members are worth their size: T x M beside P."""
+        """Whether tables of T x M topics and members are small compared to P partitions."""
         size = len(self.topics) * len(self.members)
         return size <= _CELLS_A_PARTITION * self.partition_total + _FEW_CELLS
 
     @cached_property
     def readers(self) -> Int32:
-        """Members that read some topic with a partition, ascending, int32."""
+        """Members that read a topic with partitions, ascending, int32."""
         rows: npt.NDArray[Any] = self.subscription_offsets
         if not (self.partition_counts > 0).all():
             used = (self.partition_counts > 0)[self.subscription_topics]
@@ -199,19 +199,19 @@ class Problem:
 
     @cached_property
     def assignable(self) -> npt.NDArray[np.bool_]:
-        """Which partitions have a subscriber, bool of shape (P,)."""
+        """Whether each partition has a subscriber, bool of shape (P,)."""
         return np.repeat(self.subscriber_counts > 0, self.partition_counts)
 
     @cached_property
     def near(self) -> npt.NDArray[np.bool_]:
-        """Whether each set of replica racks has each member's rack, bool of shape (S, M)."""
+        """Whether each set of replica racks contains each member's rack, bool of shape (S, M)."""
         sets = self.rack_sets or (frozenset(),)
         rows = [[rack in replicas for rack in self.racks] for replicas in sets]
         return np.array(rows, dtype=bool)
 
     @cached_property
     def far(self) -> npt.NDArray[np.bool_]:
-        """Whether a set of racks and a member's rack are known, and it is none of the set's."""
+        """Whether racks are known and the set lacks the member's rack, bool of shape (S, M)."""
         known = np.array([[bool(replicas)] for replicas in self.rack_sets or (frozenset(),)])
         far: npt.NDArray[np.bool_] = (
             known & np.array([bool(rack) for rack in self.racks]) & ~self.near
@@ -220,7 +220,7 @@ class Problem:
 
     @cached_property
     def exact_weights(self) -> npt.NDArray[Any]:
-        """`weights` in a type whose sums are exact: int64, or Python ints where that overflows."""
+        """`weights` in a type whose sums are exact: int64, or Python ints if that overflows."""
         total_is_safe = self.weights.astype(np.float64).sum() < LARGEST_LAG / 2
         return self.weights if total_is_safe else self.weights.astype(object)
 
@@ -236,7 +236,7 @@ class Problem:
 
 
 def member_ring(problem: Problem) -> Int32:
-    """Members in the order Kafka's range and round robin deal to them, int32 of shape (M,).
+    """Members in the order of Kafka's range and round robin, int32 of shape (M,).
 
     Static members first, by instance id, then the others, by member id (`MemberInfo.compareTo`).
     """

@@ -22,9 +22,9 @@ from assignors.member import (
 )
 
 LARGEST_COUNT = 2**31 - 1
-# Far more than any cluster has; a mistyped count is refused before memory is allocated for it.
+# Far more than any cluster has: refuses a mistyped count before memory is allocated for it.
 LARGEST_TOTAL = 10_000_000
-# Relative speeds; beyond these, loads would leave the range of floats.
+# Bounds of relative speeds; beyond them, loads would leave the range of floats.
 CAPACITIES = (1e-6, 1e6)
 _SHOWN = 60
 
@@ -32,7 +32,7 @@ _SHOWN = 60
 def read(
     topics: Any, members: Any, lags: Any, arrival_rates: Any, replica_racks: Any
 ) -> dict[str, Any]:
-    """Check a problem's parts and lay them out as the fields of `Problem`."""
+    """Check a problem's parts and return them as the fields of `Problem`."""
     counts = _read_topics(topics)
     names = tuple(sorted(counts, key=kafka_order))
     numbers = {name: number for number, name in enumerate(names)}
@@ -75,7 +75,7 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 
 def _items(value: Any, where: str) -> list[Any]:
     """Return the items of any iterable except texts and mappings."""
-    if type(value) is not list and (  # the common case first: the other checks are slow
+    if type(value) is not list and (  # most values are lists, and the other checks are slow
         isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     ):
         _fail(where, f"{_show(value)} is not a list")
@@ -182,7 +182,7 @@ def _read_owners(
             claimants.append(number)
             generations.append(generation)
             firsts.append(offsets.get(topic, 0))
-            # The partition or the whole topic may have been deleted since it was owned.
+            # The partition or the whole topic may have been deleted since the member owned it.
             sizes.append(counts.get(topic, 0) if topic in read else 0)
     partitions, row = _claimed_partitions(rows)
     exists = partitions < np.array(sizes, dtype=np.int64)[row]
@@ -210,8 +210,8 @@ def _generation(name: str, member: Member) -> int:
 def _claimed_partitions(rows: dict[str, list[Any]]) -> tuple[Int64, Int64]:
     """Return the partition number of each claim, and the number of its row.
 
-    There can be a row for each member and topic, so all are checked at once. Only where that fails
-    are they checked one by one, to name the first wrong one.
+    There can be a row for each member and topic, so all are checked at once. If that fails, each is
+    checked separately, to name the first wrong one.
     """
     claimed = list(chain.from_iterable(rows.values()))
     row = np.repeat(np.arange(len(rows)), [len(values) for values in rows.values()])
@@ -233,7 +233,7 @@ def _partitions(owned: list[Any], where: str) -> Int64:
 
 
 def _integers(values: Any, where: str) -> Int64:
-    """Read integers, not bools, within int64; types are checked before numpy unifies them."""
+    """Read integers within int64, no bools; types are checked before numpy unifies them."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         if values.ndim != 1:
             _fail(where, "is not a flat list")

@@ -1,10 +1,10 @@
-"""Giving members the partitions of a topic that have a replica in their rack, share by share.
+"""Giving members those partitions of a topic that have a replica in their rack.
 
-Belongs here: which partitions of a topic make up each member's share, if the network of all aims is
-too large. Does not: how large the shares are (`sticky`), exchanges between topics (`settling`).
+Belongs here: which partitions of a topic a member gets, if the network of all aims is too large.
+Does not: numbers of partitions (`sticky`), exchanges between topics (`settling`).
 
-Members of one rack are alike here, and so are partitions with replicas in the same racks. So each
-topic is a table of a few sets of racks by a few racks, and its best filling a small maximum flow.
+Members of one rack are equivalent here, and so are partitions with replicas in the same racks. So
+each topic is a table of a few sets of racks by a few racks, filled best by a small maximum flow.
 """
 
 from collections import deque
@@ -20,11 +20,11 @@ Table = list[list[int]]
 
 
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
-    """Deal each topic's partitions that change hands again to the same members, as near as can be.
+    """Exchange a topic's moved and placed partitions among their members, to be near replicas.
 
     The number of partitions of each topic that a member has, and that it keeps, stays the same. A
-    member that gives up some of a topic keeps those of its partitions that are near. Partitions
-    that went back to an earlier owner stay there.
+    member that gives up some partitions of a topic keeps the near ones. Partitions that returned to
+    an earlier owner stay there.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
 
     Returns
     -------
-    int32 array of shape (P,): of all ways to deal a topic's free partitions to these shares, one
-    with the fewest in another rack than their member, if both are known.
+    int32 array of shape (P,): among all exchanges, one with the fewest partitions in another rack
+    than their member, if both racks are known.
     """
     if problem.rack_set_of is None or not any(problem.racks):
         return owner
@@ -61,7 +61,7 @@ def _given_back(problem: Problem, owner: Int32) -> Mask:
 
 
 def _keep_near(problem: Problem, owner: Int32) -> Mask:
-    """Choose which partitions stay: as many of each owner and topic, near ones first."""
+    """Choose the partitions that stay: the same number per owner and topic, near ones first."""
     kept: Mask = (owner == problem.owner) & (owner >= 0)
     giving = (problem.owner >= 0) & (owner != problem.owner)
     if problem.earlier is not None or problem.rack_set_of is None or not giving.any():
@@ -79,18 +79,18 @@ def _keep_near(problem: Problem, owner: Int32) -> Mask:
 
 
 def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, Int32]:
-    """Deal K partitions to K members topic by topic; the order of the members says nothing.
+    """Deal K partitions to K members, by topic; the order of the members has no meaning.
 
     Parameters
     ----------
     partitions
         Ascending; shape (K,).
     members
-        As many of each topic as there are partitions of it, by topic; shape (K,).
+        A member for each partition, in the order of topics; shape (K,).
 
     Returns
     -------
-    The partitions in another order, and the member that gets the partition beside it.
+    The partitions in another order, and the new owner of each.
     """
     names = sorted({rack or "" for rack in problem.racks})
     rack_of = np.array([names.index(rack or "") for rack in problem.racks])
@@ -99,7 +99,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     examples = [int(np.flatnonzero(rack_of == rack)[0]) for rack in range(racks)]
     near = (~problem.far[:, examples]).tolist()
     topic = problem.topic_of[partitions].astype(np.int64)
-    # By topic, then by set of racks or by rack, then by number: one sort of a code for all three.
+    # Sorts by topic, then by set of racks or by rack, then by number, as one code.
     by_set = topic * sets + problem.rack_set_of[partitions]
     by_rack = topic * racks + rack_of[members]
     partitions = np.sort(by_set * problem.partition_total + partitions) % problem.partition_total
@@ -109,7 +109,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     cells = zip(supply.tolist(), demand.tolist(), strict=True)
     table = np.array([match_racks(kinds, takes, near) for kinds, takes in cells])
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
-    given = np.dstack((table, left))  # from each set to each rack, and to whom it is not near
+    given = np.dstack((table, left))  # from each set to each rack; last: to no near one
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)
@@ -127,7 +127,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
 
 
 def _expand(starts: Int64, sizes: Int64) -> Int64:
-    """Return the indices of consecutive items, from each start on as many as its size."""
+    """Return the indices of groups of consecutive items, from the start and size of each group."""
     sizes = sizes.ravel()
     return np.repeat(starts.ravel(), sizes) + within_groups(sizes)
 
@@ -135,18 +135,18 @@ def _expand(starts: Int64, sizes: Int64) -> Int64:
 def match_racks(
     supply: Sequence[int], demand: Sequence[int], near: Sequence[Sequence[bool]]
 ) -> Table:
-    """Match as much supply with near demand as can be: a maximum flow by shortest paths.
+    """Match as much supply as possible with near demand: a maximum flow by shortest paths.
 
     Parameters
     ----------
     supply, demand
-        How much there is of each of S kinds, and how much each of R racks takes.
+        Amount of each of S kinds, and capacity of each of R racks.
     near
-        Which rack may take which kind, S rows of R.
+        Whether a rack may take a kind, S rows of R.
 
     Returns
     -------
-    How much of each kind goes to each rack, S rows of R.
+    Amount of each kind for each rack, S rows of R.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def match_racks(
 def _path(
     table: Table, left: list[int], room: list[int], near: Sequence[Sequence[bool]]
 ) -> list[tuple[int, int]]:
-    """Find a shortest way to give out more: cells that take more, and in between that take less."""
+    """Find a shortest augmenting path: cells that increase and decrease, alternately."""
     queue = deque(
         [(kind, rack)]
         for kind, places_of in enumerate(left)

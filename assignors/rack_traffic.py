@@ -14,9 +14,9 @@ from assignors.problem import Float64, Int32, Int64, Problem
 from assignors.racks import Mask, far_partitions
 from assignors.spread import even_shares, pairs
 
-# Partitions and members to look at, at most: about a second.
+# Maximum number of partitions and members that are examined: about a second.
 _WORK = 30_000_000
-# Moves that a step without moves counts as: it comes before steps that save as much with a move.
+# A step without moves counts as this many: it precedes steps that save as much with a move.
 _FREE = 0.25
 
 
@@ -27,11 +27,11 @@ class Bounds:
     Parameters
     ----------
     load
-        No member's load rises above this; a load that is above already does not rise.
+        Maximum load of a member; a load that is already higher does not rise.
     moves
-        Owned partitions moved in all, at most; None: any number.
+        Maximum number of owned partitions moved in all; None: no limit.
     least
-        Traffic that a step must save for each partition it moves.
+        Minimum traffic that a step saves for each partition it moves.
     fixed
         Partitions that stay with their owners, bool of shape (P,).
     counts
@@ -59,15 +59,15 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition moves to such a member that has room, or is exchanged for one of its partitions:
-    whichever saves most for each partition moved. No topic's largest share on a member grows.
+    A partition moves to such a member that has room, or is exchanged for a partition there; the
+    step that saves most per moved partition counts. No topic's largest share on a member grows.
 
     Parameters
     ----------
     problem
         P partitions, M members; moves are counted from its owners.
     owner
-        Where to start, int32 of shape (P,).
+        Owners at the start, int32 of shape (P,).
     weights
         Load of each partition, float64 of shape (P,).
     traffic
@@ -80,9 +80,9 @@ def reduce_rack_traffic(
     Notes
     -----
     O(P + M) for each partition that is read from another rack, 30 million in all at most. Greedy:
-    it ends where no single step helps, which need not be the least possible traffic. In groups of
-    six partitions it saves as much as exhaustive search where members have room, nine tenths of it
-    where members can hold half as much again, and three quarters where nothing more fits.
+    it ends when no single step helps, which need not be the least possible traffic. In groups of
+    six partitions it saves as much as exhaustive search if members have ample room, nine tenths of
+    it if they can take half as much again, and three quarters if they are full.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def reduce_rack_traffic(
 
 
 class _TrafficSearch:
-    """The current holders: P partitions, M members, S sets of racks, T topics."""
+    """The current owners during the search: P partitions, M members, S sets of racks, T topics."""
 
     def __init__(
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
@@ -137,11 +137,11 @@ class _TrafficSearch:
                 work -= each
                 if work < 0:
                     return
-                if self.far[self.set_of[at], self.owner[at]]:  # still: it may have changed places
+                if self.far[self.set_of[at], self.owner[at]]:  # an exchange may have moved it
                     found |= self._improve(at)
 
     def _improve(self, at: int) -> bool:
-        """Take the best step for a partition; say whether there is one."""
+        """Take the best step for a partition; return whether there was one."""
         steps = [step for step in (self._move(at), self._swap(at)) if step is not None]
         if not steps:
             return False
@@ -158,7 +158,7 @@ class _TrafficSearch:
         return True
 
     def _move(self, at: int) -> _Step | None:
-        """Return the move of a partition to the near member that is lightest after it."""
+        """Return the move of a partition to the near member with the lowest load after the move."""
         topic, moves = int(self.problem.topic_of[at]), int(self.owner[at] == self.home[at])
         if self.bounds.counts or moves > self.left:
             return None
@@ -175,7 +175,7 @@ class _TrafficSearch:
         return _Step(worth, float(after[best]), ((at, int(takers[best])),), moves)
 
     def _swap(self, at: int) -> _Step | None:
-        """Return the exchange with a near member's partition that saves most for each move."""
+        """Return the exchange with a near member's partition that saves most per move."""
         topics, owner, giver = self.problem.topic_of, self.owner, int(self.owner[at])
         topic, takers = topics[at], np.maximum(owner, 0)
         may = (owner >= 0) & (owner != giver) & ~self.bounds.fixed
@@ -212,7 +212,7 @@ class _TrafficSearch:
         )
 
     def _moved(self, partition: int | Int64, holder: int | Int32) -> Int64:
-        """Return 1 where a partition that has an owner would be with somebody else."""
+        """Return 1 for each partition that would leave its original owner, else 0."""
         home = self.home[partition]
         moved: Int64 = np.asarray((home >= 0) & (home != holder), dtype=np.int64)
         return moved

@@ -1,6 +1,6 @@
-"""Which members are in the rack of a partition's replica.
+"""Members in the rack of a partition's replica.
 
-Belongs here: looking that up for many partitions at once. Does not: bringing partitions near
+Belongs here: finding them for many partitions at once. Does not: assigning partitions to them
 (`rack_affinity`, `rack_traffic`).
 """
 
@@ -13,7 +13,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32) -> Mask:
-    """Whether each member is in the rack of a replica of the partition beside it."""
+    """Whether each member is in the rack of a replica of the partition at the same index."""
     if problem.rack_set_of is None:
         return np.zeros(np.broadcast(partitions, members).shape, dtype=bool)
     near: Mask = problem.near[problem.rack_set_of[partitions], members]

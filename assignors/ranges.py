@@ -1,6 +1,6 @@
-"""Range assignment: each topic cut into one contiguous piece a subscriber.
+"""Range assignment: each topic cut into one contiguous piece per subscriber.
 
-Belongs here: the rule of Kafka's RangeAssignor, its default. Does not: what racks change in it
+Belongs here: the rule of Kafka's RangeAssignor, its default. Does not: the effect of racks
 (`ranges_by_rack`), the order of members (`problem.member_ring`).
 """
 
@@ -12,24 +12,24 @@ from assignors.problem import Int32, Int64, Problem, member_ring
 
 
 def range_(problem: Problem) -> Assignment:
-    """Give each subscriber of a topic one contiguous piece, the first ones a partition more.
+    """Give each subscriber of a topic one contiguous piece, the first ones a larger one.
 
     Parameters
     ----------
     problem
-        P partitions. Weights and current owners are ignored. Where racks are given and make a
-        difference, members get as many partitions as without them, those with a replica in their
-        rack first (KIP-881).
+        P partitions. Weights and current owners are ignored. If racks are given and make a
+        difference, members get as many partitions as without racks, but first those with a replica
+        in their rack (KIP-881).
 
     Returns
     -------
     Assignment
-        What Kafka's RangeAssignor gives, partition by partition.
+        The same owner for every partition as Kafka's RangeAssignor.
 
     Notes
     -----
-    O(P), times the racks of a partition's replicas where they count. Topics are cut alike, so with
-    many small topics the first members get much more than the last ones.
+    O(P), times the racks of a partition's replicas if racks count. All topics are cut in the same
+    way, so with many small topics the first members get much more than the last ones.
 
     Examples
     --------
@@ -56,14 +56,14 @@ def range_(problem: Problem) -> Assignment:
 
 
 def _even(count: int, members: int) -> Int64:
-    """Cut a topic into one piece a member, the first ones a partition more: int64 of shape (M,)."""
+    """Return the sizes of a topic's pieces, the first ones larger by one, int64 of shape (M,)."""
     shares = np.full(members, count // members)
     shares[: count % members] += 1
     return shares
 
 
 def _left_to(part: Int32, subscribers: Int32, count: int) -> Int64:
-    """Return how many of a topic's partitions without an owner each subscriber gets.
+    """Return the number of a topic's unowned partitions that each subscriber gets.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@ Belongs here: the rule by which Kafka's RangeAssignor assigns partitions near a 
 cuts the rest into pieces. Does not: that rest (`ranges`).
 
 A member gets no more partitions of a topic than without racks. Topics with the same subscribers and
-as many partitions are dealt together: partition 0 of all of them to one member, and so on, where
-all of them have a replica near it; so partitions that are joined stay together.
+numbers of partitions are dealt together, for joins: one member gets partition 0 of all of them if
+all have a replica near it, and so on.
 """
 
 from collections import defaultdict
@@ -19,10 +19,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 def match(problem: Problem) -> Int32 | None:
-    """Give out the partitions that go to a member near a replica, int32 of shape (P,); others -1.
+    """Return the owners of partitions that go to a member near a replica, else -1; int32 (P,).
 
-    None where racks make no difference: unknown ones, members and replicas with no
-    rack in common, or a topic whose partitions have replicas in the same racks. A member whose rack
+    Racks make no difference if they are unknown, if members and replicas have no rack in common, or
+    for a topic whose partitions all have replicas in the same racks. A member whose rack
     is unknown is near every replica.
     """
     if problem.rack_set_of is None or not any(problem.racks):
@@ -51,7 +51,7 @@ def match(problem: Problem) -> Int32 | None:
 
 
 def _differs(problem: Problem, topic: int) -> bool:
-    """Whether subscribers share racks with a topic whose partitions differ in them."""
+    """Whether subscribers share racks with a topic whose partitions' racks differ."""
     first, last = problem.topic_offsets[topic : topic + 2]
     numbers = np.unique(_sets(problem)[first:last]).tolist()
     held = frozenset[str]().union(*(problem.rack_sets[number] for number in numbers))
@@ -67,7 +67,7 @@ def _sets(problem: Problem) -> Int32:
 
 
 class _Deal:
-    """Topics with N partitions each and the same S subscribers, and who gets which number."""
+    """Dealing topics with N partitions each and the same S subscribers."""
 
     def __init__(self, problem: Problem, topics: list[int], subscribers: Int32) -> None:
         self.share, self.larger = divmod(int(problem.partition_counts[topics[0]]), subscribers.size)
@@ -81,7 +81,7 @@ class _Deal:
         near = np.array(
             [[rack is None or rack in held for held in problem.rack_sets] for rack in kinds]
         )
-        # Of which partition numbers all topics have a replica near a rack, bool of shape (N, K).
+        # Whether all topics have a replica of a partition number near a rack, bool of shape (N, K).
         self.near: Mask = np.all(near[:, sets], axis=1).T
 
     def _room(self, at: int) -> int:
@@ -92,9 +92,9 @@ class _Deal:
         self.larger -= self.has[at] > self.share
 
     def together(self) -> Int32:
-        """Give each number to the first subscriber that is near and has room, int32 of shape (N,).
+        """Give each partition number to the first near subscriber with room, int32 of shape (N,).
 
-        Room only shrinks; so each rack's first subscriber with room only moves on.
+        Room only shrinks, so a subscriber without room leaves its rack's queue for the whole loop.
         """
         queues = [
             [at for at, kind in enumerate(self.kind_of) if kind == wanted][::-1]
@@ -119,9 +119,9 @@ class _Deal:
         return taken_by
 
     def alone(self) -> Int32:
-        """Give each subscriber the first numbers near it, as many as it may have.
+        """Give each subscriber the first free partition numbers near it, up to its room.
 
-        Each takes from the front of what is near its rack; so there nothing free is left behind.
+        Subscribers of a rack take from the front of one queue, so no free number is left behind.
         """
         taken_by: Int32 = np.full(self.near.shape[0], -1, dtype=np.int32)
         queues: list[Int64] = [np.flatnonzero(column) for column in self.near.T]

@@ -1,7 +1,7 @@
-"""The reason for each move of a lag-aware plan, true of the plan as a whole.
+"""The reason for each move of a lag-aware plan, valid for the plan as a whole.
 
 Belongs here: reasons of a path's steps, and of partitions that several steps move. Does not: the
-steps (`relief`), how many of them the plan takes (`path`).
+steps (`relief`), their number in a plan (`path`).
 
 Each reason describes the member that the partition leaves: its relief, or what it gets in exchange.
 Intermediate owners are not mentioned.
@@ -39,13 +39,13 @@ def reasons(
     bound
         The lower bound on the most loaded member's load.
     start
-        Owners at the start of the path: evened out, and without orphans; int32 of shape (P,).
+        Owners at the start of the path, with even counts and without orphans; int32 of shape (P,).
     steps
         The steps of the path that the plan takes.
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        Partition that leaves a member, to the partition of a step that it replaces.
+        Leaving partition to the partition of a step that it replaces.
     """
     taken: dict[int, list[Step]] = {}
     for step in steps:
@@ -85,7 +85,7 @@ class _Reasons:
         return self._net(partition, origin, first)
 
     def _net(self, partition: int, origin: int, first: Step) -> str:
-        """Return the reason of a move as a whole, without its intermediate steps."""
+        """Return the reason for a move from first to last owner, without its intermediate steps."""
         if self.start[partition] != origin:
             return EVENED
         if self.loads[origin] > self.bound:

@@ -43,7 +43,7 @@ def assign(name: str, problem: Problem, /, **options: Any) -> Assignment:
     Raises
     ------
     InvalidProblemError
-        There is no such assignor, it has no such option, or the option cannot have that value.
+        The assignor or its option does not exist, or the value is not valid.
 
     Examples
     --------
@@ -55,12 +55,12 @@ def assign(name: str, problem: Problem, /, **options: Any) -> Assignment:
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse an unknown assignor, or options it does not have.
+    """Raise an error for an unknown assignor, or options it does not have.
 
     Raises
     ------
     InvalidProblemError
-        The message lists the names that are known.
+        The message lists the known names.
     """
     known = option_defaults(name)
     for option in options:
@@ -75,7 +75,7 @@ def option_defaults(name: str) -> dict[str, Any]:
     Raises
     ------
     InvalidProblemError
-        There is no such assignor.
+        The assignor does not exist.
 
     Examples
     --------

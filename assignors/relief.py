@@ -4,7 +4,7 @@ Belongs here: finding the step that gains most, and the sequence of such steps. 
 plan is good enough and how many moves it may make (`path`).
 
 A step depends only on the current state, not on earlier steps. So planning again from a finished
-plan moves nothing, and a plan with fewer moves is the beginning of the plan with more.
+plan moves nothing, and a plan with fewer moves is the first part of a plan with more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ from assignors.ledger import Ledger, Mask
 from assignors.problem import Float64, Int64
 from assignors.racks import in_replica_rack
 
-# A step must bring both members closer to the target than the most loaded one, by this share.
+# Minimum share by which a step brings both members closer to the target than the most loaded.
 _WORTH = 1e-3
-# And by this share of its load: a smaller gain may be rounding, and steps could go in circles.
+# The same, as a share of its load: smaller gains may be rounding errors, and could cycle.
 _ROUNDING = 1e-9
-# Receivers compared together, the least loaded first.
+# Number of receivers compared at once, the least loaded first.
 _AT_ONCE = 4
 # With more partitions of a member than this, receivers are compared one by one, to save memory.
 _MANY = 10_000
@@ -37,7 +37,7 @@ class Step:
     Parameters
     ----------
     partitions
-        Indices: first the one that leaves the most loaded member, then those it gets in exchange.
+        Indices: the partition that leaves the most loaded member, then those it gets in exchange.
     giver, taker
         The most loaded member, and the other one.
     load
@@ -56,10 +56,10 @@ class Step:
 
 
 class _Offer(NamedTuple):
-    """A possible step and its worth.
+    """A possible step and its value.
 
-    The worth is the load above the target that it removes for each partition moved, then whether a
-    partition comes to the rack of a replica, then the heavier member's load afterwards, negated.
+    Compares by the load above the target that it removes per moved partition, then by whether a
+    partition comes to the rack of a replica, then by the heavier member's load after it, negated.
     """
 
     worth: tuple[float, bool, float]
@@ -67,7 +67,7 @@ class _Offer(NamedTuple):
 
 
 class _Shares:
-    """Each member's movable partitions, by ascending weight; none without weight."""
+    """Each member's movable partitions, by ascending weight; without those of weight 0."""
 
     def __init__(self, ledger: Ledger, movable: Mask) -> None:
         chosen = np.flatnonzero(movable & (ledger.weights > 0) & (ledger.owner >= 0))
@@ -82,7 +82,7 @@ class _Shares:
         return self._rows[member]
 
     def take(self, step: Step) -> None:
-        """Move the partitions of a step, those of one direction at once."""
+        """Move the partitions of a step, all of one direction at once."""
         (mine, *theirs) = step.partitions
         self._hand_over([mine], step.giver, step.taker)
         if theirs:
@@ -90,7 +90,7 @@ class _Shares:
 
     def _hand_over(self, partitions: list[int], giver: int, taker: int) -> None:
         row, weights = self._rows[giver], self._ledger.weights
-        alone = len(partitions) == 1  # what is quick for several takes ten times as long for one
+        alone = len(partitions) == 1  # the computation for several takes ten times as long
         self._rows[giver] = row[row != partitions[0] if alone else ~np.isin(row, partitions)]
         row = self._rows[taker]
         at = weights[row].searchsorted(weights[partitions])
@@ -109,12 +109,11 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
     target
         Load to reach, positive.
     effort
-        Pairs of members that may be compared; a larger effort begins with the same steps.
+        Budget of pairs of members to compare; a larger budget begins with the same steps.
 
     Yields
     ------
-    Each step. Steps never return to an earlier state: each makes the loads, in descending order,
-    smaller.
+    Each step. Steps never return to an earlier state: each decreases the descending list of loads.
 
     Notes
     -----
@@ -139,9 +138,9 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step, with the least loaded receivers that have one.
+    """Find the best step, among the least loaded receivers that allow one.
 
-    If no move or swap helps, a partition for several lighter ones may.
+    If no move or swap helps, an exchange of a partition for several lighter ones may.
     """
     if not shares.of(giver).size:
         return None
@@ -174,8 +173,8 @@ def _for_several(
 ) -> Step | None:
     """Find the best exchange of one partition for several lighter ones of another member.
 
-    None: each of them leaves one of the two members with more than the highest load, or with more
-    or fewer partitions than limits allow.
+    None: after each of them, one member would have more than the highest load, or more or fewer
+    partitions than limits allow.
     """
     mine = _readable(ledger, shares.of(giver), by=taker)
     theirs = _readable(ledger, shares.of(taker), by=giver)
@@ -183,7 +182,7 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # The heaviest of the lighter ones: they come closest to evening out both members.
+    # Tries the heaviest of the lighter partitions: these even out both members best.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
@@ -201,7 +200,7 @@ def _for_several(
 
 
 class _Exchanges(NamedTuple):
-    """Possible exchanges of two members: each of `mine` for that of `theirs`; None: moves."""
+    """Possible exchanges of two members: `mine` for `theirs`, by index; None: moves."""
 
     taker: int
     mine: Int64
@@ -217,9 +216,9 @@ def _best_offer(
     target: float,
     highest: float,
 ) -> _Offer | None:
-    """Find the best of all moves and swaps with each of some members.
+    """Find the best move or swap with some other members.
 
-    None: each of them leaves one of the two members with more than the highest load.
+    None: after each of them, one of the two members would have more than the highest load.
     """
     choices = [choice for taker in takers for choice in _exchanges(ledger, shares, giver, taker)]
     if not choices:
@@ -256,9 +255,9 @@ def _best_offer(
 def _effect(
     ledger: Ledger, giver: int, taker: Int64, work: Float64, target: float
 ) -> tuple[Float64, Float64]:
-    """Return the removed load above the target, in targets, and the higher load afterwards.
+    """Return the removed load above the target, in units of the target, and the higher new load.
 
-    One value for each amount of work that the giver hands to the taker at the same index.
+    One value for each pair of an amount of work and a taker.
     """
     high, low = float(ledger.loads[giver]), ledger.loads[taker]
     after_giver = high - work / ledger.capacity(giver)
@@ -286,14 +285,14 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
     theirs = _readable(ledger, shares.of(taker), by=giver)
     returned = ledger.with_topic_room(giver, theirs)
     if welcome.size and returned.size:
-        # For each of mine the two of theirs that come closest to evening out both members.
+        # For each of `mine`, the two of `theirs` that even out both members best.
         ideal = _ideal_returns(ledger, giver, taker, welcome)
         at = ledger.weights[returned].searchsorted(ideal)
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)
         yield _Exchanges(taker, np.concatenate((welcome, welcome)), returned[pairs])
     if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
-        # Limits on topics allow swaps of two partitions of one topic. Theirs in order of
-        # (topic, weight), and the position of mine among them.
+        # Limits on topics allow swaps of two partitions of one topic. `theirs` in order of (topic,
+        # weight), and the position of `mine` among them.
         my_topics, their_topics = (ledger.problem.topic_of[row] for row in (mine, theirs))
         keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
         order = np.argsort(keys)
@@ -307,14 +306,14 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
 
 
 def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
-    """Return those of the partitions that a member may read."""
+    """Return the partitions that a member may read."""
     if ledger.problem.equal_subscriptions:
         return partitions
     return partitions[ledger.reads(by, ledger.problem.topic_of[partitions])]
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """Return the weight that must come back for each of mine to even out the two members."""
+    """Return the weight that, in exchange for each of `mine`, evens out the two members."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

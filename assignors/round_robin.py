@@ -21,12 +21,12 @@ def round_robin(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        What Kafka's RoundRobinAssignor gives, partition by partition.
+        The same owner for every partition as Kafka's RoundRobinAssignor.
 
     Notes
     -----
-    O(P + subscriptions log M). Equal subscriptions give counts that differ by one at most;
-    different ones can pile everything on one member.
+    O(P + subscriptions log M). With equal subscriptions counts differ by at most one; with
+    different ones, one member can get everything.
 
     Examples
     --------

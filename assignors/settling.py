@@ -1,4 +1,4 @@
-"""Settling a lag-aware plan: exchanges without cost, for topics' spread and then for racks.
+"""Exchanges at the end of a lag-aware plan that cost nothing: for topics' spread, then for racks.
 
 Belongs here: a bounded search among plans of the same cost. Does not: the moves of a plan
 (`relief`, `path`).
@@ -10,27 +10,27 @@ from assignors.problem import Float64, Int32, Int64, Problem
 from assignors.racks import far_partitions
 from assignors.spread import even_shares, is_even, pairs
 
-# In groups of up to this many partitions, all partitions are looked at.
+# Maximum number of partitions of groups in which all partitions are examined.
 _FEW = 5_000
-# Comparisons of partitions, at most: some hundredths of a second.
+# Maximum number of comparisons of partitions: some hundredths of a second.
 _WORK = 500_000
 # Share of all traffic below which a gain is a rounding error.
 _ROUNDING = 1e-9
 
 
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
-    """Exchange partitions where that spreads a topic or keeps traffic in a rack.
+    """Exchange partitions if that spreads a topic or keeps traffic in a rack.
 
-    Each member gives up and gets as many partitions as before. The highest load stays the same,
-    and of two members that exchange, the heavier does not get heavier. A partition that was to stay
-    leaves only where one of the same weight stays instead. Exchanges that even out a topic come
+    Numbers of moved partitions of each member stay the same. The highest load stays the same,
+    and of two members that exchange, the heavier does not get heavier. A partition that stays in
+    the plan moves only if another of equal weight then stays. Exchanges that spread a topic come
     first, then those that keep the most records in a rack.
 
     Parameters
     ----------
     problem
-        P partitions, M members. Traffic is `arrival_rates`; where these are unknown, all
-        partitions have as much.
+        P partitions, M members. Traffic is `arrival_rates`; if unknown, all partitions have the
+        same traffic.
     owner
         The plan's, int32 of shape (P,).
     weights
@@ -42,9 +42,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
     Notes
     -----
-    Looks at all partitions of groups with up to 5,000, and in larger ones at those that move. Each
-    one that moves is compared with all K that are looked at, 500,000 comparisons in all at most.
-    Ends where no exchange of two helps, which need not be the optimum.
+    Examines all partitions of groups with up to 5,000, and in larger ones those that move. Each
+    moved partition is compared with all K examined ones, at most 500,000 comparisons in all. Ends
+    when no exchange of two helps, which need not be the optimum.
     """
     changed = (owner != problem.owner) & (owner >= 0)
     pool = np.flatnonzero(changed if owner.size > _FEW else owner >= 0)
@@ -63,9 +63,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
 
 def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
-    """Map each partition that moves only after settling to the one that it moves instead of.
+    """Map each partition that moves only after settling to the one that it replaces.
 
-    Both leave the same member.
+    Both have the same owner.
     """
     before = (problem.owner >= 0) & (plan != problem.owner)
     after = (problem.owner >= 0) & (settled != problem.owner)
@@ -75,7 +75,7 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
 
 
 class _SettlingSearch:
-    """The K partitions that are looked at, arrays of shape (K,), and their holders."""
+    """The K partitions that are examined, arrays of shape (K,), and their new owners."""
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:
         members = len(problem.members)
@@ -121,7 +121,7 @@ class _SettlingSearch:
                 found |= self._exchange(at)
 
     def _exchange(self, at: int) -> bool:
-        """Make a partition's best exchange; say whether there is one that gains."""
+        """Make a partition's best exchange; return whether there was a useful one."""
         spread, near = self._gains(at)
         worth = (spread > 0) | ((spread == 0) & (near > self.least))
         if not worth.any():
@@ -139,9 +139,9 @@ class _SettlingSearch:
         return True
 
     def _gains(self, at: int) -> tuple[Int64, Float64]:
-        """Return what an exchange for each partition gains in spread and in traffic: shape (K,).
+        """Return the gains in spread and traffic of an exchange for each partition, shape (K,).
 
-        The gain in spread is negative where no exchange is possible.
+        The gain in spread is negative if no exchange is possible.
         """
         mine, theirs = self.holder[at], self.holder
         topic, topics = self.topic[at], self.topic
@@ -169,7 +169,7 @@ class _SettlingSearch:
         return spread, near
 
     def _moved(self, which: int | slice, holder: Int32) -> Int64:
-        """Return 1 where a partition that has an owner is with somebody else."""
+        """Return 1 for each partition that would leave its original owner, else 0."""
         home = self.home[which]
         moved: Int64 = np.asarray((home >= 0) & (home != holder), dtype=np.int64)
         return moved

@@ -1,7 +1,7 @@
 """How evenly topics are spread over members, and the best possible spread.
 
-Belongs here: partitions of each topic on each member, the figure that plans carry, and the bound
-that no assignment can beat. Does not: spreading them (`aims`, `even`, `swaps`).
+Belongs here: partitions of each topic on each member, the figure in plans, and its lower bound.
+Does not: spreading them (`aims`, `even`, `swaps`).
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Pairs(NamedTuple):
-    """Partitions of each topic on each member, for the pairs that have some: int64 arrays."""
+    """Number of partitions of each topic on each member that has some: int64 arrays."""
 
     topic: Int64
     member: Int64
@@ -27,7 +27,7 @@ def pairs(problem: Problem, owner: Int32) -> Pairs:
 
 
 def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
-    """Partitions of each topic and member that have any, and the pair's number, topic x M + member.
+    """Return the number of each pair with partitions, topic x M + member, and their count.
 
     int64 arrays, ascending by number.
     """
@@ -40,20 +40,20 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
-    """Partitions of every pair, by its number; None where the table would be mostly empty."""
+    """Return the partitions of every pair, by number; None if most would be empty."""
     if not problem.dense:
         return None
     return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)
 
 
 def _numbers(problem: Problem, owner: Int32) -> Int64:
-    """Pair of each partition that has an owner."""
+    """Return the pair number of each partition with an owner."""
     number = problem.topic_of * np.int64(len(problem.members)) + owner
     return number if owner.size and owner.min() >= 0 else number[owner >= 0]
 
 
 def even_shares(problem: Problem) -> Int64:
-    """Return each topic's smallest possible largest share, int64 of shape (T,); 1 or more."""
+    """Return the lower bound on each topic's largest share, int64 of shape (T,); at least 1."""
     readers = np.maximum(problem.subscriber_counts, 1)
     return np.maximum(-(-problem.partition_counts // readers), 1)
 
@@ -61,7 +61,7 @@ def even_shares(problem: Problem) -> Int64:
 def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
     """Return the worst topic's largest share and even share: numerator and denominator.
 
-    (0, 1) where nothing is assigned.
+    (0, 1) if nothing is assigned.
 
     Examples
     --------
@@ -78,10 +78,10 @@ def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
 
 
 def is_even(problem: Problem, owner: Int32) -> bool:
-    """Whether every topic's shares differ by one partition at most: no spread is better.
+    """Whether every topic's shares differ by at most one partition: no spread is better.
 
-    Of each topic's sum of squared shares, the least is that of shares N // S and N // S + 1; the
-    sums of all topics are at their least together exactly where each is.
+    A topic's sum of squared shares is least with shares of N // S and N // S + 1, and the sum over
+    all topics is least if and only if each topic's is.
     """
     sizes = _table(problem, owner)
     if sizes is None:

@@ -34,15 +34,15 @@ def sticky(
     Parameters
     ----------
     problem
-        P partitions, M members. Weights are ignored. Partitions that newer claims leave free go
-        back to their owners of older generations, the newest first. Where racks are given, ties go
-        to members in the rack of a replica (KIP-881), never at the cost of another aim.
+        P partitions, M members. Weights are ignored. Unclaimed partitions return to owners of older
+        generations, the newest first. If racks are given, ties go to members in the rack of a
+        replica (KIP-881), never at the cost of another aim.
     stickiness_first
         Never move an owned partition; place the others as evenly as that allows (KIP-54's
         "fairest sticky" alternative).
     max_moves
-        Owned partitions moved at most. Where balance takes more, none moves, as with
-        `stickiness_first`. None: as many as balance takes.
+        Maximum number of moved partitions. If balance needs more, none moves, as with
+        `stickiness_first`. None: as many as balance needs.
 
     Returns
     -------
@@ -51,9 +51,9 @@ def sticky(
 
     Notes
     -----
-    Equal subscriptions: O(P), and O(P log P) where members have to give something up. Different
-    ones: a min-cost flow over topics and members. Spread is exact where all topics can be even,
-    and where the network of `aims` is small enough; else a bounded search (`swaps`).
+    Equal subscriptions: O(P), or O(P log P) if members have to give up partitions. Different ones:
+    a min-cost flow over topics and members. Spread is exact if all topics can be even, or if the
+    network of `aims` is small enough; else found by a bounded search (`swaps`).
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _racks_matter(problem: Problem) -> bool:
 
 
 def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
-    """Deal within topics by racks; then exchange between topics, if nothing was given back."""
+    """Deal within topics by racks; then exchange between topics, unless earlier claims decided."""
     near = deal_by_rack(problem, owner)
     if problem.earlier is not None:
         return near
@@ -109,7 +109,7 @@ def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
 
 
 def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
-    """Solve for even loads and few moves alone; racks come last, and would clump topics here."""
+    """Solve for even loads and few moves, without racks, which would clump topics here."""
     if problem.equal_subscriptions:
         return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
     if (problem.owner < 0).all():
@@ -122,10 +122,10 @@ def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _give_up_surplus(problem: Problem) -> Int32:
-    """Take from each member its surplus over its even share, of the topics it has most of.
+    """Take each member's surplus over its even share, from the topics it has most of.
 
-    With P = q M + r, r members have q + 1 partitions: first those that own as many already, so that
-    as few as possible give one up.
+    With P = q M + r, r members have q + 1 partitions: first those that already own as many, so that
+    the fewest give one up.
     """
     owned = problem.owner[problem.owner >= 0]
     counts = np.bincount(owned, minlength=len(problem.members))
@@ -146,8 +146,8 @@ def _give_up_surplus(problem: Problem) -> Int32:
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
     """Order partitions by owner, and each owner's by its share of the topic up to that partition.
 
-    Of topics with equal shares, an owner gives up the last one and the next owner those before, so
-    that owners do not all give up partitions of one topic.
+    If topics have equal shares, one owner gives up the last topic and the next owner those before,
+    so that owners do not all give up partitions of one topic.
     """
     topics = len(problem.topics)
     owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)
@@ -165,7 +165,7 @@ def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> In
 def _place(problem: Problem, owner: Int32) -> Int32:
     """Give partitions without an owner to the members with the fewest.
 
-    In order of topic and number, to members in turns, so that each gets about as many of any topic.
+    In order of topic and number, to members in turns, so that each gets a similar part of a topic.
     """
     free = np.flatnonzero((owner < 0) & problem.assignable)
     counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))

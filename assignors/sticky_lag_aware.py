@@ -1,7 +1,7 @@
-"""Sticky lag-aware assignment: move a partition only where that balances lag enough.
+"""Sticky lag-aware assignment: move a partition only if that balances lag enough.
 
 Belongs here: the options, the limits they set, and the start of the plan. Does not: placing
-orphans (`placement`), finding moves (`relief`), how many to make (`path`).
+orphans (`placement`), finding moves (`relief`), the number of moves (`path`).
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from assignors.problem import Float64, Int64, InvalidProblemError, Problem
 from assignors.relief import relieve
 from assignors.sticky import sticky
 
-# Work up to here can be summed and divided by capacities without leaving the floats.
+# Largest work: sums divided by capacities stay within the range of floats.
 _MOST_WORK = 1e200
 
 
@@ -47,37 +47,34 @@ def sticky_lag_aware(
     band_floor
         Do nothing while the highest load is at most this many records above the lower bound.
     enough
-        Do nothing while the highest load is at most this, and stop once it is; in the unit of
-        loads. None: the band alone decides.
+        Load at which to do nothing, and to stop, in the unit of loads. None: only the band decides.
     horizon
-        Seconds ahead for which work is predicted; 0, or unknown rates: lag alone.
+        Seconds ahead for which work is predicted; 0, or unknown rates: only lag counts.
     max_moves
-        Owned partitions moved at most; None: as many as pay. Orphans are placed in any case.
+        Maximum number of moved partitions; None: as many as help. Orphans are always placed.
     max_count_skew
-        How much less even than `sticky`'s the partition counts may be: 0 keeps them as even, k
-        allows a spread wider by k; None: counts do not matter. Counts that are less even to begin
-        with are evened out first, if `max_moves` allows, and that alone may make the highest load
-        heavier.
+        Allowed excess of the spread of partition counts over `sticky`'s; None: counts do not
+        matter. Counts that exceed it at first are evened out, if `max_moves` allows; only this may
+        raise the highest load.
     max_topic_count_skew
-        How many partitions of one topic a member may get beyond its even share; None: any.
+        Maximum partitions of one topic on a member beyond its even share; None: no limit.
     effort
-        Pairs of members to look at for steps, at most. It bounds planning to seconds where a group
-        is very large or its limits very narrow; the best plan until then is returned, and its
-        outcome says so. None: no bound.
+        Maximum number of pairs of members to compare. Bounds planning to seconds if a group is very
+        large or its limits are narrow; returns the best plan until then, noted in its outcome.
+        None: no limit.
 
     Returns
     -------
     Assignment
-        With outcome, a reason for every move, and the frontier: what each number of moves buys,
-        also beyond `max_moves`. The highest load is never above that of the assignment it starts
-        from (but for `max_count_skew`, above), and never higher with a larger `max_moves`.
+        With outcome, a reason for every move, and the frontier: the load by number of moves, also
+        beyond `max_moves`. The highest load never rises (except by `max_count_skew`, see
+        above), and is never higher with a larger `max_moves`.
 
     Notes
     -----
     Greedy: the next step is the one that removes the most excess load for each partition moved
-    (`relief`). Where the band cannot be reached, last steps that together take almost nothing off
-    the highest load are not taken.
-    Partitions without work never move for load.
+    (`relief`). If the band cannot be reached, last steps that together relieve almost nothing are
+    omitted. Partitions without work never move for load.
 
     Examples
     --------
@@ -154,7 +151,7 @@ def _start(
 def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) -> Limits:
     none = Limits.none(problem)
     fewest, most, most_of_topic = none.fewest, none.most, none.most_of_topic
-    # A larger skew than the number of partitions allows no more, and could overflow int64.
+    # A skew beyond the number of partitions has no further effect, and could overflow int64.
     everything = problem.partition_total
     if count_skew is not None:
         fewest, most = _even_counts(problem)
@@ -168,7 +165,7 @@ def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) ->
 
 
 def _even_counts(problem: Problem) -> tuple[Int64, Int64]:
-    """Fewest and most partitions each member has where counts are as even as can be."""
+    """Return each member's fewest and most partitions if counts are as even as possible."""
     if not problem.equal_subscriptions:
         counts = sticky(problem).counts
         return counts, counts
@@ -189,7 +186,7 @@ def _keep_and_place(problem: Problem, weights: Float64, limits: Limits, *, even:
 
 
 def _even_room(problem: Problem, orphans: int) -> Int64:
-    """Count each member would have if orphans were placed for even counts alone."""
+    """Return each member's count if orphans were placed only to even out counts."""
     if not problem.equal_subscriptions:
         return Assignment(problem, flow.solve(problem, keep_all=True)).counts
     counts = Assignment(problem, problem.owner).counts

@@ -1,4 +1,4 @@
-"""Spreading topics by swaps, where the network of all aims is too large or has no solver.
+"""Spreading topics by swaps, if the network of all aims is too large or has no solver.
 
 Belongs here: a bounded search over partition counts of topics on members. Does not: the exact
 solution (`aims`).
@@ -12,26 +12,26 @@ from assignors.spread import even_shares, pairs
 
 Mask = npt.NDArray[np.bool_]
 
-# Topics times members times steps, at most: a few tenths of a second.
+# Maximum of topics x members x steps: a few tenths of a second.
 _WORK = 10_000_000
-# Fewer would change next to nothing.
+# Minimum number of steps: fewer would change almost nothing.
 _FEWEST_STEPS = 100
 
 
 def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32:
-    """Swap partitions between members while that spreads a topic and clumps none.
+    """Swap partitions between members as long as that spreads a topic and clumps none.
 
-    A step takes the topic and member with the largest share over the even share, and hands one
-    partition of it to the member, and for the topic, with the most gain in squared shares. Loads
-    are those it starts from, up to which of two members has the larger one; as many partitions
-    stay with their owner; no share grows beyond the one that the step makes smaller.
+    A step takes a partition from the member with the largest share of a topic over the even share,
+    and chooses receiver and returned topic by the gain in squared shares. Loads stay the same,
+    except that two members may exchange them; as many partitions keep their owner; no share grows
+    beyond the one that the step reduces.
 
     Parameters
     ----------
     problem
         P partitions of T topics, M members.
     owner
-        int32 of shape (P,): where to start.
+        int32 of shape (P,): the start.
     keep_all
         Never move an owned partition.
 
@@ -41,8 +41,8 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
 
     Notes
     -----
-    O(T M) a step, at most 10^7 / (T M) steps, and none at all where those are fewer than 100.
-    Ends where no swap of two partitions helps, which need not be the best there is.
+    O(T M) a step, at most 10^7 / (T M) steps, and none if this is less than 100. Ends when no swap
+    of two partitions helps, which need not be the optimum.
     """
     steps = _WORK // max(len(problem.topics) * len(problem.members), 1)
     if steps < _FEWEST_STEPS:
@@ -57,7 +57,7 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
 
 
 class _Search:
-    """Who holds how many of what, int64 of shape (T, M), and the next step."""
+    """Partitions of each topic on each member, int64 of shape (T, M), and the next step."""
 
     def __init__(self, problem: Problem, owner: Int32, *, keep_all: bool) -> None:
         self.held = _matrix(problem, owner)
@@ -69,7 +69,7 @@ class _Search:
         self.stuck = np.zeros(self.held.shape, dtype=bool)
 
     def step(self) -> bool:
-        """Take the best swap for the largest share that has one; say whether there was any."""
+        """Take the best swap for the largest share that has one; return whether there was any."""
         excess = np.where(self.stuck | (self.held <= 1), 0.0, self.held / self.even[:, None])
         while excess.size and excess.max() > 0:
             topic, giver = (int(at) for at in divmod(int(np.argmax(excess)), excess.shape[1]))
@@ -86,10 +86,10 @@ class _Search:
         return False
 
     def _gains(self, topic: int, giver: int) -> Int64:
-        """Say what each topic and member in return would gain, int64 of shape (T + 1, M).
+        """Return the gain for each returned topic and receiver, int64 of shape (T + 1, M).
 
-        The last row is for nothing in return, which leaves the loads what they were where the
-        giver has one more. 0 or less: no step.
+        The last row is a move without return, possible if the giver has one partition more than the
+        receiver. 0 or less: no step.
         """
         held, owned = self.held, self.owned
         off = held[topic, giver] - held[topic] - 1
@@ -130,7 +130,7 @@ def _matrix(problem: Problem, owner: Int32) -> Int64:
 
 
 def _deal(problem: Problem, held: Int64) -> Int32:
-    """Give members what they are to hold: the first of their own, then what is free."""
+    """Return owners with these numbers: the first of each owner's partitions, then free ones."""
     owner = problem.owner.copy()
     mine = np.flatnonzero(owner >= 0)
     key = problem.topic_of[mine] * np.int64(held.shape[1]) + owner[mine]

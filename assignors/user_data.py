@@ -18,7 +18,7 @@ from typing import Final
 
 from assignors.problem import InvalidProblemError
 
-_NO_GENERATION: Final = -1  # what Kafka's own clients write before they have one
+_NO_GENERATION: Final = -1  # Kafka's own clients write this before they have a generation
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class UserData:
 
 
 def encode(data: UserData) -> bytes:
-    """Write user data: version 1 where the generation is known, else version 0.
+    """Write user data: version 1 if the generation is known, else version 0.
 
     Examples
     --------
@@ -48,13 +48,13 @@ def encode(data: UserData) -> bytes:
 
 
 def decode(data: bytes) -> UserData:
-    """Read user data of either version; no bytes at all claim nothing.
+    """Read user data of either version; empty user data claims nothing.
 
     Raises
     ------
     InvalidProblemError
-        The bytes are cut short, too long, or hold a negative length or partition, a generation
-        that cannot be, a topic twice, or a name that is not UTF-8.
+        The bytes are cut short, too long, or have a negative length or partition, an impossible
+        generation, a repeated topic, or a name that is not UTF-8.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def decode(data: bytes) -> UserData:
 
 
 class _Reader:
-    """Reads bytes from front to end, and refuses to read beyond the end."""
+    """Reads bytes in order; raises an error beyond the end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

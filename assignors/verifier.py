@@ -22,7 +22,7 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
     Parameters
     ----------
     problem
-        P partitions, M members. Need not be the object the assignment was made for.
+        P partitions, M members. Need not be the same object as `assignment.problem`.
     assignment
         The assignment to check.
 
@@ -57,7 +57,7 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
 
 
 def _subscribes(problem: Problem, members: Int32, topics: Int32) -> npt.NDArray[np.bool_]:
-    """Whether each member subscribes to the topic beside it."""
+    """Whether each member subscribes to the topic at the same index."""
     if problem.dense:
         reads: npt.NDArray[np.bool_] = problem.reads[topics, members]
         return reads

@@ -2,7 +2,7 @@
 
 - `groups` has the answers of brokers about a group; `samples` the table of these, and arrays
   made from it.
-- `analysis` diagnoses a group and decides what helps; `policy` and `cohorts` are the settings.
+- `analysis` diagnoses a group and decides on a plan; `policy` and `cohorts` are the settings.
 - `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
   are the steps of a plan; `records` are its stored values.
 - `regression` checks whether a plan made its group worse.

@@ -21,9 +21,9 @@ class PlanFacts:
     moved
         Number of partitions taken from an owner that is present.
     placed
-        Number of partitions without an owner that get one.
+        Number of partitions without an owner that get an owner.
     improvement
-        Share by which the forecast lag falls; negative if it rises; None: not known.
+        Share by which the forecast lag falls; negative if it rises; None if not known.
     statuses
         Statuses of the group's partitions in the plan's snapshot.
     """
@@ -43,10 +43,10 @@ class ApprovalDecision:
 
 
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
-    """Weigh a plan against a policy's approval rules.
+    """Decide on a plan by the approval rules of its policy.
 
-    A plan that places partitions without an owner, or moves none, needs no improvement: the lag of
-    partitions without an owner was no consumer's load before. With `four_eyes`, a person decides.
+    A plan that places partitions without an owner, or moves none, needs no improvement: before it,
+    the lag of these partitions was not any consumer's load. With `four_eyes`, a person decides.
 
     Parameters
     ----------

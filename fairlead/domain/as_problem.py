@@ -1,6 +1,6 @@
 """Plans as assignment problems, for the metrics and the verifier of assignors.
 
-Belongs here: documents to arrays. Does not: the analysis (`assignors`).
+Belongs here: converting documents to arrays. Does not: the analysis (`assignors`).
 """
 
 from collections.abc import Collection, Mapping
@@ -45,8 +45,8 @@ def problem_of(
     plan
         Source of topics, partition counts, subscriptions and, as weights, lags in records.
     owned
-        Present owners. Members that the plan does not have are added, with the plan's topics that
-        they own as their subscription. Topics and partitions that the plan does not have are left
+        Present owners. Members that the plan lacks are added; they subscribe to those of its topics
+        that they own. Topics and partitions that the plan does not have are left
         out.
     subscriptions
         Subscriptions of all members of the problem; None: the members are those of the plan and
@@ -67,7 +67,7 @@ def problem_of(
 
 
 def assignment_of(problem: Problem, owned: Ownership) -> Assignment:
-    """Return an ownership as an assignment of a problem; the last of several owners counts."""
+    """Return owned partitions as an assignment of a problem; of several owners, the last counts."""
     members = {name: index for index, name in enumerate(problem.members)}
     topics = {topic: index for index, topic in enumerate(problem.topics)}
     owner = np.full(problem.partition_total, -1, dtype=np.int32)

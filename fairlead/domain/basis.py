@@ -1,4 +1,4 @@
-"""A plan's basis: the members, subscriptions and partition counts that it was made for.
+"""A plan's basis: the members, subscriptions and partition counts at its creation.
 
 Belongs here: comparing a plan with the live group. Does not: asking Kafka (`fairlead.kafka`), nor
 acting on differences (`fairlead.workflows`).
@@ -18,14 +18,14 @@ def differences(
     subscriptions: Mapping[str, Collection[str]],
     partition_counts: Mapping[str, int],
 ) -> list[str]:
-    """Return the differences between a plan's basis and its group, a sentence each.
+    """Return the differences between a plan's basis and its group, as sentences.
 
     Parameters
     ----------
     subscriptions
-        Member name to subscribed topics, of the present members.
+        Member name to subscribed topics, for the present members.
     partition_counts
-        Topic to number of partitions, of the existing topics.
+        Topic to number of partitions, for the existing topics.
 
     Examples
     --------

@@ -16,7 +16,7 @@ METRICS: Final = (
     *("lag_max", "lag_mean", "lag_lower_bound", "gap"),
     *("kept", "moved", "placed", "topic_spread"),
 )
-"""The fields of `assignors.metrics.Metrics`, repeated so that commands need not import numpy."""
+"""The fields of `assignors.metrics.Metrics`, repeated here so that commands do not import numpy."""
 FORECAST: Final = ("forecast_time_lag_s", "utilisation", "catch_up_s")
 """Forecast figures; None for assignments that were not analysed."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
@@ -37,11 +37,10 @@ class SnapshotCandidate:
         `forecast_time_lag_s` and `utilisation`; None if it failed.
     outcome
         The assignor's remark on its result, if any.
-    error
-        Why it failed; None if it did not.
+    error Why the assignor failed; None if it did not.
     frontier
-        The results of fewer moves: (moves, time lag at the horizon in seconds), by moves; empty if
-        the assignor has no such results.
+        Results with fewer moves, as (moves, time lag at the horizon in seconds), ascending; empty
+        if the assignor computes none.
     """
 
     assignor: str

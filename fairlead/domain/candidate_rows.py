@@ -152,7 +152,7 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
 
 
 def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
-    """Return the columns for traffic from other racks."""
+    """Return the columns for cross-rack traffic."""
     cost = cost_per_day(gb_per_day, price_per_gb)
     return {"rack_gb_per_day": gb_per_day, "rack_cost_per_day": cost}
 

@@ -15,7 +15,7 @@ _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def cohort_of(group: str, policies: Iterable[Policy]) -> str:
-    """Return the cohort of a group: its policy's, else one with the group's name.
+    """Return the cohort of a group: its policy's, else a cohort with the group's name.
 
     Examples
     --------
@@ -62,8 +62,7 @@ def planned_cohorts(
 ) -> list[str]:
     """Return the cohorts that can have groups: those named by a policy, and planned groups.
 
-    Cohorts that discovery excludes are left out, and those whose group a policy has moved into
-    another cohort.
+    Without cohorts that discovery excludes, or whose group a policy puts into another cohort.
 
     Examples
     --------
@@ -89,7 +88,7 @@ def groups_in(
     """Return the groups of some cohorts, each with its cohort.
 
     The result has the group of a cohort's own name even if it no longer exists, so that its absence
-    is reported; not if a policy names the cohort, or discovery excludes it.
+    is reported, unless a policy names the cohort or discovery excludes it.
 
     Examples
     --------
@@ -144,8 +143,8 @@ def overdue(
 ) -> list[str]:
     """Return the groups without a decision in the present interval of their cohort's cadence.
 
-    Intervals are counted from midnight UTC, not from the last run, which would add the length of a
-    run each time. Groups of cohorts without a cadence are never overdue.
+    Intervals are counted from midnight UTC: counted from the last run, they would grow by the
+    length of a run. Groups of cohorts without a cadence are never overdue.
 
     Parameters
     ----------
@@ -190,12 +189,12 @@ def due(
     Parameters
     ----------
     cohorts
-        All cohorts. Those without a cadence are due at each tick, and so are those without a
-        sampled group and without a decision.
+        All cohorts. Always due: cohorts without a cadence, and cohorts with neither a sampled group
+        nor a decision.
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
-    seen
-        Groups in the last sample. For cohorts without any, the groups with a decision count.
+    seen Groups in the last sample. For cohorts without a sampled group, groups with a decision
+    count.
 
     Examples
     --------
@@ -219,7 +218,7 @@ def due(
 
 
 def stretches(chosen: Iterable[str], ordered: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the fewest ranges that cover some cohorts and no others.
+    """Return the fewest ranges of cohorts that cover the chosen ones and no others.
 
     A Dagster run covers one partition, or a range of partitions in the order in which they were
     added.

@@ -20,14 +20,14 @@ class ConsumerChange:
 
 
 def changes(plan: PlanDocument, before: Ownership, after: Ownership) -> list[ConsumerChange]:
-    """Return all consumers, the one with the most lag before first.
+    """Return all consumers, those with the most lag before the plan first.
 
     Parameters
     ----------
     plan
         Source of the weights.
     before, after
-        Owners before and after; either may lack consumers.
+        Owners before and after; a consumer may be in one only.
     """
     rows = []
     for name in sorted({*before, *after}):

@@ -1,6 +1,6 @@
 """Names of the nine diagnoses.
 
-`fairlead.domain.analysis.diagnosis` chooses one; `docs/operations.md` says what to do about each.
+`fairlead.domain.analysis.diagnosis` chooses one; `docs/operations.md` has a remedy for each.
 """
 
 from typing import Final, Literal, get_args

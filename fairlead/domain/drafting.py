@@ -1,4 +1,4 @@
-"""From candidates to decisions: what is stored for each group of a snapshot.
+"""From candidates to decisions: what to store for each group of a snapshot.
 
 Belongs here: gathering one group's rows of the snapshot's tables into a `PlanDraft` or a `NoPlan`.
 Does not: analysing groups (`fairlead.domain.analysis`), storing the decision (`fairlead.store`).
@@ -26,7 +26,7 @@ from fairlead.wire.document import MemberShare
 #: Reasons of moves for which the assignor gives none.
 PLACED: Final = "had no owner"
 MOVED: Final = "the assignor's rule gives it to another member"
-#: Columns of samples that say which members read which topics.
+#: Columns of samples with the members and their subscriptions.
 _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
@@ -53,14 +53,14 @@ def decisions(
     candidates
         The candidates of its groups, of the schema `fairlead.spark.planning.CANDIDATES`.
     policies
-        The most specific one decides for a group.
+        The most specific policy decides for a group.
     now
         Time at which the plans are made; `expires_after` counts from it.
 
     Yields
     ------
-    PlanDraft if the analysis decided on a plan, else NoPlan with the reason. Groups that could not
-    be read or planned are NoPlan with the outcome `failed`.
+    PlanDraft if the analysis decided on a plan, else NoPlan with the reason. NoPlan with the
+    outcome `failed` for groups that could not be read or planned.
     """
     by_group: dict[str, dict[str, dict[str, Any]]] = {}
     for place, row in enumerate(candidates.drop_columns(list(_ARRAYS)).to_pylist()):
@@ -207,7 +207,7 @@ class _Layout:
     def shares(
         self, owner: npt.NDArray[np.int32], subscriptions: Mapping[str, Sequence[str]]
     ) -> dict[str, MemberShare]:
-        """Return the shares of all members; that of a member without partitions is empty."""
+        """Return the shares of all members; empty for a member without partitions."""
         places = np.argsort(owner, kind="stable")
         places = places[np.count_nonzero(owner < 0) :]
         topic_of = self._topic_of(places)

@@ -1,4 +1,4 @@
-"""Explanation of the policy of a group: which one decides, why, and all its values.
+"""Explanation of the policy of a group: which policy decides, why, and all its values.
 
 Belongs here: facts and sentences for people. Does not: choosing the policy
 (`fairlead.domain.policy`), printing (the command line).
@@ -13,7 +13,7 @@ from fairlead.domain.approval import requirements
 from fairlead.domain.policy import SHARED_OPTIONS, Discovery, Policy, ranked, specificity
 
 DEFAULT: Final = "default"
-#: Keys that are not values of the explanation, or that have functions of their own.
+#: Keys that are not values of the explanation, or that other functions format.
 _APART: Final = frozenset({"groups", "options", "approval"})
 
 
@@ -30,7 +30,7 @@ class Match:
     literals
         Number of literal characters in the pattern.
     decides
-        Whether it is the policy that decides.
+        Whether this policy decides.
     """
 
     place: int
@@ -50,8 +50,8 @@ class Value:
     value
         For JSON; durations in ISO 8601. None: no limit, or not set.
     source
-        `[[policies]] 2` or `default`; for an assignor's option that is taken from a key of the
-        policy, also that key.
+        `[[policies]] 2` or `default`; and the key of the policy, if an assignor's option is taken
+        from one.
     """
 
     key: str
@@ -90,7 +90,7 @@ class Explanation:
 def explain(
     group: str, policies: Sequence[Policy], discovery: Discovery | None = None
 ) -> Explanation:
-    """Explain which policy decides for a group, and its values.
+    """Explain which policy decides for a group, with its values.
 
     Parameters
     ----------

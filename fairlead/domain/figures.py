@@ -88,7 +88,7 @@ _ALL: Final = (
         "Lag of the most loaded consumer in the last sample."),
     Figure("rebalances", "Rebalances", "",
         "Samples in which owners, members, topics or partition counts had changed."),
-    # Of an assignment: the present one, a candidate or a plan.
+    # Figures of an assignment: the present one, a candidate or a plan.
     Figure("count_min", "Fewest partitions", "partitions", "Fewest partitions of a consumer."),
     Figure("count_max", "Most partitions", "partitions", "Most partitions of a consumer."),
     Figure("balance_score", "Balance score", "",
@@ -114,7 +114,7 @@ _ALL: Final = (
     Figure("adherence", "Followed", "share",
         "Share of the plan's partitions that were with their planned consumer when last read; "
         "1 only if all were."),
-    # Of a partition or a member.
+    # Figures of a partition or a member.
     Figure("time_lag_s", "Behind", "seconds",
         "How long ago the next record to be read was written."),
     Figure("arrival_rate", "Arriving", "records a second", "Records written a second."),
@@ -150,7 +150,7 @@ _WHICH: Final = {
 
 
 def figure(column: str) -> Figure:
-    """Return the figure of a column, whose name may have a suffix for a day or a plan.
+    """Return the figure of a column; its name may have a suffix for a day or a plan.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def adherence(as_planned: int, planned: int) -> float | None:
 
 
 def imbalance(metrics: Mapping[str, Any]) -> float | None:
-    """Return the most loaded consumer's load divided by the mean; None if there is no load.
+    """Return the most loaded consumer's load divided by the mean load; None without load.
 
     Examples
     --------

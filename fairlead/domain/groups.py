@@ -41,7 +41,7 @@ class LiveMember:
     Parameters
     ----------
     member_id, client_id, host, instance_id
-        As the coordinator knows it; `instance_id` is `group.instance.id` of static members.
+        As the coordinator returns them; `instance_id` is `group.instance.id` of static members.
     name
         Name in plans: the instance id, else a client id unique in the group, else the member id.
     topics

@@ -1,4 +1,4 @@
-"""How long samples are kept, and how far back the analysis looks."""
+"""Retention of samples, and the history that an analysis uses."""
 
 from datetime import timedelta
 from typing import Final

@@ -15,11 +15,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from fairlead.common.nearest import WrongAt
 
-#: Signatures with a private key of the issuer; whoever has a shared key could sign as anybody.
+#: Algorithms with a private key of the issuer; with a shared key, every holder could sign.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
-#: Who checks that two people decide: the database, by logins, or the proxy, by names.
+#: What checks that two people decide: the database, by logins, or the proxy, by names.
 FourEyes = Literal["database", "proxy"]
 LEAST_SECRET: Final = 32
 LONGEST_NAME: Final = 200
@@ -97,7 +97,7 @@ class HeaderSettings(_Proof):
 
 
 def person_named(name: str) -> str:
-    r"""Return a person's name as it is recorded and compared.
+    r"""Return a person's name in the form that is stored and compared.
 
     Parameters
     ----------

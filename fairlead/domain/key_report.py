@@ -22,7 +22,7 @@ Row = dict[str, Any]
 SHOWN: Final = 10
 #: Numbers of partitions to try, as multiples of the present one.
 _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
-#: Without consumers, more partitions help if the largest one gets at most this share of today's
+#: Without consumers, more partitions help if the largest load is at most this share of today's
 #: largest.
 _RELIEF: Final = 2 / 3
 _PARTITIONERS: Final = {
@@ -46,7 +46,7 @@ class Readers:
     seconds
         Reported seconds per record, shape (P,); None: not all are known.
     arrivals, backlog, behind_s
-        Of the topic's partitions, then of those of the group's other topics, shape (Q,): usual
+        Of the topic's partitions, then of the group's other partitions, shape (Q,): usual
         records a second, usual records, and time lag in seconds.
     target, horizon_s
         Target utilisation; horizon of the forecast.
@@ -77,7 +77,7 @@ def key_report(
     partition
         Partition whose keys are listed; None: those of the topic.
     to
-        Number of partitions to compare with; None: the smallest that helps.
+        Number of partitions to compare with; None: the smallest number that helps.
     readers
         The consumers; None: nothing is forecast.
     show_keys
@@ -87,8 +87,8 @@ def key_report(
     -------
     topic; verdict, a sentence; keys, by `KeyShares.heaviest`, by name; without_key, the share of
     records without a key; partitioner; scenarios, the topic as it is and with more partitions:
-    partitions, shares (of the records, of each), largest (of them), and today and wanted, as
-    `consumers_under`, with the group's consumers and with as many as are wanted; records, of the
+    partitions, shares (of records, per partition), largest (share), and today and wanted, from
+    `consumers_under`, with the group's consumers and with the wanted number; records, of the
     window; sampled and bytes, of the sample; notes, sentences about both.
     """
     now = _scenario(shares, shares.partitions, readers)
@@ -137,7 +137,7 @@ def _notes(shares: KeyShares) -> list[str]:
 def _compare(
     shares: KeyShares, now: Row, to: int | None, readers: Readers | None
 ) -> tuple[Row | None, str]:
-    """Return the topic with more partitions, None if their effect is unknown, and the verdict."""
+    """Return the scenario with more partitions, None if its effect is unknown, and the verdict."""
     if shares.placement[0] == "unknown":
         return None, "The effect of more partitions is unknown, as is the producers' partitioner."
     limit = _RELIEF * now["largest"]
@@ -164,7 +164,7 @@ def _compare(
 
 
 def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
-    """Return the effect of a number of partitions; the present number is measured."""
+    """Return the effect of a number of partitions; measured for the present number."""
 
     def load(worth: Float64) -> Float64:
         present = count == shares.partitions

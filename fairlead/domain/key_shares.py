@@ -20,9 +20,9 @@ Partitioner = Literal["murmur2", "crc32", "assumed", "unknown"]
 
 #: Half the width of a 90 % interval, in standard deviations.
 _Z: Final = 1.645
-#: Minimum share of the sampled keys that are where the producers' partitioner places them.
+#: Minimum share of sampled keys in the partition that the producers' partitioner chooses.
 _PLACED: Final = 0.95
-#: Keys that occur more often are as frequent as they are in the sample.
+#: Above this number of occurrences, a key's frequency in the sample is used as it is.
 _RARE: Final = 5
 
 
@@ -72,7 +72,7 @@ class KeyShares:
         self._seen = _sums(back, self._count, pairs.size)
 
     def _shares(self, worth: Float64) -> Float64:
-        """Return the share of each key, (K + 1,), if records are worth this much, (P,)."""
+        """Return the share of each key, (K + 1,), for weights of a record by partition, (P,)."""
         key, partition = self._pairs
         weights = self._seen * (self._scale * worth)[partition]
         shares: Float64 = _sums(key, weights, len(self.keys) + 1) / max(weights.sum(), 1e-12)
@@ -84,7 +84,7 @@ class KeyShares:
         return float(self._shares(np.ones(self.partitions))[-1])
 
     def heaviest(self, count: int, partition: int | None = None) -> list[dict[str, Any]]:
-        """Return the keys with most records in the topic, or in one of its partitions.
+        """Return the keys with the most records in the topic, or in one of its partitions.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class KeyShares:
         return rows
 
     def _variance(self, key: int) -> float:
-        """Return the variance of a key's share: between runs, or of single records if larger.
+        """Return the variance of a key's share: between runs, or records if larger.
 
         Runs are the clusters of a ratio estimate: neighbouring records often have the same key.
         """
@@ -129,7 +129,7 @@ class KeyShares:
 
     @cached_property
     def placement(self) -> tuple[Partitioner, float]:
-        """The producers' partitioner, and the share of sampled keys that it places where they are.
+        """The producers' partitioner, and the share of sampled keys that confirm it.
 
         If murmur2 and CRC32 agree, as with one partition, murmur2 is assumed.
         """
@@ -146,7 +146,7 @@ class KeyShares:
 
     @cached_property
     def _hashes(self) -> dict[Partitioner, Int64]:
-        """Hash of each key by partitioner, (K + 1,); -1: its records go to any partition."""
+        """Hash of each key by partitioner, (K + 1,); -1 if its records go to any partition."""
         java = [murmur2(key) & 0x7FFFFFFF for key in self.keys]
         librdkafka = [crc32(key) if key else -1 for key in self.keys]
         return {"murmur2": np.array([*java, -1]), "crc32": np.array([*librdkafka, -1])}
@@ -156,8 +156,8 @@ class KeyShares:
 
         Rare keys of the sample also stand for keys that it missed: by Good and Turing's estimate,
         a key that occurs r times would occur (r + 1) n(r + 1) / n(r) times in another sample, if
-        n(r) keys occur r times. The rest of its records, and records without a key, are spread
-        evenly over the partitions that keys of their present partition can go to.
+        n(r) keys occur r times. Its other records, and records without a key, are spread evenly
+        over the partitions to which keys of their present partition can go.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # a partition's keys go to those congruent to it
+        common = gcd(self.partitions, count)  # its keys go to partitions congruent to it
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]

@@ -1,4 +1,4 @@
-"""Requests for plans, which the analysis of samples makes, and which of them are open.
+"""Requests for plans, which the analysis of samples makes, and whether they are open.
 
 Belongs here: the requests, and comparing them with decisions. Does not: sampling and analysing
 (`fairlead.workflows`), cadences (`cohorts`), starting runs.
@@ -49,10 +49,10 @@ def unanswered(
     again: timedelta,
     now: datetime,
 ) -> dict[str, PlanRequest]:
-    """Return the requests that no decision has answered.
+    """Return the open requests, which no decision has answered.
 
-    A decision later than the sample answers the request. A decision later than the request's first
-    sample answers it for the time `again`: its plan may be waiting for a person.
+    A decision after the last sample answers a request. A decision after the first sample answers it
+    for the time `again`, because its plan may be waiting for a person.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.identity import FourEyes
 
-#: Parts of a shell pattern that are not literal; [!]] is a set too.
+#: Parts of a shell pattern that are not literal; [!]] is a set, too.
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
@@ -36,11 +36,11 @@ _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02
 SHARED_OPTIONS: Final = ("max_moves",)
 
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
-#: ISO 8601 (PT6H) or seconds.
+#: A duration in ISO 8601 (PT6H) or seconds.
 Duration = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
-#: `by_duration:` and what Java's Duration parses: days, hours, minutes, seconds (KIP-1106).
+#: `by_duration:` and a text that Java's Duration parses: days, hours, minutes, seconds (KIP-1106).
 _BY_DURATION: Final = re.compile(
     r"by_duration:P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d{1,9})?S)?)?", re.IGNORECASE
 )
@@ -105,7 +105,7 @@ class Policy(_Rule):
     """How the groups that match a pattern are planned.
 
     Of the policies that match, the one whose pattern has the most literal characters decides; of
-    several with equally many, the first. The others have no effect.
+    several with the same number, the first. The others have no effect.
     """
 
     groups: str = Field(default="*", description="A shell pattern over group ids: orders-*")
@@ -193,13 +193,13 @@ class Policy(_Rule):
         from assignors.registry import option_defaults  # noqa: PLC0415 - imports arrays, which reading settings does not need
 
         for name in assignors:
-            option_defaults(name)  # raises an error if there is no such assignor
+            option_defaults(name)  # raises an error for an unknown assignor
         return assignors
 
     @field_validator("four_eyes", mode="before")
     @classmethod
     def _whose_eyes(cls, given: Any) -> Any:
-        """Accept false as none, and refuse true, which does not say who checks."""
+        """Convert false to none, and refuse true, which does not name who checks."""
         if given is True or given in ("true", "True"):
             raise ValueError(
                 'must be "database", which compares logins, or "proxy", which compares the people '
@@ -210,7 +210,7 @@ class Policy(_Rule):
     @field_validator("racks", mode="before")
     @classmethod
     def _word_or_price(cls, given: Any) -> Any:
-        """Report errors of a price only, not also that it is no word."""
+        """Report only the errors of the price, without those of the alternative, a string."""
         if isinstance(given, RackPrice) or given in ("ignore", "prefer"):
             return given
         if not isinstance(given, dict):
@@ -226,7 +226,7 @@ class Policy(_Rule):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        """Refuse options that assignors do not accept, and contradictions."""
+        """Refuse contradictions, and options that assignors do not accept."""
         from assignors.registry import ASSIGNORS  # noqa: PLC0415 - as above
 
         for name, options in self.options.items():
@@ -262,7 +262,7 @@ class Policy(_Rule):
 
     @property
     def doubt(self) -> str:
-        """A warning if this policy can hardly be meant, else "".
+        """A warning if this policy is probably a mistake, else "".
 
         Examples
         --------
@@ -277,7 +277,7 @@ class Policy(_Rule):
         )
 
     def assignor_options(self, name: str) -> dict[str, Any]:
-        """Return the options of an assignor: its own, then those of the policy.
+        """Return the options of an assignor: its own section's, then the policy's.
 
         Examples
         --------

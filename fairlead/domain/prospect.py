@@ -1,6 +1,6 @@
 """Forecasts of a group under any plan, from its analysis.
 
-So an earlier plan can be compared with a new one by the same figures.
+With it, an earlier plan and a new one are compared by the same figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Prospect:
             zip(
                 self.partition_counts,
                 np.cumsum([0, *self.partition_counts.values()]).tolist(),
-                strict=False,  # the last one is the end
+                strict=False,  # the last offset is the end
             )
         )
         owner = np.full(sum(self.partition_counts.values()), -1, dtype=np.int32)

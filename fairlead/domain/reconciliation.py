@@ -3,8 +3,8 @@
 Belongs here: the table of steps, as a pure function. Does not: reading both sides, or carrying a
 step out (`fairlead.workflows.reconciling`).
 
-A crash, a lost response, a foreign record and a lease that is due are states like any other: each
-step leads to a state that the table has.
+A crash, a lost response, a foreign record and a lease that is due are states of the table, too:
+each step leads to another of its states.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from typing import Final
 
 from fairlead.wire.record import Kind
 
-#: Seconds. Maximum time from an approval to its publication, however it was approved.
+#: Seconds. Maximum time from any kind of approval to the publication.
 PUBLISHED_WITHIN_S: Final = 30
 #: The sensor that reconciles, and the messages after an approval.
 SENSOR: Final = "approved_plans"
@@ -27,7 +27,7 @@ WHO_TRIES_AGAIN: Final = f"the sensor {SENSOR} tries again"
 
 
 class Action(Enum):
-    """What a step does."""
+    """The action of a step."""
 
     NOTHING = auto()
     SEND = auto()
@@ -57,7 +57,7 @@ class Objection:
     ends
         Whether it makes the plan permanently stale; False: the plan waits and is tried again.
     passing
-        Whether the reason ends without help, like a rebalance.
+        Whether the reason is temporary, like a rebalance.
     """
 
     reason: str
@@ -74,7 +74,7 @@ class Situation:
     on_its_way
         Kind of the record in the outbox that may not have been sent.
     arrived
-        Whether the topic has this record.
+        Whether that record is in the topic.
     approved
         Whether an approved plan waits for publication.
     objection
@@ -106,7 +106,7 @@ class Situation:
 
     @property
     def ends(self) -> bool:
-        """Whether an objection makes the plan that is on its way or approved stale."""
+        """Whether an objection makes the plan, on its way or approved, stale."""
         return self.objection is not None and self.objection.ends
 
     @property
@@ -122,7 +122,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next step of a group, with a reason if the state does not imply it."""
+    """The next step of a group, with a reason unless the state implies one."""
 
     action: Action
     reason: str = ""
@@ -135,13 +135,13 @@ _GOING: Final = (
 )
 #: State of a group, step, reason. The first row that fits decides.
 TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Situation], str]]]] = (
-    # A record is on its way.
+    # A record in the outbox may not have been sent.
     (lambda of: of.on_its_way and of.arrived, Action.FINISH, lambda _: ""),
     (lambda of: of.on_its_way == "withdrawn", Action.WITHDRAW, lambda _: ""),
     (lambda of: of.on_its_way and of.ends, Action.DISCARD, lambda of: of.why),
     (lambda of: of.on_its_way and of.objection, Action.ALARM, lambda of: of.why),
     (lambda of: of.on_its_way, Action.SEND, lambda _: ""),
-    # Something is to change.
+    # A change waits to be sent.
     (
         lambda of: of.followed == "plan" and of.withdrawal,
         Action.WITHDRAW,
@@ -154,7 +154,7 @@ TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Sit
         Action.WITHDRAW,
         lambda _: _GONE,
     ),
-    # What is followed is to stay so.
+    # Nothing changes: the topic should have the followed record.
     (lambda of: of.damage and (of.difference or of.due), Action.ALARM, lambda of: of.damage),
     (lambda of: of.difference, Action.RENEW, lambda of: of.difference),
     (lambda of: of.due and of.exists, Action.RENEW, lambda _: ""),

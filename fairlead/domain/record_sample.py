@@ -17,7 +17,7 @@ Int64 = npt.NDArray[np.int64]
 
 #: Occurrences of keys in runs, by number, in any number of rows; null: records without a key.
 CELLS: Final = pa.schema({"run": pa.int64(), "key": pa.binary(), "count": pa.int64()})
-#: Minimum number of turns: fewer runs of a partition do not show how much they differ.
+#: Minimum number of turns: with fewer runs, their variance is not known.
 _FEWEST: Final = 8
 
 
@@ -42,15 +42,15 @@ class LogWindow:
 
     @property
     def spans(self) -> Int64:
-        """Number of offsets of each partition, shape (P,); some may have no record."""
+        """Number of offsets in each partition, shape (P,); an offset may have no record."""
         return self.end - self.begin
 
 
 class Runs(NamedTuple):
     """Runs of offsets: a run of each of P partitions in each of T turns, int64 of shape (T, P).
 
-    Run number t P + p is that of partition p in turn t. The runs of the first turns are spread
-    evenly, too, in case reading stops early.
+    Run number t P + p belongs to partition p in turn t. The runs of the first turns alone are also
+    spread evenly, in case reading stops early.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def plan_runs(window: LogWindow, records: int, runs: int, *, seed: int = 0) -> R
     records
         Number of offsets to read, in proportion to the partitions' offsets in the window.
     runs
-        Number of runs; a window that is read whole needs fewer, many partitions need more.
+        Number of runs; fewer if the window is read whole, more if there are many partitions.
     seed
         Seed of the random positions.
 

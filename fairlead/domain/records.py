@@ -1,6 +1,6 @@
 """Decisions and plans, as they are stored and read.
 
-Belongs here: drafts of decisions, and stored plans, which check their integrity. Does not: SQL
+Belongs here: drafts of decisions, and stored plans with integrity checks. Does not: SQL
 (`fairlead.store`), nor the document's format (`fairlead.wire.document`).
 """
 
@@ -109,18 +109,18 @@ def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
 class MemberLoad:
     """Load and capacity of one member in an analysis, in usual records of the group a second.
 
-    People read shares of these values, and no values in this unit.
+    Pages show shares of these values, never this unit.
 
     Parameters
     ----------
     before, after
-        Arrivals in its present partitions, and in its planned ones.
+        Arrivals in its present partitions, and in its planned partitions.
     capacity
         Its capacity in the forecast; 0 if no member's is known.
     seen
-        The speed that it reached; None: unknown.
+        The highest measured speed; None: unknown.
     measured
-        Whether it was at its limit then; else `capacity` is an assumption.
+        Whether the member was at its limit then; else `capacity` is an assumption.
     """
 
     before: float
@@ -203,11 +203,11 @@ class PlanDraft(NoPlan):
         previous_member string, member string, weight double, reason string. The last two columns
         may be absent.
     expires_at
-        End of the time in which the plan can be approved and published; None: no end.
+        Time until which the plan can be approved and published; None: no limit.
     partition_counts, members, weights, topic_ids
         As in `PlanDocument`.
     four_eyes
-        Who checks that another person approves than proposed; None: nobody.
+        What checks that proposer and approver differ; None: nothing.
     shadow
         Whether the group is in shadow mode: the plan cannot be approved.
     rolled_back_from
@@ -277,12 +277,11 @@ class StoredPlan:
         The exact bytes that are published.
     sha256, approved_sha256
         The stored hash of `document`, and the approved hash; None: not approved.
-    topic, partition, record_offset
-        Its record; None if not published.
+    topic, partition, record_offset Position of its record; None if not published.
     four_eyes, shadow, rolled_back_from
         As in `PlanDraft`.
     lease_until
-        Time at which consumers stop following it unless it is renewed; None: they do not follow it.
+        Time at which consumers stop following the plan unless it is renewed; None: not followed.
     """
 
     group: str
@@ -308,7 +307,7 @@ class StoredPlan:
 
     @property
     def was_followed(self) -> bool:
-        """Whether consumers followed it earlier, so that a rollback can return to it."""
+        """Whether consumers followed this plan earlier, so that a rollback can return to it."""
         return self.state in {"superseded", "withdrawn"}
 
     def expired(self, now: datetime) -> bool:
@@ -351,7 +350,7 @@ class StoredDecision:
     plan
         The proposed plan; None unless the outcome is `plan`.
     created
-        Whether this call stored it; False: there was a decision on the snapshot already.
+        Whether this call stored the decision; False: the snapshot already had one.
     """
 
     group: str
@@ -371,9 +370,9 @@ class SeenAdoption:
     group, version
         The plan.
     observed_at
-        Time at which the assignment was read.
+        Time of the read assignment.
     planned, as_planned
-        Number of partitions with a planned owner, and of those that this owner has.
+        Number of partitions with a planned owner, and of those among them that it owns.
     """
 
     group: str
@@ -397,9 +396,9 @@ class MeasuredLag:
     snapshot_at
         Time of the snapshot.
     lags
-        Topic to lag in records of each measured partition, by number.
+        Topic to partition number to lag in records.
     statuses
-        The different statuses of the partitions.
+        Statuses that occur, each once.
     """
 
     snapshot_at: datetime

@@ -4,24 +4,24 @@ Belongs here: the verdict with its evidence. Does not: rolling back
 (`fairlead.workflows.automatic_rollback`), nor analysing the present (`analysis`).
 
 The records that arrived since the plan are replayed with the owners before the plan and the speeds
-measured before it; each member is a fluid. The plan is a regression if, both since the plan and at
-the horizon, the group fell further behind than the replay, by more than the replay's error and by
-more than a tenth of the replay's change. The error has three parts, each in seconds of time lag
+measured before it; members are fluids. The plan is a regression if the group fell further
+behind than the replay, both since the plan and at the horizon, by more than the replay's error and
+a tenth of the replay's change. The error has three parts, each in seconds of time lag
 over the objective, summed over partitions:
 
-- *hindcast*: a replay of the time before the plan, compared with what was measured then.
-- *bystanders*: a replay of the members that got no partition by the plan, compared with what was
-  measured since. If these fell further behind than the replay, because of a deploy or a slower
+- *hindcast*: a replay of the time before the plan, compared with the measurements.
+- *bystanders*: a replay of the members that got no partition by the plan, compared with
+measurements since. If these fell further behind than the replay, because of a deploy or a slower
   network, the plan is not the cause; the same is assumed for all partitions.
-- *resolution*: the time lag of each partition over the objective is known to the age of a commit.
+- *resolution*: the time lag of each partition is known only to within the age of its commit.
 
 The plan is also a regression if more partitions are over the objective than in the replay, now and
 at the horizon, and it saves less of the time lag than the tenth that a plan has to save
-(`weighing.BETTER`): knowing this, it would not have been made. The number of partitions for which
+(`weighing.BETTER`): knowing this, nobody would have made it. The number of partitions for which
 the replay is wrong is measured as above.
 
-A member that was never at its limit counts with the speed that it reached, so the replay is rather
-too pessimistic. There is no verdict if members joined or left since the plan.
+A member that was never at its limit counts with the speed that it reached, so the replay tends to
+be pessimistic. There is no verdict if members joined or left since the plan.
 """
 
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class Regression:
 
 
 def find_regression(question: Question) -> Regression | None:
-    """Return the regression by the plan that a group follows; None if nothing shows one.
+    """Return the regression that the followed plan caused; None if there is no evidence.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def find_regression(question: Question) -> Regression | None:
 
     Notes
     -----
-    There is no verdict before the group has followed the plan for `SAMPLES_NEEDED` samples, or if
-    an owner before the plan is no longer a member.
+    There is no verdict until the group has followed the plan for `SAMPLES_NEEDED` samples, or if an
+    earlier owner is no longer a member.
     """
     regression = _at_last_sample(question)
     if regression is None:
@@ -166,9 +166,9 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
-    """Return the samples before the plan, and those since; the last one before it is in both.
+    """Return the samples before the plan, and since; both have the last sample before it.
 
-    None: it is too early or too late for a verdict, or a member joined or left.
+    None if it is too early or too late for a verdict, or a member joined or left.
     """
     changed_at, problem = question.changed_at, question.problem
     if changed_at is None:
@@ -183,7 +183,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     if owned.any() or np.array_equal(old, new):
         return None
     if (series.owner[behind[-SAMPLES_NEEDED:]] != old).any():
-        return None  # these owners were too short in charge
+        return None  # these owners had the partitions for too short a time
     rows = series.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
         return None
@@ -318,12 +318,12 @@ class _Replay:
         return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
-        """Return the increase of each time lag over the objective."""
+        """Return the increase of each partition's time lag over the objective."""
         first, now = _over(time_lag_s, self.objective_s)
         return np.asarray(now - first, np.float64)
 
     def bystanders_s(self) -> float:
-        """Return by how much bystanders are further behind than the replay."""
+        """Return the bystanders' excess of time lag over the replay, scaled to all partitions."""
         seen = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(seen - self.became(self.time_lag_replayed_s), 0.0))
 
@@ -351,7 +351,7 @@ class _Replay:
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
         """Return the time lag of each partition at a horizon, with the present and the old owners.
 
-        With the present owners, it is the lower bound of the forecast.
+        For the present owners, it is the lower bound of the forecast.
         """
         expected, time_lag_s = self.outlook, self.time_lag_before_s[1]
         before = replace(
@@ -371,7 +371,7 @@ def _speeds(
 ) -> Float64:
     """Return the speed of each member before the plan, a lower bound if it was not at its limit.
 
-    If it was not, its speed at the limit since then counts if that is higher.
+    A higher speed at the limit since then replaces such a bound.
     """
     then, now = (
         shown(recent, commits),
@@ -395,7 +395,7 @@ def _time_lag_s(
     owner: Int32,
     speeds: Float64,
 ) -> Float64:
-    """Replay: return the time lag of each of P partitions at the first and last of S + 1 times.
+    """Return the replayed time lag of each of P partitions at the first and last of S + 1 times.
 
     All partitions of a member have the same time lag: it reads in the order of arrival. The first
     backlog arrived at the rate `before`.
@@ -424,7 +424,7 @@ def _time_lag_s(
 
 
 def _of_owners(values: Float64, owner: Int32) -> Float64:
-    """Return the value of each partition's owner, of values of shape (..., M); 0 without owner."""
+    """Return for each partition its owner's value, from values of shape (..., M); else 0."""
     return np.where(owner >= 0, values[..., owner], 0.0)
 
 

@@ -1,6 +1,6 @@
 """Samples of a group in Postgres, and the group's history as arrays.
 
-Belongs here: which samples are stored, and pure functions over many. Does not: writing and reading
+Belongs here: which samples are stored, and functions of many samples. Does not: writing and reading
 them (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
 """
 
@@ -58,8 +58,7 @@ class StoredSample:
         Index into `members` for each partition; -1: no owner.
     lag, arrival_rate, behind_s, capacity_share
         For each partition: lag in records; records written a second; age of the next record to be
-        read, in seconds; share of its owner's capacity that the arriving records take, NaN if not
-        known.
+        read, in seconds; arrivals as a share of its owner's capacity, NaN if not known.
     """
 
     at: datetime
@@ -78,9 +77,9 @@ class StoredSample:
     capacity_share: Sequence[float]
 
     def is_news(self, last: LastStored | None) -> bool:
-        """Whether the sample is stored: the first of each 15 minutes, and each that differs.
+        """Whether to store the sample: the first of each 15 minutes, and each one that differs.
 
-        It differs if owners or members do, or if it is the first with a forecast.
+        A sample differs if its owners or members differ, or if it is the first with a forecast.
         """
         interval_s = THINNED_TO.total_seconds()
         return (
@@ -101,8 +100,7 @@ class Change:
         Time of the later sample.
     moved
         Partition, owner before, owner after.
-    came, left
-        Members that only the later sample has, and only the earlier one.
+    came, left Members that only the later sample has; members that only the earlier one has.
     """
 
     at: datetime
@@ -113,7 +111,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class GroupHistory:
-    """L samples of a group, with all P partitions and M members that any of them has.
+    """L samples of a group, with the P partitions and M members of any of them.
 
     Parameters
     ----------
@@ -188,7 +186,7 @@ class GroupHistory:
         return cls(at, names, tuple(members), owner, present, lag, *others)
 
     def by_owner(self, values: Float64, *, worst: bool = False) -> Float64:
-        """Return the sum, or the largest, of each owner's values; both of shape (L, ...).
+        """Return the sum or the maximum of each owner's values, of shape (L, ...).
 
         NaN if the sample does not have the member, or has no values.
         """
@@ -232,7 +230,7 @@ class GroupHistory:
 
 
 def largest(names: Sequence[str], values: Float64, count: int) -> dict[str, list[float | None]]:
-    """Return the names whose peaks are largest, in their order, with all their values.
+    """Return the names with the highest peaks, highest first, with all their values.
 
     Parameters
     ----------

@@ -14,18 +14,18 @@ from fairlead.domain.figures import FIGURES
 
 #: Maximum number of topics, partitions and consumers in a text.
 _NAMED: Final = 3
-#: Minimum ratio to its topic's median, or of the median to it, that makes a partition named.
+#: Ratio to the topic's median, or of the median to it, from which a text lists a partition.
 _DEVIATES: Final = 1.5
 
 
 def time_per_record(row: Mapping[str, Any]) -> str | None:
-    """Return how long a partition's records take; None if that is not known.
+    """Return the time per record of a partition as text; None if not known.
 
     Parameters
     ----------
     row
-        `seconds_per_record`, `seconds_low` and `seconds_high`, as reported, and `cost`, which is
-        all that is known if consumers do not report.
+        `seconds_per_record`, `seconds_low` and `seconds_high`, as reported; and `cost`, used if
+        consumers do not report.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def time_per_record(row: Mapping[str, Any]) -> str | None:
 def times_by_partition(
     reported: Mapping[str, Any], costs: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> list[tuple[str, str]]:
-    """Return partitions and how long their records take, most expensive first.
+    """Return partitions with their time per record, most expensive first.
 
     Parameters
     ----------

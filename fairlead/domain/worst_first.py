@@ -10,7 +10,7 @@ RowT = TypeVar("RowT", bound=Mapping[str, Any])
 
 #: Seconds. Groups that lose records within this time come first.
 SOON_S: Final = 86_400.0
-#: Ranks of diagnoses; all others come before these.
+#: Order of these diagnoses, after all others.
 _CALM: Final = {None: 1, "unknown": 1, "recovering": 2, "healthy": 3}
 
 

@@ -4,11 +4,11 @@ Belongs here: reading the coordination topic for the planner, and applying assig
 broker's description. Does not: how members agree (`fairlead.followers.confluent.agreement_round`),
 nor describing groups (`gateway`).
 
-The broker assigns by `range`; the members then redistribute these partitions as the first
-assignment record of the generation states. Coordinators do not report the generation, but member
-ids are never reused: the assignment record of the present generation is the newest one whose
-members are all present and whose partitions are exactly those that `range` gave these members.
-Members that it does not list keep what `range` gave them.
+The broker assigns by `range`; the members then redistribute these partitions by the first
+assignment record of the generation. Coordinators do not report the generation. But member ids are
+never reused, so the record of the present generation is the newest one whose members are all
+present and whose partitions are exactly those that `range` gave them.
+Members that it does not list keep their partitions from `range`.
 """
 
 import logging
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
 _AT_ONCE: Final = 10_000
-#: The retention of the topic: members write the valid assignment record again every few hours.
+#: Retention of the topic; members write the valid assignment record again every few hours.
 _KEPT_S: Final = 24 * 60 * 60.0
 
 
@@ -86,7 +86,7 @@ def with_agreed_shares(
 def with_records(
     described: GroupDescription, records: Iterable[AssignmentRecord]
 ) -> GroupDescription:
-    """Return a group with the owners by its present record, and the protocol `AGREED`."""
+    """Return a group with the owners from its present record, and the protocol `AGREED`."""
     record = _present_record(described.members, records)
     if record is None:
         return described
@@ -119,7 +119,7 @@ def _present_record(
         if len(dealt) != len(given_up) or set(dealt) != given_up:
             continue
         if decided is None or record.generation > decided.generation:
-            decided = record  # the first one of a generation counts
+            decided = record  # only the first record of a generation counts
     return decided
 
 

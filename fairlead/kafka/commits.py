@@ -28,14 +28,14 @@ from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import CommittedOffsets, TopicCommits
 from fairlead.kafka.requests import Answers, ask_each
 
-#: Groups asked about in one OffsetFetch request, which bounds the size of a response.
+#: Number of groups in one OffsetFetch request; bounds the size of a response.
 GROUPS_PER_REQUEST: Final = 100
-#: Requests sent before the first response is awaited. kafka-python allows 5 on a connection.
+#: Number of requests in flight. kafka-python allows 5 on a connection.
 REQUESTS_IN_FLIGHT: Final = 4
-#: Groups whose coordinators are looked up together.
+#: Number of groups whose coordinators are looked up in one request.
 GROUPS_PER_LOOKUP: Final = 1_000
 
-#: The first versions that ask for many groups (KIP-709, KIP-699); Kafka 3.0 has both.
+#: First versions for several groups per request (KIP-709, KIP-699); Kafka 3.0 has both.
 _OFFSET_FETCH: Final = 8
 _FIND_COORDINATOR: Final = 4
 _PARTITION: Final = struct.Struct(">iqi")  # partition, offset, leader epoch
@@ -49,7 +49,7 @@ def fetch_commits(
     timeout_s: float,
     progress: ReportProgress = lambda _: None,
 ) -> Answers[str, CommittedOffsets]:
-    """Fetch everything that groups have committed, from their coordinators.
+    """Fetch all commits of groups from their coordinators.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def fetch_commits(
     groups
         Group ids.
     timeout_s
-        The time for one request. No retry starts later than this after the first.
+        Seconds for one request. No retry starts later than this after the first request.
     progress
         Called with a line for the user every few seconds, and at the end.
 
     Raises
     ------
     KafkaUnavailableError
-        No broker answers. An error of a single group is in the answers instead.
+        No broker answers. The error of a single group is in the answers instead.
     """
 
     def ask(portion: Sequence[str]) -> dict[str, "Future[CommittedOffsets]"]:
@@ -153,7 +153,7 @@ def _failed(error: PythonKafkaError) -> "Future[CommittedOffsets]":
 
 
 class _Undecoded:
-    """The body of an OffsetFetch response as bytes, in place of kafka-python's decoded one."""
+    """The body of an OffsetFetch response as bytes, in place of kafka-python's decoded message."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -232,7 +232,7 @@ def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:
 
 
 def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
-    """Decode one topic's partitions. Inlined, since it runs for each partition of a cluster."""
+    """Decode one topic's partitions. Inlined because it runs for each partition of a cluster."""
     count, at = _varint(body, at)
     partitions: list[int] = []
     offsets: list[int] = []
@@ -250,14 +250,14 @@ def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
             partitions.append(partition)
             offsets.append(offset)
             metadata.append(body[at : at + length - 1] if length > 1 else b"")
-        at += length + 1 if length else 2  # behind the error code: an unreadable offset is -1
+        at += length + 1 if length else 2  # the error code is ignored: an unreadable offset is -1
         at = at + 1 if body[at] == 0 else _after_tags(body, at)
     found = TopicCommits(np.array(partitions, np.int32), np.array(offsets, np.int64), metadata)
     return found, _after_tags(body, at)
 
 
 def _varint(body: bytes, at: int) -> tuple[int, int]:
-    """Decode an unsigned varint; return it and the position behind it."""
+    """Decode an unsigned varint; return it and the position after it."""
     value = shift = 0
     while True:
         byte = body[at]
@@ -275,7 +275,7 @@ def _text(body: bytes, at: int) -> tuple[str, int]:
 
 
 def _after_tags(body: bytes, at: int) -> int:
-    """Return the position behind tagged fields, which are skipped."""
+    """Skip tagged fields; return the position after them."""
     count, at = _varint(body, at)
     for _ in range(count):
         _, at = _varint(body, at)

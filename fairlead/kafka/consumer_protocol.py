@@ -3,8 +3,8 @@
 Belongs here: describing these groups, for which kafka-python has no message. Does not: members as
 values of the planner (`descriptions`).
 
-librdkafka's admin client also describes these groups, but without subscriptions, racks, and the
-protocol of each member.
+librdkafka's admin client also describes these groups, but returns neither subscriptions, racks, nor
+the protocol of each member.
 """
 
 from collections import defaultdict
@@ -42,10 +42,10 @@ class BrokerMember:
     epoch
         The group epoch that the member has reached.
     topics
-        Topics that it subscribes to by name, and topics that its pattern is known to match because
-        a member with this pattern owns, or will own, a partition of them; ascending.
+        Topics that it subscribes to by name, and known matches of its pattern: topics of which a
+        member with this pattern owns, or will own, a partition; ascending.
     owned, target
-        Its current partitions, and those that the broker's target assigns to it.
+        Its current partitions, and its partitions in the broker's target assignment.
     classic
         Whether it uses the classic protocol; the group is then being converted.
     """

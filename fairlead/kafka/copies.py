@@ -23,7 +23,7 @@ def in_sync_wanted(copies: int) -> int:
 
 
 def too_few(copies: int, in_sync: int, brokers: int) -> str:
-    """Return how a topic could lose plans although the cluster has enough brokers; "": it cannot.
+    """Return why a topic could lose plans although the cluster has enough brokers; "" if it cannot.
 
     Examples
     --------

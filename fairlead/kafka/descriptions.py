@@ -58,7 +58,7 @@ def passing(error: GroupError) -> bool:
 
 
 def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
-    """Read what kafka-python's `describe_groups` returns for one group.
+    """Read the result of kafka-python's `describe_groups` for one group.
 
     Any problem of the group is in `error`.
     """
@@ -189,7 +189,7 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
             rack=_decoded(raw, "member_metadata", "subscription").get("rack_id") or None,
         )
         for raw in raw_members
-        if raw["client_id"] != TRIGGER  # a rebalance trigger, which leaves at once
+        if raw["client_id"] != TRIGGER  # rebalance triggers leave immediately
     )
 
 

@@ -141,9 +141,9 @@ class KafkaGateway:
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, including empty ones, ascending.
 
-        Left out are groups of other protocols (Connect, share groups), offsets committed without a
-        group, and ids that Postgres cannot store: ids with a NUL character, and ids that are too
-        long, of which a warning is logged.
+        Without groups of other protocols (Connect, share groups), offsets committed without a
+        group, and ids that Postgres cannot store: ids with a NUL character, and too long ids, which
+        are logged as a warning.
 
         Raises
         ------
@@ -195,9 +195,9 @@ class KafkaGateway:
         snapshot_id
             Its id, which sorts by time; None: a new one.
         patience_s
-            Seconds to wait for all groups that rebalance, together.
+            Seconds to wait in all for groups that rebalance.
         before
-            The sample before, at most one row per group. If a partition's commit is still the
+            The previous sample, at most one row per group. If a partition's commit is still the
             same, its last stable offset is read. None: no last stable offset is read.
         progress
             Called with a line for the user at the end of each phase, and every few seconds.
@@ -209,7 +209,7 @@ class KafkaGateway:
         """
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
-        # Also for groups that cannot be planned, since their lag is shown.
+        # Also for groups that cannot be planned: pages show their lag.
         commits = self._commits(sorted(descriptions), progress)
         for name, error in commits.errors.items():
             why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
@@ -271,7 +271,7 @@ class KafkaGateway:
         Raises
         ------
         GroupError
-            The group does not exist, does not settle, or cannot be planned for.
+            The group does not exist, keeps rebalancing, or cannot be planned.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -281,7 +281,7 @@ class KafkaGateway:
         return live
 
     def live_groups(self, groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-        """Read groups as `live_group`; the error of a group is its value.
+        """Read groups as `live_group` does; a group's value may be its error.
 
         Raises
         ------
@@ -337,7 +337,7 @@ class KafkaGateway:
         return with_agreed_shares(found, self._coordination)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
-        """Describe some groups; if one of them makes the request fail, fewer at a time."""
+        """Describe some groups; if one of them makes the request fail, describe fewer at a time."""
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         try:
@@ -365,7 +365,7 @@ class KafkaGateway:
             raise KafkaUnavailableError(f"Kafka cannot list groups: {error}") from error
 
     def assigned_by_brokers(self, groups: Iterable[str]) -> list[str]:
-        """Return which of some groups use the consumer protocol (KIP-848), ascending.
+        """Return the groups, of these, that use the consumer protocol (KIP-848), ascending.
 
         Raises
         ------
@@ -474,7 +474,7 @@ class KafkaGateway:
     def _asking(self) -> Iterator[AdminClient]:
         """Yield librdkafka's client; replace it if brokers do not answer.
 
-        librdkafka sends requests to a controller that has died for five minutes.
+        For five minutes, librdkafka sends requests to a controller that has died.
         """
         if self._admin is None:
             raise RuntimeError("KafkaGateway is a context manager: enter it first")
@@ -536,7 +536,7 @@ def _kind(group: Mapping[str, Any]) -> str:
 
 
 def _unsettled(found: GroupDescription) -> bool:
-    """Whether describing a group may soon succeed."""
+    """Whether describing a group may succeed soon."""
     moving = any(name in (found.error or "") for name in _COORDINATOR_MOVING)
     return moving or found.state in REBALANCING
 

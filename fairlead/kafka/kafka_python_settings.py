@@ -37,7 +37,7 @@ _STORE: Final = (
     "ssl.key.location"
 )
 _UNKNOWN_TO_KAFKA_PYTHON: Final = "kafka-python, the second client here, has no such setting"
-#: Settings of librdkafka that are refused, or what their names begin with, to the reason.
+#: Names or prefixes of refused settings of librdkafka, to the reason.
 REFUSED: Final = {
     "sasl.oauthbearer.": _OAUTH,
     "enable.sasl.oauthbearer.unsecure.jwt": _OAUTH,

@@ -26,8 +26,8 @@ Known = dict[str, tuple[Membership, int]]
 class MembersTopic:
     """Reads and sends records of groups' members. Not for several threads.
 
-    Unlike plans, these are sent without a lock: each record is a complete state, and the next
-    sample corrects one that an older record has overwritten.
+    Unlike plans, these records are sent without a lock: each is a complete state, and if an older
+    record overwrites it, the next sample corrects that.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class MembersTopic:
         return self._topic.name
 
     def ensure(self) -> None:
-        """Create the topic unless it exists; raises as `PlanTopic.ensure`.
+        """Create the topic unless it exists. Raises the errors of `PlanTopic.ensure`.
 
         Brokers change no assignment before it exists.
         """

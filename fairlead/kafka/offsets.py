@@ -28,7 +28,7 @@ from fairlead.domain.groups import LogOffsets
 from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 TOPICS_A_BATCH: Final = 100
-#: A group may subscribe to topics that do not exist yet. Each one costs a look-up in every sample.
+#: Maximum topics of a group that may not exist yet: each costs a look-up in every sample.
 UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 PARTITIONS_A_BATCH: Final = 500
 """Kept small, because librdkafka's time for a batch grows faster than the batch."""
@@ -127,8 +127,8 @@ def log_offsets(
 ) -> tuple[LogOffsets, datetime]:
     """Read the begin offsets of partitions, then the end offsets.
 
-    End offsets are read after all committed offsets, so that a consumer that moves on meanwhile
-    does not get a negative lag.
+    End offsets are read after all committed offsets, so that progress of a consumer meanwhile does
+    not make its lag negative.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _offsets(
     *,
     report: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
-    """Return offsets, -1 if unknown, and index to error; None: the partition is gone.
+    """Return offsets, -1 if unknown, and index to error; None: the partition does not exist.
 
     One call for a batch is three times as fast as a request for each partition. If the call fails,
     each partition of the batch is requested separately.
@@ -207,7 +207,7 @@ def _offsets(
 
 
 def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) -> list[int] | None:
-    """Read offsets in one call; None: some partition failed."""
+    """Read offsets in one call; None if any partition failed."""
     asked = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
     try:
         found = reader.offsets_for_times(asked, timeout=IN_ONE_CALL_S)
@@ -225,10 +225,10 @@ def one_by_one(
     where: int,
     timeout_s: float,
     *,
-    # Counts uncommitted transactions, as Kafka's own tools do.
+    # Lag includes records of open transactions, as in Kafka's own tools.
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> Answers[int, ListOffsetsResultInfo]:
-    """Read offsets of the partitions with some indexes, with an answer or error for each.
+    """Read offsets of the partitions with these indices, with an answer or error for each.
 
     Parameters
     ----------

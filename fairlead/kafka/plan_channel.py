@@ -1,7 +1,7 @@
 """Writing to a partition of the plan topic; a new writer fences the previous one.
 
 Belongs here: the transactional producer of a partition, and finding the record of a batch that the
-broker rejects. Does not: what is written, and the lock that writers take first
+broker rejects. Does not: the records, and the lock that writers take first
 (`fairlead.workflows.delivery`).
 
 All writers of a partition share a transactional id, so the broker fences earlier producers.
@@ -23,10 +23,10 @@ from fairlead.wire.record import Headers
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of a record, in the topic and the producer: a plan of a million partitions fits."""
 
-#: Maximum bytes in a transaction of several records, which are sent well within its time-out.
+#: Maximum bytes of a transaction of several records: sent well within its time-out.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: Retries for each record, of batches that fail because of an earlier rejection.
+#: Number of retries per record of a batch that fails because of an earlier rejection.
 _TRIES: Final = 2
 # Errors about a single record, of the broker or the client.
 _OF_ONE_RECORD: Final = frozenset(
@@ -123,7 +123,7 @@ class PlanChannel:
 
         Returns
         -------
-        Group to the record's offset, or to why the broker rejects it.
+        Group to the record's offset, or to the reason of its rejection.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class PlanChannel:
         return answers
 
     def _transact(self, batch: Sequence[Outgoing]) -> dict[str, int]:
-        """Send a batch in one transaction; after a RefusedRecordError nothing of it is sent."""
+        """Send a batch in one transaction; after a RefusedRecordError none of it is sent."""
         offsets: dict[str, int] = {}
         errors: list[KafkaError] = []
 
@@ -204,13 +204,13 @@ class PlanChannel:
         raise RefusedRecordError(refused.str())
 
     def _cause(self) -> KafkaError | None:
-        """Return why a transaction failed, which the errors of its records may not show."""
+        """Return why a transaction failed; the errors of its records may not show this."""
         try:
             with _fatal_errors():
                 self._producer.commit_transaction(self._timeout_s)
         except KafkaException as error:
             return kafka_error(error)
-        return None  # impossible after a failed record
+        return None  # fails after a failed record
 
     def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
         try:
@@ -235,7 +235,7 @@ def _of_one_record(errors: Sequence[KafkaError]) -> KafkaError | None:
 
 
 def _of_some_record(cause: KafkaError, batch: Sequence[Outgoing]) -> KafkaError | None:
-    """Return the error if one record of the batch may be to blame."""
+    """Return the error if a single record of the batch may be its cause."""
     passing = cause.code() in TRANSIENT or cause.code() in _FENCED or cause.retriable()
     return cause if len(batch) > 1 and cause.txn_requires_abort() and not passing else None
 
@@ -244,7 +244,7 @@ def _of_some_record(cause: KafkaError, batch: Sequence[Outgoing]) -> KafkaError 
 def _fatal_errors() -> Iterator[None]:
     """Raise a fatal error, such as a fenced producer, in place of the SystemError that hides it.
 
-    The client raises the fatal error between callbacks, which makes the next callback fail.
+    The client sets the fatal error between callbacks, so that the next callback fails.
     """
     try:
         yield

@@ -56,8 +56,8 @@ _COMMITTED_S: Final = 5.0
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
-    # Followers read a partition from its beginning. Leases are renewed every other hour; the
-    # records before should be compacted by then, so that followers read each plan about twice.
+    # Followers read a partition from its beginning. Leases are renewed every other hour; older
+    # records should be compacted by then, so that followers read each plan about twice.
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(60 * 60 * 1000),
     "max.compaction.lag.ms": str(2 * 60 * 60 * 1000),
@@ -102,7 +102,7 @@ class Record:
     group
         The record's key.
     value
-        The plan's bytes or its withdrawal; None: a tombstone, which only others write.
+        The plan's bytes or its withdrawal; None: a tombstone, which Fairlead does not write.
     headers
         As published.
     position
@@ -112,7 +112,7 @@ class Record:
     began
         Offset of the first record of its epoch that still exists.
     tombstone
-        Offset of the newest tombstone before it that still exists; -1: none.
+        Offset of the newest earlier tombstone that still exists; -1: none.
     """
 
     group: str
@@ -240,7 +240,7 @@ class PlanTopic:
         return partition_for_key(group, self._count)
 
     def open(self, partition: int) -> PlanChannel:
-        """Become the only writer of a partition; raises as `PlanChannel`."""
+        """Become the only writer of a partition; raises the errors of `PlanChannel`."""
         return PlanChannel(self._settings, partition)
 
     def newest(
@@ -253,7 +253,7 @@ class PlanTopic:
         partition, groups
             Groups, and the partition of their keys.
         only
-            Returns whether a record counts; None: all count.
+            Returns whether to consider a record; None: consider all.
 
         Raises
         ------
@@ -274,7 +274,7 @@ class PlanTopic:
         return newest
 
     def held_up(self, partition: int, offset: int) -> int | None:
-        """Return the last stable offset if followers cannot read a record yet; None: they can.
+        """Return the last stable offset if followers cannot read a record yet; None if they can.
 
         A transaction that another producer leaves open hides later records until it ends, at the
         latest after the broker's `transaction.max.timeout.ms`.
@@ -296,11 +296,11 @@ class PlanTopic:
                     within_s=0.0,
                 )
             except (ConfigurationError, KafkaUnavailableError):
-                return None  # the record is written; the next check will report it
+                return None  # the record is written; the next check reports the failure
             if found.offset > offset:
                 return None
             if time.monotonic() >= deadline:
-                return int(found.offset) if found.offset >= 0 else None  # its leader is gone
+                return int(found.offset) if found.offset >= 0 else None  # there is no leader
             time.sleep(_POLL_S)
 
     def read(self, group: str) -> Record | None:
@@ -340,7 +340,7 @@ class PlanTopic:
             consumer.close()
 
     def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
-        """Read the topic's id and partitions; raises as `_ask`."""
+        """Read the topic's id and partitions; raises errors like `_ask`."""
         topics = TopicCollection([self.name])
         return self._ask(
             lambda admin: admin.describe_topics(topics, request_timeout=self._timeout_s)[self.name],
@@ -348,7 +348,7 @@ class PlanTopic:
         )
 
     def _config(self) -> dict[str, ConfigEntry]:
-        """Read the configuration of an existing topic; raises as `_ask`."""
+        """Read the configuration of an existing topic; raises errors like `_ask`."""
         topic = ConfigResource(ResourceType.TOPIC, self.name)
         return self._ask(
             lambda admin: admin.describe_configs([topic], request_timeout=self._timeout_s)[topic],
@@ -370,7 +370,7 @@ class PlanTopic:
             Brokers do not answer in time.
         """
         require_broker(self._settings)
-        admin = AdminClient(self._settings.librdkafka())  # must live until the answer
+        admin = AdminClient(self._settings.librdkafka())  # must live until the answer arrives
         deadline = time.monotonic() + within_s
         while True:
             try:
@@ -384,7 +384,7 @@ class PlanTopic:
             time.sleep(_POLL_S)
 
     def _check(self, brokers: int) -> None:
-        """Check an existing topic."""
+        """Raise an error if an existing topic could lose plans."""
         config = self._config()
         policy = config["cleanup.policy"].value
         if policy != "compact":

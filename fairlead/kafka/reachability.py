@@ -22,7 +22,7 @@ _MOST_NAMED: Final = 3
 
 
 def unreachable(bootstrap_servers: str) -> str | None:
-    """Return why none of the bootstrap servers accepts a connection; None if one does.
+    """Return why no bootstrap server accepts a connection; None if one does.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def unreachable(bootstrap_servers: str) -> str | None:
     """
     addresses = [address.strip() for address in bootstrap_servers.split(",") if address.strip()]
     answers: SimpleQueue[str | None] = SimpleQueue()
-    for address in addresses:  # in parallel, so that a silent one delays no other
+    for address in addresses:  # in parallel, so that a silent address does not delay the others
         Thread(target=lambda at=address: answers.put(_refusal(at)), daemon=True).start()
     deadline = time.monotonic() + CONNECT_S
     reasons: list[str] = []

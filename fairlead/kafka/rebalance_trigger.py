@@ -5,7 +5,7 @@ worked (`fairlead.workflows.rebalancing`).
 
 A broker computes a group's assignment after a join, a leave or a change of subscription, not when a
 plan arrives. The rebalance trigger subscribes only to the plan topic, so that the broker's own
-assignors give it only partitions of that topic and move no others. It names no assignor, which
+assignors give it only partitions of that topic and do not move others. It names no assignor, which
 would be a vote, is not static, and neither reads nor commits. If its process is killed, it remains
 a member until its session ends, and the broker then assigns once more.
 
@@ -95,10 +95,10 @@ class RebalanceTrigger:
     settings
         How to reach the cluster, and the plan topic.
     group, version
-        The group, and the version of the plan that the broker should know: an assignor that has not
-        read that version notices.
+        The group, and the plan's version, by which an assignor notices that it has not read the
+        plan yet.
     by
-        A shared connection; None: one of its own.
+        A shared connection; None: its own connection.
     """
 
     def __init__(
@@ -126,13 +126,13 @@ class RebalanceTrigger:
         self.leave()
 
     def join(self) -> None:
-        """Join the group, or try to: if its coordinator is moving, `refused` tries again."""
+        """Try to join the group: if its coordinator is moving, `refused` tries again."""
         self.refused()
 
     def refused(self) -> str:
-        """Send a heartbeat; return why it was refused, or "".
+        """Send a heartbeat; return why it was refused, "" if it was not.
 
-        The broker computes an assignment now if it was too early at the join.
+        The broker computes an assignment now if it did not at the join.
         """
         if not self._refused:
             self._refused = self._beat()
@@ -146,7 +146,7 @@ class RebalanceTrigger:
             if self._sent:
                 self._connection.beat(self._group, {**self._who(), "member_epoch": _LEAVES})
         except KafkaError:
-            self._connection.close()  # its session will expire
+            self._connection.close()  # the coordinator expires its session
         finally:
             self._sent = False
             if self._owns:
@@ -169,13 +169,13 @@ class RebalanceTrigger:
             if answer.error_code:
                 raise errors.for_code(answer.error_code)(answer.error_message or "")
         except (errors.UnknownMemberIdError, errors.FencedMemberEpochError):
-            self._epoch = _JOINS  # removed from the group: join again
+            self._epoch = _JOINS  # the group has removed it: join again
         except errors.KafkaError as error:
             passes = error.retriable or isinstance(error, errors.UnknownBrokerIdError)
             if not passes:
                 return str(error)
             if not isinstance(error, errors.CoordinatorLoadInProgressError):
-                self._connection.close()  # it never forgets a coordinator
+                self._connection.close()  # the client never forgets a coordinator
         else:
             self._epoch = answer.member_epoch
         return ""

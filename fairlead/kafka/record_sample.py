@@ -1,6 +1,6 @@
-"""Sampling the records of a topic with a consumer that fetches little at a time.
+"""Sampling the records of a topic with a consumer that fetches small batches.
 
-Belongs here: the window in the log, reading planned runs, and the bounds. Does not: choosing runs
+Belongs here: the window in the log, reading planned runs, and the limits. Does not: choosing runs
 (`fairlead.domain.record_sample`).
 """
 
@@ -24,14 +24,14 @@ from fairlead.settings import KafkaSettings
 
 #: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Bytes from brokers, and seconds, after which reading stops. librdkafka counts bytes every 0.1 s:
-#: fewer than the 100 MB of the documentation.
+#: Bytes from brokers, and seconds, after which reading stops. Below the 100 MB in the
+#: documentation, because librdkafka updates its count only every 0.1 s.
 MOST_BYTES: Final = 80_000_000
 MOST_S: Final = 60.0
-#: Number of runs. More runs spread a sample better, but each takes a fetch.
+#: Number of runs. More runs spread a sample better, but each needs a fetch.
 _RUNS: Final = 600
 _SETTINGS: Final = {
-    "group.id": "fairlead",  # librdkafka requires a group; it is not joined
+    "group.id": "fairlead",  # librdkafka requires a group id; the group is not joined
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
@@ -40,13 +40,13 @@ _SETTINGS: Final = {
     "fetch.message.max.bytes": 65_536,
     "fetch.max.bytes": 2**20,
     "fetch.wait.max.ms": 10,
-    # Do not fetch ahead; fetch again 20 ms after the last fetch if no record is left.
+    # Do not prefetch; fetch again 20 ms after the last fetch if no record is left.
     "queued.min.messages": 1,
     "fetch.queue.backoff.ms": 20,
 }
 #: Seconds to wait for a message before the limits are checked again.
 _WAIT_S: Final = 0.1
-#: Seconds within which librdkafka counts bytes again.
+#: Seconds within which librdkafka updates its count of bytes.
 _COUNTED_S: Final = 0.2
 _HARMLESS: Final = ABOUT_A_GROUP | {KafkaError._PARTITION_EOF}  # noqa: SLF001 - librdkafka's name
 
@@ -58,7 +58,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
     Raises
     ------
     TopicError
-        The topic does not exist, or there is no right to read it.
+        The topic does not exist or may not be read.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -81,7 +81,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
 
 
 class TopicLog:
-    """The log of a topic; errors of Kafka are explained by `open_log`."""
+    """The log of a topic; `open_log` explains errors of Kafka."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._topic, self._timeout_s, self._bytes = topic, settings.request_timeout_s, 0
@@ -95,7 +95,7 @@ class TopicLog:
         self._bytes = json.loads(statistics)["rx_bytes"]
 
     def window(self, seconds: float) -> LogWindow:
-        """Return the part that was written in the last `seconds`.
+        """Return the part of the log that was written in the last `seconds`.
 
         It ends before the first record of an open transaction.
 
@@ -169,7 +169,7 @@ class TopicLog:
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
     ) -> Iterator[tuple[int, bytes | None, int]]:
-        """Yield partition, key and size of value of a turn's records, until `over` a limit."""
+        """Yield partition, key and value size of a turn's records until `over` returns true."""
         left = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
             [TopicPartition(self._topic, number, int(begin[number])) for number in left]

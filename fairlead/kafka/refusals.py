@@ -27,7 +27,7 @@ _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Replace the error of a cluster that does not answer by one with address and reason.
+    """Replace the time-out of a cluster by an error with address and reason.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> No
 
 
 def refusal(settings: KafkaSettings) -> str | None:
-    """Connect once more and return why brokers refuse; None: they accept, or do not answer."""
+    """Connect once more and return why brokers refuse; None if they accept or do not answer."""
     config = settings.librdkafka()
     if config.get("security.protocol", "plaintext").lower() == "plaintext":
         return None

@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 5
 BATCHES_IN_FLIGHT: Final = 4
-"""Enough for brokers to work on one batch while another is on its way."""
+"""Number of batches in flight: brokers work on one while another is on its way."""
 GRACE_S: Final = 5.0
 """Seconds that a future may take beyond the time-out of its request."""
 
@@ -55,7 +55,7 @@ TRANSIENT: Final = _UNREACHABLE | {
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
 }
-"""Transient error codes: a coordinator or leader moves, or the client is throttled."""
+"""Transient error codes: a coordinator or leader is moving, or the client is throttled."""
 
 MISSING: Final = frozenset(
     {
@@ -64,7 +64,7 @@ MISSING: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""Error codes that mean that a topic or partition does not exist (any more)."""
+"""Error codes for a topic or partition that does not exist (any more)."""
 
 ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 """Error codes to ignore when reading partitions: librdkafka needs a group id and looks up its
@@ -120,11 +120,11 @@ def ask_each(
         Starts the requests for some keys and returns a future for each.
     batch
         Maximum number of keys for one call of `ask`. `BATCHES_IN_FLIGHT` calls run at the same
-        time, which bounds the load on brokers and memory.
+        time, which limits the load on brokers and the use of memory.
     timeout_s
         Time-out of a request in seconds. No retry starts later than this after the first request.
     report
-        Called after each batch with the number of answered keys, and of all keys.
+        Called after each batch with the number of answered keys and the number of all keys.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def ask_each(
 
     Retrying(
         retry=retry_if_result(bool),
-        retry_error_callback=lambda _: None,  # the last errors are in the answers
+        retry_error_callback=lambda _: None,  # the answers have the last errors
         **backoff(timeout_s),
     )(ask_pending)
     unreachable = [e for e in answers.errors.values() if e.code() in _UNREACHABLE]

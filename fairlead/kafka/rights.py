@@ -1,6 +1,6 @@
 """The rights of the present user in Kafka, and the commands that grant more.
 
-Belongs here: authorized operations (KIP-430), and ACLs for resources without these. Does not: the
+Belongs here: authorized operations (KIP-430), and ACLs for resources without them. Does not: the
 rights that Fairlead needs (`fairlead.surfaces.doctor`).
 """
 
@@ -28,7 +28,7 @@ from fairlead.settings import KafkaSettings
 
 CLUSTER: Final = "cluster"
 CLUSTER_NAME: Final = "kafka-cluster"
-#: A user with all of these counts as a superuser.
+#: Operations on the cluster; a user with all of them counts as a superuser.
 _EVERYTHING: Final = frozenset({"ALTER", "CLUSTER_ACTION", "CREATE", "DESCRIBE"})
 _KINDS: Final = {
     CLUSTER: ResourceType.BROKER,
@@ -148,7 +148,7 @@ class Rights:
         except KafkaException as error:
             off = kafka_error(error).code() == KafkaError.SECURITY_DISABLED
             return True if off else None
-        if not self._user:  # the user is named by a certificate
+        if not self._user:  # the user's name is in a certificate
             return None
         mine = [
             rule

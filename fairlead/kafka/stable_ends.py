@@ -21,14 +21,14 @@ def with_stable_ends(
 ) -> pa.Table:
     """Return samples with the last stable offset of partitions whose commit does not advance.
 
-    Their commit is the same as in the sample before, and there are records after it.
+    Their commit is the same as in the previous sample, with records after it.
 
     Parameters
     ----------
     samples
         Table of the schema `SAMPLES`.
     before
-        The sample before, at most one row per group; the columns `HISTORY` are enough.
+        The previous sample, at most one row per group, with at least the columns `HISTORY`.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Candidate plans: analyse every group of a snapshot, and run its policy's assignors if needed.
 
-Belongs here: the inputs of the tasks. Does not: dealing groups out to them (`dealing`), the work of
+Belongs here: the inputs of the tasks. Does not: assigning groups to tasks (`dealing`), the work of
 a task (`planning`), the analysis (`fairlead.domain.analysis`), storing decisions
 (`fairlead.workflows`).
 

@@ -64,7 +64,7 @@ def samples_until(
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     """Deal groups out to tasks, which run in the order of their numbers.
 
-    A task has consecutive groups, by name, and about as many partitions as each other task. A group
+    A task has consecutive groups, by name, and about as many partitions as any other. A group
     with more partitions than a task's fair share has a task of its own, after all others, so that
     small groups do not wait for it.
 
@@ -84,7 +84,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     giants = sorted((size, group) for group, size in sizes.items() if size > fair_share)
     alone = {group for _, group in giants}
     others = sorted(sizes.keys() - alone)
-    # Plus one: a group without partitions is work, too.
+    # Plus one, because a group without partitions is work, too.
     share = sum(sizes[group] + 1 for group in others) / tasks
     dealt, before = {}, 0
     for group in others:

@@ -20,7 +20,7 @@ _SHELL: Final = "pyspark-shell"
 
 
 def launch(properties: Mapping[str, str]) -> None:
-    """Start this process's JVM with some properties; does nothing if it runs already."""
+    """Start this process's JVM with these properties; has no effect if it already runs."""
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no public name for it
         return
     with _properties_file(properties) as path, _submitted_with(path):

@@ -1,6 +1,6 @@
 """The Spark session of this process.
 
-Belongs here: where it runs, and the properties of every session. Does not: a cluster's own
+Belongs here: its place, and the properties of every session. Does not: a cluster's own
 settings: `SparkSettings.properties` take precedence.
 """
 
@@ -25,22 +25,22 @@ _DEFAULTS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Times that both Parquet and Arrow read, with their zone.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Groups stay in the tasks that `dealing` gave them.
+    # Keeps groups in the tasks that `dealing` chose.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-#: In a short run a JVM mostly compiles; the work is done in Python.
+#: Saves compilation by the JVM: runs are short, and the work is done in Python.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    # All users of this machine reach its ports, which deserialise Java objects.
+    # All users of this machine reach the JVM's ports, which deserialise Java objects.
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # A few tasks per core, so that cores end together; Spark's default, 200, is for clusters.
+    # A few tasks per core, so that cores finish together; Spark's default, 200, is for clusters.
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
 }
 _SERVER_DEFAULTS: Final = {
@@ -57,7 +57,7 @@ _SERVER_DEFAULTS: Final = {
     "spark.python.daemon.module": "fairlead.spark.daemon",
 }
 
-#: A server of this machine answers at once or has ended; PySpark would retry for ten minutes.
+#: A local server answers immediately or has ended; PySpark would retry for ten minutes.
 _RETRIES: Final = 2
 #: Seconds. Maximum time between the last answer of a server and the end of its process.
 _LAST_BREATH_S: Final = 2.0
@@ -78,7 +78,7 @@ def build_session(
     Parameters
     ----------
     settings
-        Where Spark runs and with which properties: `local[*]`, a cluster's master (`spark://`,
+        The place and the properties of Spark: `local[*]`, a cluster's master (`spark://`,
         `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`: the warm server if there is
         one, else this process.
     app_name
@@ -107,7 +107,7 @@ def build_session(
 
 
 def running_session() -> SparkSession | None:
-    """Return this process's session; None: there is none, or its server has ended."""
+    """Return this process's session; None if there is none, or its server has ended."""
     running = SparkSession.getActiveSession()
     if running is not None and _on is not None and not _on.runs():
         _leave(running)
@@ -137,11 +137,11 @@ def answers(session: Callable[[], Any]) -> bool:
 
     def ask() -> None:
         rows = 0
-        with suppress(Exception):  # an error of Spark or gRPC is no answer
+        with suppress(Exception):  # an error of Spark or gRPC is not an answer
             rows = session().range(1).count()
         answer.put(rows)
 
-    Thread(target=ask, daemon=True).start()  # a query may hang
+    Thread(target=ask, daemon=True).start()  # in a thread, since a query may hang
     try:
         return answer.get(timeout=ANSWERS_WITHIN_S) == 1
     except Empty:
@@ -159,7 +159,7 @@ def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - brings pandas
 
     builder = SparkSession.builder.remote(warm.url)
-    # Its other properties were fixed when it started.
+    # The server's other properties were fixed when it started.
     own = settings.model_copy(update={"properties": _of_sessions(settings.properties)})
     session = _built(builder, _of_sessions(_DEFAULTS | _LOCAL_DEFAULTS), own)
     client: Any = session.client
@@ -172,7 +172,7 @@ def _leave(session: Any) -> None:
     """Close a session whose server has ended, so that another one can be opened."""
     global _on  # noqa: PLW0603 - as above
     _on = None
-    session.release_session_on_close = False  # its server is gone
+    session.release_session_on_close = False  # its server has ended
     with suppress(PySparkException):
         session.stop()
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)

@@ -42,7 +42,7 @@ class Recent:
     snapshot_id, snapshot_at
         The snapshot; time-zone-aware.
     groups
-        Its groups in the requested cohorts, ascending. The snapshot may have others.
+        Its groups in the requested cohorts, ascending. The snapshot may have other groups.
     """
 
     snapshot_id: str
@@ -96,7 +96,7 @@ class Warehouse:
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
-        """Write a snapshot: its sample, then its groups, without which `snapshots` omits it.
+        """Write a snapshot: its sample, then its groups; `snapshots` omits it until both exist.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Warehouse:
             The table cannot be written.
         """
         folder = f"{self._root}/{table}/{snapshot_id}"
-        unfinished = f"{folder}/_{_FILE}"  # readers pass over names with underscores
+        unfinished = f"{folder}/_{_FILE}"  # readers skip names with underscores
         try:
             self._files.create_dir(folder, recursive=True)
             pq.write_table(rows, unfinished, filesystem=self._files, row_group_size=_ROWS_IN_PIECE)
@@ -252,7 +252,7 @@ class Warehouse:
         Returns
         -------
         The removed snapshots, in order of time. `groups` is removed first: the rest of an
-        interrupted removal is no snapshot any more, and the next call removes it.
+        interrupted removal is not a snapshot, and the next call removes it.
         """
         oldest = snapshot_id_at(before)
         removed = set()

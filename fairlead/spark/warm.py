@@ -1,6 +1,6 @@
-"""The warm Spark server of a state directory: how processes find it.
+"""The warm Spark server of a state directory: its record, by which processes find it.
 
-Belongs here: its record, whether it runs, and whether it runs this code. Does not: starting and
+Belongs here: the record, and whether the server runs, with this code. Does not: starting and
 stopping it (`fairlead.sandbox.spark`), sessions on it (`session`).
 """
 
@@ -36,7 +36,7 @@ class WarmServer:
     token
         Required of every client, since other users of this machine reach the port, too.
     session_id
-        The session that all runs share: a session of its own would have new, cold workers.
+        The session that all runs share: another session would have new, cold workers.
     pid, started_at
         Its process; the start time distinguishes processes with the same pid.
     made_of
@@ -55,7 +55,7 @@ class WarmServer:
         """Return the recorded server of a state directory; None: there is none."""
         try:
             return cls(**json.loads(_record(state_dir).read_text()))
-        except (OSError, ValueError, TypeError):  # none, another version's, or a damaged one
+        except (OSError, ValueError, TypeError):  # no record, another version's, or a damaged one
             return None
 
     def record(self, state_dir: Path) -> None:
@@ -108,7 +108,7 @@ def forget(state_dir: Path) -> None:
 
 
 def made_of(properties: Mapping[str, str]) -> str:
-    """Return a digest of all that is fixed when a server starts.
+    """Return a digest of everything that is fixed when a server starts.
 
     These are the interpreter, Spark, this code, and Spark's properties except those of sessions. A
     server with other code would compute other results than the planner expects.

@@ -1,7 +1,7 @@
 """Web actions: the acts of people on pages, through the only function the web login may call.
 
-Belongs here: acts, their outcomes, and the acts that the planner has still to do. Does not: which
-acts are allowed (`migrations/sql/web.sql`), who asks (`fairlead.surfaces.web`).
+Belongs here: acts, their outcomes, and the open acts of the planner. Does not: permitted acts
+(`migrations/sql/web.sql`), the person's identity (`fairlead.surfaces.web`).
 """
 
 from collections.abc import Iterable
@@ -25,13 +25,13 @@ class Act:
     Parameters
     ----------
     actor, proof
-        The person, as compared with others; and the proof of identity, in a word or two.
+        The person's name for comparisons; and the proof of identity, in a word or two.
     id
-        Of the form, which counts once.
+        Id of the form; a form counts once.
     act
         The kind of act.
     group, version, sha256
-        As the person saw them. No group: freeze or unfreeze all groups; then no version either.
+        As the page showed them. None as group: freeze or unfreeze all groups, without a version.
     reason
         The person's reason.
     """
@@ -71,14 +71,14 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
     Returns
     -------
-    The id of the stored act: an earlier one, if the person agreed to the same within a day.
+    Id of the stored act; an earlier one if the person asked for the same within a day.
 
     Raises
     ------
     PlanStateError
         The act is impossible, too late, not allowed on pages, or the form was sent before.
     TamperedPlanError
-        The version has another hash than the one that the person saw.
+        The version's hash differs from the hash that the person saw.
     """
     with transaction(engine) as connection:
         done = func.fairlead.act_as(*asdict(wanted).values()).table_valued("id")

@@ -1,4 +1,4 @@
-"""Memory of the analysis: speeds of members, diagnoses, and when plans took effect.
+"""Memory of the analysis: speeds of members, diagnoses, and the times at which plans took effect.
 
 Belongs here: reading the memory, and passing findings to the database's functions. Does not:
 transactions (`plans`), nor the update of a diagnosis that persists (`migrations/sql`).
@@ -75,7 +75,7 @@ def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, Cost
 
 
 def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
-    """Return when plans of groups were last published or withdrawn; groups without are missing.
+    """Return the times of groups' last publications and withdrawals; groups without are missing.
 
     Ascending by version, at most `MOST_PLANS` per group.
     """

@@ -1,4 +1,4 @@
-"""Failed attempts to send plans: the last one of each group, with its reason.
+"""Failed attempts to send plans: the last attempt of each group, with its reason.
 
 Belongs here: storing, reading and deleting them, inside a transaction. Does not: deciding when to
 try again (`fairlead.workflows.reconciling`).

@@ -13,15 +13,15 @@ from fairlead.common.words import span
 from fairlead.errors import ClocksApartError
 from fairlead.store.engine import transaction
 
-#: Largest accepted difference: samples are minutes apart, and followers tolerate as much.
+#: Largest accepted difference: samples are minutes apart, and followers tolerate the same.
 APART: Final = timedelta(minutes=1)
 
 
 def check_clock(engine: Engine) -> None:
     """Check that this machine's clock is at most `APART` from the database's.
 
-    A sample dated by a clock that is ahead would stay the newest until that time; one dated by a
-    clock that is behind would be older than stored samples.
+    A sample dated by a clock that is ahead would stay the newest until that time; with a clock that
+    is behind, it would be older than stored samples.
 
     Raises
     ------

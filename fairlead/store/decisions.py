@@ -45,7 +45,7 @@ _MOVES: Final = pa.schema(
 
 
 def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, int]:
-    """Store drafts, of one group each, as next versions. The groups are locked.
+    """Store one draft per group as its next version; the caller has locked the groups.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def set_aside(decision: NoPlan, why: str) -> StoredDecision:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a numeric column's value as the int or float that a metric is."""
+    """Return a numeric column's value as int or float, like the metric."""
     if not isinstance(value, Decimal):
         return value
     return int(value) if value == value.to_integral_value() else float(value)

@@ -46,7 +46,7 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL005": ConfigurationError,
     "FL006": PlanStateError,
 }
-# Too long for an index, or invalid characters; the driver itself refuses NUL.
+# Errors for values too long for an index, or invalid characters; the driver refuses NUL.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
 #: Advice if a database accepts no changes: a standby or read-only; a full disk.
 _NO_CHANGES: Final = {
@@ -56,7 +56,7 @@ _NO_CHANGES: Final = {
 #: SQLSTATEs of a failed connection, or a server that stops: classes and prefixes.
 _AWAY: Final = ("08", "57P0")
 _NOT_ALLOWED: Final = "42501"
-#: SQLSTATEs of a session that was ended since its transaction was open too long.
+#: SQLSTATEs of a session that ended because its transaction was open too long.
 _CUT_OFF: Final = frozenset({"25P03", "25P04"})
 # Errors of libpq before there is a session, which have no SQLSTATE.
 _REFUSALS: Final = {
@@ -73,7 +73,7 @@ _NOT_MIGRATED: Final = frozenset({"3F000", "42P01", "42703", "42883"})
 def create_store_engine(
     database: PostgresSettings | str, *, connect_timeout_s: int = _CONNECT_TIMEOUT_S
 ) -> Engine:
-    """Make the engine for Fairlead's database. It connects when first used.
+    """Create the engine for Fairlead's database, which connects at first use.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def create_store_engine(
     Raises
     ------
     ConfigurationError
-        The URL is not a Postgres URL. The message does not repeat it: it may hold a password.
+        The URL is not a Postgres URL. The message omits the URL, which may have a password.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def create_store_engine(
     engine = create_engine(
         url,
         pool_pre_ping=True,
-        isolation_level="READ COMMITTED",  # after a lock, see what was committed meanwhile
+        isolation_level="READ COMMITTED",  # after a lock, sees rows that were committed meanwhile
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",
@@ -130,7 +130,7 @@ def _driver_url(text: str) -> URL:
         )
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError):  # a port that is no number
+    except (ArgumentError, ValueError):  # the port is not a number
         raise ConfigurationError(
             "postgres.url is no database URL such as postgresql://user@host/database"
         ) from None  # the cause may repeat the URL
@@ -170,7 +170,7 @@ def store_errors(url: URL) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise _translated(error, error.orig, url) from error
-    except psycopg.Error as error:  # COPY speaks to the driver itself
+    except psycopg.Error as error:  # COPY uses the driver directly
         raise _translated(error, error, url) from error
 
 
@@ -187,7 +187,7 @@ def place(url: URL) -> str:
 
 
 def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exception:
-    """Return Fairlead's error for a database error; the error itself if it is a bug of ours."""
+    """Return Fairlead's error for a database error; the error itself if it is a bug in Fairlead."""
     sqlstate = getattr(cause, "sqlstate", None)
     message = str(cause).partition("\n")[0]
     if sqlstate in _BY_SQLSTATE:

@@ -44,7 +44,7 @@ class Freeze:
     number: int = 0
 
     def __str__(self) -> str:
-        """Return a sentence: what is frozen, by whom, since when and why."""
+        """Return a sentence with the group, the person, the time and the reason."""
         what = "all groups are" if self.group is None else f"group {self.group} is"
         return f"{what} frozen by {self.actor} since {self.since:%Y-%m-%d %H:%M} UTC: {self.reason}"
 
@@ -56,9 +56,9 @@ class Freeze:
 def freeze_plans(
     engine: Engine, group: str | None, *, reason: str, actor: str | None = None
 ) -> None:
-    """Freeze a group; a new reason replaces the earlier one.
+    """Freeze a group; a new reason replaces the earlier reason.
 
-    Returns when no transaction that started before can record an outbox entry any more.
+    Returns once no earlier transaction can record an outbox entry any more.
 
     Parameters
     ----------
@@ -83,20 +83,20 @@ def unfreeze_plans(
 ) -> None:
     """Unfreeze a group, or, with None, end the freeze of all groups; see `freeze_plans`.
 
-    The freeze of all groups and those of single groups end one by one.
+    The freeze of all groups and the freezes of single groups end separately.
 
     Raises
     ------
     PlanStateError
-        There is no such freeze; or plans need four eyes, and the session's user is a planner or no
-        approver.
+        There is no such freeze; or plans need four eyes, and the session's user is a planner or not
+        an approver.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))
 
 
 def read_freezes(engine: Engine) -> list[Freeze]:
-    """Return the freezes in force, that of all groups first."""
+    """Return the freezes in force; a freeze of all groups comes first."""
     with transaction(engine) as connection:
         return holding(connection)
 
@@ -116,5 +116,5 @@ def holding(connection: Connection) -> list[Freeze]:
 
 
 def freeze_on(plan: "StoredPlan", freezes: Iterable[Freeze]) -> Freeze | None:
-    """Return the freeze that holds a plan back; None: there is none."""
+    """Return the freeze that holds back a plan; None if there is none."""
     return next((freeze for freeze in freezes if freeze.holds(plan)), None)

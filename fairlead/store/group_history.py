@@ -62,7 +62,7 @@ LIMIT (
 )
 """  # noqa: S608 - no values: the columns above
 _NEWEST: Final = f"{_SELECT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
-#: Reads only the last day: for a group that is gone, Postgres would search every stored day.
+#: Reads only the last day: for a deleted group, Postgres would search every stored day.
 _LAST: Final = text("""
 SELECT known.group_id, newest.sampled_at, newest.digest, newest.forecast_time_lag_s
 FROM unnest(CAST(:groups AS text[])) known (group_id)
@@ -121,30 +121,30 @@ def read_days(engine: Engine, group: str) -> list[Row]:
 
 
 def read_adoption(engine: Engine, group: str) -> list[Row]:
-    """Return how many partitions had their planned owner, the newest first."""
+    """Return the numbers of partitions with their planned owner, the newest first."""
     return read_rows(engine, _ADOPTION, group=group, limit=ADOPTIONS)
 
 
 def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
-    """Return the consumer time of partitions, or of one named "topic-number"; the most first."""
+    """Return the consumer time of partitions, or of one ("topic-number"); the largest first."""
     return read_rows(engine, _WORK, group=group, partition=partition, limit=limit)
 
 
 def last_planning(engine: Engine) -> datetime | None:
-    """Return when a planning run last took a snapshot of any group; None: not within a week."""
+    """Return the time of the last planning run's snapshot of any group; None: over a week ago."""
     at: datetime | None = read_rows(engine, _LAST_PLANNING)[0]["at"]
     return at
 
 
 def insert_samples(connection: Connection, samples: "Mapping[str, StoredSample]") -> None:
-    """Store samples of groups; the days exist."""
+    """Store samples of groups; their days must exist."""
     if samples:
         rows = [{"group": group, **vars(sample)} for group, sample in samples.items()]
         connection.execute(_INSERT, rows)
 
 
 def replace_last_samples(connection: Connection, samples: "Mapping[str, StoredSample]") -> None:
-    """Replace the last sample of groups; the groups are registered."""
+    """Replace the last sample of groups; the groups must be registered."""
     if samples:
         rows = [{"group": group, **vars(sample)} for group, sample in samples.items()]
         connection.execute(_REPLACE, rows)

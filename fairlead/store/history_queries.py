@@ -212,7 +212,7 @@ FROM (
     )
 ) sampled
 """
-#: Processing times are those of the present owners, and unknown for earlier times.
+#: Processing times are for the present owners, and unknown for earlier times.
 _LAG: Final = f"""
 SELECT measured.*, seconds_per_record, seconds_low, seconds_high,
        fairlead_raw.time_share(arrival_rate, seconds_per_record) AS time_share, cost
@@ -271,10 +271,10 @@ _STEPS_SINCE: Final = f"""{_STEPS}
     AND transaction_id >= :oldest
     AND NOT pg_visible_in_snapshot(taken_in, CAST(:since AS pg_snapshot)) {_STEPS_ORDER}
 """
-#: A snapshot of Postgres: the oldest open transaction, the first that has not begun, and the open
-#: ones in between.
+#: Text of a snapshot of Postgres: the oldest open transaction, the first future one, and the open
+#: ones between.
 _SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
-#: Period of the first reading of steps.
+#: Period that the first reading of steps covers.
 _FIRST_PERIOD: Final = timedelta(minutes=10)
 #: Limits each table before the union; otherwise Postgres would read a month for the last hours.
 _HISTORY: Final = """
@@ -328,7 +328,7 @@ def read_states(engine: Engine) -> list[Row]:
 
 
 def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
-    """Return the groups that a plan may help and that had no decision lately.
+    """Return the groups that a plan may help and that have no recent decision.
 
     They show that planning is off: `planning_sensor` and `planning_schedule` are off by default,
     and only Dagster knows whether one is on.
@@ -381,8 +381,7 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     ------
     GroupError
         Nothing is stored of the group.
-    PlanStateError
-        There is no such version.
+    PlanStateError The version does not exist.
     """
     require_group(engine, group)
     found = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
@@ -417,7 +416,7 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
 
 
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
-    """Return the partitions whose owner differs; raises as `read_plan`."""
+    """Return the partitions whose owner differs; raises the errors of `read_plan`."""
     require_group(engine, group)
     return read_rows(engine, _DIFF, group=group, before=before, after=after)
 
@@ -453,8 +452,8 @@ def read_lag_by_member(
     """Return the lag of each member in a snapshot; the member is null for unowned partitions.
 
     Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, `busy` as last reported,
-    and the member's last known speed: `records_per_s`, which was `measured` at its limit, or else
-    is a minimum. Both are null for an earlier snapshot, since only the latest values are stored.
+    and the member's last known speed: `records_per_s`, `measured` at its limit, or else a minimum.
+    Both are null for an earlier snapshot, since only the latest values are stored.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG_BY_MEMBER, **_moment(engine, group, at), limit=limit)
@@ -473,7 +472,7 @@ def read_lag_by_topic(
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
-    """Return how many partitions had each status in the snapshot of this time.
+    """Return the number of partitions by status in the snapshot of this time.
 
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """
@@ -502,7 +501,7 @@ def read_history(
     """Return a group's events, the newest first; raises GroupError for an unknown group.
 
     Decisions to change nothing, every step in the life of a plan, the last failed attempt to send
-    it, and how far it was followed.
+    it, and its adherence.
     """
     require_group(engine, group)
     return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)

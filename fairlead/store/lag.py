@@ -29,7 +29,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         seen,
     ).all()
     rows = lag
-    if len(new) < len(seen):  # rare; joining takes a tenth of the time of storing
+    if len(new) < len(seen):  # only if needed: the join takes a tenth of the time of storing
         keys = pa.table(
             {
                 "group_id": pa.array([row.group_id for row in new], pa.string()),

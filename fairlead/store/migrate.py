@@ -31,7 +31,7 @@ def upgrade(url: str) -> None:
     Parameters
     ----------
     url
-        Of the database. Missing schemas `fairlead` and `fairlead_raw` are created.
+        Of the database. Creates the schemas `fairlead` and `fairlead_raw` if missing.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def upgrade(url: str) -> None:
 
 
 def current(url: str) -> str | None:
-    """Return the revision a database is at; None: never migrated.
+    """Return a database's revision; None if it was never migrated.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def check(url: str) -> None:
     Raises
     ------
     ConfigurationError
-        They differ; the message has the differences.
+        They disagree; the message has the differences.
     """
     current(url)
     try:

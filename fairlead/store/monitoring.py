@@ -21,13 +21,13 @@ Rows = Sequence[RowMapping]
 
 #: Forget groups not sampled for this long: a weekly cadence, and a day.
 SEEN_WITHIN: Final = timedelta(days=8)
-#: Findings of samples are current for this long; several samples, also of a fleet, may fail.
+#: Findings of samples are current for this long, so that several samples may fail.
 CURRENT_WITHIN: Final = timedelta(minutes=15)
-#: Number of intervals after which samples are missing: one failed, and one was slow.
+#: Number of intervals after which samples are missing: allows for a failed and a slow one.
 INTERVALS: Final = 3
-#: Maximum number of partitions with a metric: those with the slowest records.
+#: Maximum number of partitions with a metric; those with the slowest records are chosen.
 _MOST_PARTITIONS: Final = 10_000
-#: Decisions have the start time of their transaction. All transactions this old have ended.
+#: Decisions have the start time of their transaction. Transactions of this age have ended.
 _SETTLED: Final = timedelta(minutes=15)
 #: Shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
@@ -205,7 +205,7 @@ class Readings:
         `group_id`, and the time of its last sample, `last_seen`.
     plans
         `group_id`, `version`, `state`, `proposed_at`, `decided_at`, `expires_at`,
-        `lag_max_predicted` in records, `adherence`: published plans, and those that may become so.
+        `lag_max_predicted` in records, `adherence`: published and open plans.
     decisions
         `group_id`, `decided_at`, and the time of the newest plan, `created_at`.
     counts
@@ -215,7 +215,7 @@ class Readings:
     freezes
         `group_id`, null for all groups, and the start of the freeze, `since`.
     back_offs
-        `group_id` of groups in back-off, and how many plans (`times`) made them worse.
+        `group_id` of groups in back-off, and the number of plans (`times`) that made them worse.
     ended_regressions
         `group_id` of groups with a regression in the last thirty days, and `ended_at`: when
         the last such plan was replaced or withdrawn.
@@ -245,7 +245,7 @@ class Readings:
 def read_all_groups(
     engine: Engine, counts: DecisionCounts, sampled_within: timedelta = CURRENT_WITHIN
 ) -> Readings:
-    """Read the figures of all groups at one moment; raises as `transaction`.
+    """Read the figures of all groups at one moment; raises the errors of `transaction`.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def read_all_groups(
     counts
         From earlier readings.
     sampled_within
-        Leave out diagnoses of groups not sampled for longer.
+        Leave out diagnoses of groups that were not sampled for longer than this.
     """
     repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
     with transaction(repeatable) as connection:
@@ -321,7 +321,7 @@ class SampleAge:
 
 
 def last_sample(engine: Engine) -> SampleAge | None:
-    """Return the last sample of all groups; None: none was taken yet. Raises as `transaction`."""
+    """Return the last sample of all groups; None before the first. Raises as `transaction` does."""
     with transaction(engine) as connection:
         row = connection.execute(text(_LAST_LOOK)).one_or_none()
     return None if row is None else SampleAge(row.sampled_at, row.age, row.apart)

@@ -57,7 +57,7 @@ HANGS: Final = "60s"
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A partition of the plan topic, and the number of the turn at it."""
+    """A partition of the plan topic, and the number of the publisher's turn."""
 
     topic: str
     partition: int
@@ -71,7 +71,7 @@ class Turn:
     Parameters
     ----------
     held
-        The partition, and the number of the turn.
+        The partition, and the turn's number.
     """
 
     held: PartitionLock
@@ -80,9 +80,9 @@ class Turn:
     def intend(self, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
         """Record entries for requests; they are committed when the block of the turn ends.
 
-        Leaves out plans whose state no longer allows it, groups with a pending entry,
-        groups that another open transaction has locked, and new versions of groups that are frozen,
-        or that another transaction may be freezing.
+        Leaves out plans whose state no longer allows it, groups with a pending entry, groups locked
+        by another open transaction, and new versions of groups that are frozen, or that another
+        transaction may be freezing.
         """
         connection = self._connection
         free = lock_groups(connection, [item.group for item in wanted])
@@ -114,7 +114,7 @@ class Turn:
             )
             for item in possible
         ]
-        # Store a new epoch before sending it: no later epoch may be lower.
+        # Store a new epoch before sending it, so that no later epoch is lower.
         begin_epochs(
             connection,
             {item.group: epochs[item.group] for item in possible if item.beyond},
@@ -175,8 +175,8 @@ class Outbox:
         """Lock a partition of the plan topic until the entries are committed.
 
         The block fences earlier publishers and records entries, in this order. It ends with a
-        commit on the connection that held the lock throughout: a publisher that froze and lost the
-        lock cannot commit, and so sends nothing.
+        commit on the connection that held the lock all the time: a publisher that froze and lost
+        the lock cannot commit, and so sends nothing.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class Outbox:
     def discard(
         self, discarded: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
     ) -> None:
-        """Record that entries will not be sent, and why; raises as `refuse`."""
+        """Record that entries will not be sent, and why; raises the errors of `refuse`."""
         self._settle(discarded, partial(end, state="stale"), held)
 
     def _settle(

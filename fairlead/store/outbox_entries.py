@@ -12,7 +12,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
-#: By kind: states in which the record can be sent; the plan's state while it is sent, and after.
+#: Kind to the states in which the record can be sent, the state during sending, and after.
 POSSIBLE: Final = {"plan": ("approved", "published"), "withdrawn": ("published", "withdrawn")}
 ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "withdrawn": "published"}
 FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "withdrawn": "withdrawn"}
@@ -67,9 +67,9 @@ class PublishRequest:
         `plan`: publish an approved plan, or send a published one again. `withdrawn`: withdraw a
         published plan, or send the withdrawal again.
     lease_until
-        When the plan expires, unless it is renewed.
+        Time at which the plan expires unless it is renewed.
     beyond
-        An epoch that the record's epoch must exceed; None: it keeps its epoch.
+        An epoch that the record's epoch must exceed; None: the record keeps its epoch.
     reason, actor
         Of a withdrawal.
     """
@@ -96,7 +96,7 @@ class Standing:
     followed
         The published version, or the last withdrawn one.
     record
-        The last record marked as sent.
+        The last record that is marked as sent.
     """
 
     group: str

@@ -82,7 +82,7 @@ from fairlead.store.shared_statements import (
     register_groups,
 )
 
-#: Number of groups whose plans are ended in one transaction.
+#: Maximum number of groups whose plans end in one transaction.
 _AT_ONCE: Final = 500
 _HELD: Final = "another open transaction has locked it: the next run tries again"
 
@@ -135,10 +135,10 @@ class PlanStore:
 
         Returns
         -------
-        A StoredDecision for each, in the same order. If the snapshot has a decision already, that
-        decision: a repeated run proposes nothing twice. A group is set aside if another open
-        transaction has locked it, or Postgres does not accept one of its values: its decision
-        failed, with the reason, and is not stored.
+        A StoredDecision for each, in the same order. If the snapshot already has a decision, that
+        one: a repeated run proposes nothing twice. If another open transaction has locked a
+        group, or Postgres does not accept one of its values, its decision is returned as failed,
+        with the reason, and not stored.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
@@ -183,16 +183,15 @@ class PlanStore:
         Parameters
         ----------
         sha256
-            Hash of the bytes that the approver has seen.
+            Hash of the bytes that the approver saw.
         actor
-            The person for whom a service approves; None: the database's session user. Users who may
-            not write events for others approve for themselves.
+            The person for whom a service approves; None: the database's session user. Users without
+            the right to write events for others approve for themselves.
 
         Raises
         ------
-        PlanStateError
-            There is no such version, it is not proposed, it has expired, there is no reason, or it
-            needs four eyes.
+        PlanStateError The version does not exist, is not proposed, has expired, or needs four eyes;
+        or the reason is blank.
         TamperedPlanError
             The version's document has another hash.
         """
@@ -207,9 +206,7 @@ class PlanStore:
         Parameters
         ----------
         plans
-            The plans with the hashes that are approved.
-        reasons
-            The reason of each.
+            The plans with their approved hashes. reasons The reason of each.
         actor
             The person for whom a service approves.
 
@@ -266,7 +263,7 @@ class PlanStore:
 
         Returns
         -------
-        (group, version) of each: proposed ones are expired now, approved ones stale.
+        (group, version) of each: proposed plans are now `expired`, approved plans `stale`.
         """
         due = (Plan.state.in_(("proposed", "approved")), Plan.expires_at <= now)
         with transaction(self._engine) as connection:
@@ -283,7 +280,7 @@ class PlanStore:
         return ended
 
     def get(self, group: str, version: int) -> StoredPlan:
-        """Return a version; raises PlanStateError if there is none."""
+        """Return a version; raises PlanStateError if it does not exist."""
         plans = self._find(Plan.group_id == group, Plan.version == version)
         if not plans:
             raise PlanStateError(f"group {group} has no version {version}")
@@ -426,7 +423,7 @@ class PlanStore:
                 record_findings(connection, found, requests=requests)
                 insert_samples(connection, kept)
                 replace_last_samples(connection, seen)
-        except UnstorableError:  # one group's value: store the others
+        except UnstorableError:  # a value of one group fails: store the other groups
             names = list(found)
             half = len(names) // 2
             for part in filter(None, (names[:half], names[half:])) if half else ():
@@ -435,7 +432,7 @@ class PlanStore:
     def record_sample(self, began: datetime, interval: timedelta) -> None:
         """Store the start of the last sample of all groups, and the time until the next.
 
-        A sample with a future time, from a wrong clock, counts as of now.
+        A sample with a future time, from a wrong clock, gets the present time.
         """
         row: dict[str, Any] = {
             "single": True,
@@ -447,7 +444,7 @@ class PlanStore:
             connection.execute(statement.on_conflict_do_update(index_elements=["single"], set_=row))
 
     def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
-        """Record that an approved plan no longer fits its group; False: its state had changed."""
+        """Record that an approved plan no longer fits its group; False if its state had changed."""
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group])
             return bool(

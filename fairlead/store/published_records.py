@@ -1,4 +1,4 @@
-"""The newest record of each group in the plan topic, by the database.
+"""The newest record of each group in the plan topic, as stored in the database.
 
 Belongs here: these records, and the epochs of versions. Does not: pending records (`outbox`).
 """
@@ -49,9 +49,9 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 
 
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the epoch of each group's next record; a new one after no record or a withdrawal.
+    """Return the epoch of each group's next record; new for a first record or after a withdrawal.
 
-    New epochs are the time in milliseconds: higher than any epoch before, including epochs that a
+    New epochs are the time in milliseconds: higher than any earlier epoch, including epochs that a
     lost or restored database does not have.
 
     Parameters
@@ -80,7 +80,7 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
 
 def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
     """Store the new epochs of records that are sent again, before they are sent."""
-    for group, epoch in epochs.items():  # rare: another writer of the topic
+    for group, epoch in epochs.items():  # rare: another writer has used the topic
         connection.execute(
             update(LastRecord).where(LastRecord.group_id == group).values(epoch=epoch)
         )
@@ -111,7 +111,7 @@ def record_sent(
         new.on_conflict_do_update(
             index_elements=[LastRecord.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= LastRecord.epoch,  # a delayed publisher changes nothing
+            where=new.excluded.epoch >= LastRecord.epoch,  # a delayed publisher has no effect
         ),
         rows,
     )

@@ -71,9 +71,9 @@ class OpenRegression:
     group, version
         The version.
     back_to
-        The version before; None: withdraw the plan.
+        The previous version; None: withdraw the plan.
     automatic
-        Whether it needs no person.
+        Whether the rollback or withdrawal needs no person.
     evidence
         The evidence, in a sentence.
     """

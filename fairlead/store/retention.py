@@ -70,10 +70,10 @@ def prune(
     Parameters
     ----------
     older_than
-        Time-zone-aware. The day (UTC) that it falls on is kept.
+        Time-zone-aware. Its day (UTC) is kept.
     summaries_older_than
         The same for the daily summaries of groups; None: keep all. A later time than `older_than`
-        counts as `older_than`: summaries are kept at least as long as the rows that they sum up.
+        counts as `older_than`: summaries are kept at least as long as their rows.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str
     for intent in intents:
         state, row = states.get((intent.group, intent.plan.version)), rows.get(intent.group)
         if intent.again:
-            if state == FOLLOWED[intent.kind]:  # else the group follows another plan now
+            if state == FOLLOWED[intent.kind]:  # otherwise the group now follows another plan
                 found.add(intent.group)
         elif row is not None and (row.kind, row.version, row.epoch) == intent.key:
             if state == ON_ITS_WAY[intent.kind]:

@@ -47,12 +47,12 @@ class ShadowDay:
     day, until
         The day (UTC), and the time of its last replayed sample; time-zone-aware.
     over_objective_recorded_s
-        Partition-seconds beyond the objective, as measured.
+        Measured partition-seconds beyond the objective.
     over_objective_s, over_objective_planned_s
         The same in the replay: with the actual owners, and under the plans.
     plans, downtime_s
-        Plans that would have been published, and the partition-seconds for which partitions would
-        have stood still for them.
+        Number of plans that would have been published, and the partition-seconds of move downtime
+        that they would have caused.
     """
 
     day: date

@@ -45,7 +45,7 @@ _OF_PLAN: Final = [
 
 
 def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
-    """Return whether a column has one of many texts, with one parameter; `in_` needs one per text.
+    """Return whether a column has one of many texts, with one parameter, unlike `in_`.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def record_events(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> 
 def close_open_plans(
     connection: Connection, reasons: Mapping[str, str], *conditions: ColumnElement[bool]
 ) -> list[tuple[str, int]]:
-    """End plans of groups that are not published yet; the groups are locked.
+    """End plans that are not published yet; the caller has locked the groups.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def plans_at(
 def last_decisions(connection: Connection) -> dict[str, datetime]:
     """Return the time of each group's last decision that did not fail, by an index.
 
-    Snapshots with a future time come from a clock that was ahead; they do not hide later decisions.
+    Snapshots with a future time, from a clock that was ahead, do not hide later decisions.
     """
     made = (DecisionRow.group_id == ConsumerGroup.group_id, DecisionRow.outcome != "failed")
     newest = (

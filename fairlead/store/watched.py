@@ -19,7 +19,7 @@ import psycopg
 _Value = TypeVar("_Value")
 #: Seconds without an answer before the server is checked on a second connection.
 _SILENCE_S: Final = 3.0
-#: Asks whether the server speaks TLS; it answers before any login and logs nothing.
+#: Asks whether the server supports TLS; it answers before any login and logs nothing.
 _SSL_REQUEST: Final = struct.pack("!ii", 8, 80877103)
 
 
@@ -29,13 +29,13 @@ class WatchedConnection(psycopg.Connection[Any]):
     Attributes
     ----------
     patience_s
-        Seconds that the server has to answer on the second connection.
+        Seconds within which the server must answer on the second connection.
     """
 
     patience_s = 10.0
 
     def wait(self, gen: Generator[Any, Any, _Value], *args: Any, **kwargs: Any) -> _Value:
-        """Wait for the server, as psycopg does.
+        """Wait for the server like psycopg, but check that it answers.
 
         Raises
         ------

@@ -1,8 +1,8 @@
-"""Records in topics, byte for byte, and the decisions that planner and consumers make alike.
+"""Records in topics, byte for byte, and decisions that planner and consumers share.
 
 `document` and `partition_sets` are a plan's bytes; `record` and `record_reading` its headers, with
 `signing`; `members` the user data that clients exchange in a rebalance; `agreement` and `seals` the
 records of the coordination topic; `partitions` the partition of a group's records; `fit` the shares
-that a plan gives to the members that are present. Consumer applications import this package, so it
+of the present members by a plan. Consumer applications import this package, so it
 needs only the standard library, numpy and, for signatures, `cryptography`.
 """

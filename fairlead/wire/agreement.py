@@ -1,10 +1,10 @@
 """The records of the coordination topic, by which the members of a group agree on an assignment.
 
-Belongs here: the records, their bytes, and the checks of a single record. Does not: what a sequence
-of records means (`agreement_round`), nor writing and reading the topic (`agreement_log`).
+Belongs here: the records, their bytes, and the checks of a single record. Does not: the meaning of
+a sequence of records (`agreement_round`), nor writing and reading the topic (`agreement_log`).
 
-Anyone who may write to the topic may write anything, so a record is valid only if every value has
-the type and size that a member would have written.
+Any writer of the topic could write anything, so a record is valid only if every value has the type
+and size that a member would write.
 """
 
 import json
@@ -35,7 +35,7 @@ _LARGEST_GENERATION: Final = 2**31
 
 @dataclass(frozen=True)
 class Announcement:
-    """A member announces itself and gives up the partitions that `range` gave it.
+    """A member's announcement, by which it gives up the partitions that `range` gave it.
 
     Parameters
     ----------
@@ -71,17 +71,17 @@ class AssignmentRecord:
     generation, member
         The generation, and the member that wrote the assignment record.
     topics
-        The subscription that it is for, ascending.
+        The subscription of its members, ascending.
     shares
-        Member id to topic to partition numbers: all known members with this subscription, those
-        without partitions included, and exactly the partitions that they gave up.
+        Member id to topic to partition numbers. Has all known members with this subscription, even
+        without partitions, and exactly the partitions that they gave up.
     plan_version
-        The plan that it follows; None: the assignment by `range`.
+        The plan that the record follows; None: it repeats the assignment by `range`.
     seen
-        The newest record of the plan topic that its writer had read; members that know a newer one
-        request another rebalance.
+        The newest record of the plan topic that its writer had read; members that know a newer
+        record request another rebalance.
     fallback_reason
-        Why it follows no plan; None: it follows one.
+        Why the record follows no plan; None: it follows one.
     log
         As in `Announcement`.
     """
@@ -136,7 +136,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes | None) -> Record | None:
-    """Read a record; None: it is invalid or of another format.
+    """Read a record; None if it is invalid or has another format.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def _topics(value: Any) -> tuple[str, ...]:
 
 
 def _few(values: Any) -> Any:
-    """Return the list or object, if it is not too long."""
+    """Return the list or object; raise an error if it is too long."""
     if len(values) > MOST_PARTITIONS:
         raise ValueError(f"{len(values)} entries; at most {MOST_PARTITIONS} are allowed")
     return values
@@ -269,7 +269,7 @@ def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partition
 
 def _size(text: str) -> int:
     """Count the partitions of a range string without expanding it."""
-    if text.count(",") >= MOST_PARTITIONS:  # each piece names at least one
+    if text.count(",") >= MOST_PARTITIONS:  # each piece has at least one partition
         raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     size = 0
     for piece in text.split(",") if text else ():

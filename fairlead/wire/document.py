@@ -34,8 +34,8 @@ class MemberShare:
     topics
         The member's subscription when the plan was made, ascending.
     partitions
-        Topic to partition numbers, int32 of shape (K,), ascending. A document that was read holds
-        ranges and expands them on each access.
+        Topic to partition numbers, int32 of shape (K,), ascending. A parsed document keeps ranges
+        and expands them on each access.
     """
 
     topics: tuple[str, ...]
@@ -56,16 +56,16 @@ class PlanDocument:
     Parameters
     ----------
     group, version, plan_id, assignor
-        The consumer group; its version, counted from 1; a UUID; the assignor's name.
+        The consumer group; the plan's version, from 1; a UUID; the assignor's name.
     created_at, snapshot_at
         Time-zone-aware.
     partition_counts
-        Topic to number of partitions, for every topic some member subscribes to.
+        Topic to number of partitions, for every topic with a subscriber.
     members
         Member name (`group.instance.id`, else a `client.id` unique in the group, else the member
         id) to its share. Every partition has at most one owner.
     weights
-        Topic to one non-negative number a partition: its lag when the plan was made. May lack
+        Topic to a non-negative number per partition: its lag when the plan was made. May lack
         topics.
     topic_ids
         Topic to the id that the cluster gave it, as Kafka writes it. May lack topics.
@@ -127,8 +127,8 @@ class PlanDocument:
         Raises
         ------
         InvalidPlanError
-            Not JSON, another format, another group's plan, or an invariant broken: a partition
-            owned twice, out of range, or of a topic the plan does not count.
+            The value is not JSON, has another format or group, or breaks an invariant: a partition
+            has two owners, is out of range, or its topic has no count.
         """
         try:
             raw = json.loads(value.decode(), object_pairs_hook=unique_names)
@@ -182,7 +182,7 @@ def content_hash(value: bytes) -> str:
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that occurs twice in an object; `json` would keep the last value."""
+    """Raise an error if a name occurs twice in an object; `json` would keep the last value."""
     values = dict(pairs)
     if len(values) < len(pairs):
         raise ValueError("a name occurs twice in one object")

@@ -25,13 +25,13 @@ def fit(
     """Give each partition of a subscribed topic to exactly one subscriber, following the plan.
 
     Members that the plan names keep the part of their share to which they still subscribe. A new
-    member takes over the whole share of an absent member if it subscribes to all topics of that
-    share: the heaviest share goes first, to the new member with the fewest topics. The remaining
+    member takes over the whole share of an absent member if it subscribes to all its topics: the
+    heaviest share first, to the new member with the fewest topics. The remaining
     partitions are placed one by one: topics with the fewest subscribers first, among topics with
     the same subscribers the heaviest partition first, each to the subscriber with the fewest
-    partitions, then the least weight, then the lowest name. Partitions of the same weight go to the
-    members that get them in turns, so that topics spread: no member's count or weight changes by
-    that.
+    partitions, then the least weight, then the lowest name. Partitions of equal weight are dealt in
+    turns to the members that get them, so that topics spread; this does not change counts and
+    weights.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def fit(
     Returns
     -------
     dict
-        Member name to topic to partition numbers, ascending. Every member is present; topics of
-        which it owns nothing are not.
+        Member name to topic to partition numbers, ascending. Has every member, but no topic of
+        which the member owns nothing.
 
     Notes
     -----
@@ -91,7 +91,7 @@ class _Group:
     offsets
         int64 of shape (T + 1,): partition p of topic t has index offsets[t] + p; P in all.
     weights
-        float64 of shape (P,): the plan's; 0 where it has none.
+        float64 of shape (P,): from the plan; 0 if it has none.
     """
 
     members: tuple[str, ...]
@@ -161,7 +161,7 @@ class _Planned:
 
 
 def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
-    """Give each member that the plan names the part of its share to which it still subscribes."""
+    """Give each member in the plan the part of its share to which it still subscribes."""
     numbers = {name: number for number, name in enumerate(group.members)}
     present = np.array([numbers.get(name, -1) for name in planned.names], dtype=np.int64)
     member = present[planned.member]
@@ -171,7 +171,7 @@ def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> Non
 
 
 def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
-    """Give whole shares of absent members to new members that subscribe to all topics of them."""
+    """Give whole shares of absent members to new members that subscribe to all their topics."""
     known, present = set(planned.names), set(group.members)
     new_members = np.array(
         [number for number, name in enumerate(group.members) if name not in known], dtype=np.intp
@@ -219,7 +219,7 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
     for topics, members in _audiences(group, np.unique(topic_of)):
         mine = orphans[np.isin(topic_of, topics)]
         mine = mine[np.argsort(-group.weights[mine], kind="stable")]
-        # Only the least loaded members, as many as there are partitions, can get one.
+        # With N partitions, only the N least loaded members can get one.
         least = members[np.lexsort((loads[members], counts[members]))[: mine.size]]
         heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
         weights, placed = group.weights[mine], np.empty(mine.size, dtype=np.int32)
@@ -234,10 +234,10 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
 
 
 def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> None:
-    """Deal partitions of one weight to the members that get them in turns, so that topics spread.
+    """Deal partitions of equal weight in turns to the members that get them, so that topics spread.
 
-    The members of the partitions, heaviest first, are changed in place. No member gets another
-    number or weight of partitions.
+    Changes the members of the partitions, heaviest first, in place. No member's number or weight of
+    partitions changes.
     """
     ends = np.flatnonzero(np.diff(weights, append=-1.0)) + 1
     for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):

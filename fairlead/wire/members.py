@@ -1,4 +1,4 @@
-"""The members of a group as its leader knows them, and the user data they exchange.
+"""The members of a group as the group leader sees them, and the user data they exchange.
 
 Belongs here: a member's name in plans, and the user data of subscriptions and assignments. Does
 not: shares (`fit`).
@@ -59,8 +59,8 @@ class SubscriptionNote:
     seen, lapsed
         As in `GroupMember`.
     again
-        Number of rebalances it has requested for other reasons. Changes the user data, because the
-        coordinator ignores a join that repeats a known subscription.
+        Number of rebalances it has requested for other reasons. Makes the user data differ, because
+        the coordinator ignores a join with an unchanged subscription.
     """
 
     client_id: str | None = None
@@ -87,7 +87,7 @@ class AssignmentNote:
     decided
         The newest record that the leader itself had read; None: unknown.
     incomplete
-        Whether partitions were left out until the members that still own them give them up.
+        Whether partitions are left out until their present owners give them up.
     """
 
     plan_version: int | None = None
@@ -98,7 +98,7 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return the newest record when the leader decided, and whether its lease had expired.
+        """Return the newest known record at the decision, and whether its lease had expired.
 
         Examples
         --------
@@ -112,7 +112,7 @@ class AssignmentNote:
         return self.decided, had_plan and self.plan_version is None
 
     def followed(self) -> str:
-        """Describe what the assignment follows, for the log.
+        """Describe the plan or fallback of the assignment, for the log.
 
         Examples
         --------

@@ -6,8 +6,8 @@ Belongs here: writing and reading records of the members topic. Does not: the me
 In these groups the broker assigns, and its assignors know only member ids and topic ids, while
 plans name consumers and topics. A record under the group's key maps ids to names. The members topic
 is compacted. Its records have the headers of a plan's record: kind `members`, no lease, version 0.
-The epoch is the time of the sample in milliseconds and at least one more than the newest record's,
-so that the later of two records has the greater epoch.
+The epoch is the time of the sample in milliseconds, but greater than the newest record's, so that
+the later of two records has the greater epoch.
 """
 
 import json
@@ -23,7 +23,7 @@ from fairlead.wire.record_reading import check_headers, header_text, read_header
 from fairlead.wire.signing import Signer, Verifier
 
 _KIND: Final = "members"
-#: Signed in place of a plan's version.
+#: Version in the signed bytes, which plans use for theirs.
 _VERSION: Final = 0
 
 
@@ -80,7 +80,7 @@ class Membership:
         origin
             The topic that the record is written to.
         after
-            The epoch of the group's newest record; 0: there is none.
+            Epoch of the group's newest record; 0: none.
         signer
             Signs the record.
         """
@@ -114,8 +114,8 @@ def read_membership(
     Raises
     ------
     InvalidPlanError
-        It is of another format, cannot be read, is another group's, cluster's or log's, its hash
-        differs, or it is not signed as it must be.
+        The record has another format, cannot be read, is another group's, cluster's or log's, has a
+        wrong hash, or lacks a valid signature.
     """
     by_name = read_headers(value, headers)
     if (kind := header_text(by_name, KIND_HEADER)) != _KIND:

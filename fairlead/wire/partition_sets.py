@@ -1,7 +1,6 @@
 """Sets of partitions as range strings: "0-3,7" is {0, 1, 2, 3, 7}.
 
-Belongs here: the text form in the plan topic, and shares kept as ranges. Does not: who owns which
-partitions.
+Belongs here: the text form in the plan topic, and shares kept as ranges. Does not: owners.
 """
 
 import re
@@ -53,7 +52,7 @@ def parse_ranges(text: str, *, below: int) -> Ranges:
     Raises
     ------
     ValueError
-        The text is not a range string, or names a partition twice or one that does not exist.
+        The text is not a range string, repeats a partition, or has one that does not exist.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def parse_partitions(text: str, *, below: int) -> npt.NDArray[np.int32]:
 class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
     """Topic to partition numbers, int32 of shape (K,), ascending, expanded on each access.
 
-    A text of a few bytes can name millions of partitions, so only its ranges are kept.
+    A text of a few bytes can stand for millions of partitions, so only ranges are kept.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def partition_counts(
     subscriptions
         The topics of each member.
     partitions_for
-        Returns the partitions of a topic; None: there is no such topic.
+        Returns the partitions of a topic; None: the topic does not exist.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def partition_counts(
 
 
 def partition_for_key(group: str, count: int) -> int:
-    """Return which of `count` partitions has the records of a group.
+    """Return the partition, of `count`, with the records of a group.
 
     It is the partition of Kafka's default partitioner for the group's key.
 

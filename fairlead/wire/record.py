@@ -4,8 +4,8 @@ Belongs here: headers, a record's identity, and the bytes that are signed. Does 
 (`document`), checking records (`record_reading`), nor cryptography (`signing`).
 
 The value is a plan's document, or states that the group's plan is withdrawn. Headers hold the
-format and kind, the version, the value's hash, the cluster and the log (topic id) that the record
-was written for, the epoch of the group's versions, and the lease.
+format and kind, the version, the value's hash, the cluster and log (topic id) of the record, the
+epoch of the group's versions, and the lease.
 """
 
 import base64
@@ -56,7 +56,7 @@ class Identity(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """The part that decides which of two records is later."""
+        """The fields by which records are ordered."""
         return self[:3]
 
 
@@ -97,7 +97,7 @@ def plan_headers(
     Parameters
     ----------
     value
-        A plan's document, or what `withdrawn_value` returns.
+        A plan's document, or the result of `withdrawn_value`.
     group, version
         The group, and the version of its plan.
     origin
@@ -131,7 +131,7 @@ def plan_headers(
 
 
 def withdrawn_value(group: str, version: int) -> bytes:
-    """Return the value that withdraws a version; versions before it stay withdrawn.
+    """Return the value that withdraws a version and all earlier ones.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic:
     headers
         The record's headers, with kind and hash.
     group, version, topic
-        From the record's key, its headers and its topic.
+        Of the record: from its key, its headers and its topic.
     """
     return signed_bytes(
         headers.get(CLUSTER_HEADER, b""),

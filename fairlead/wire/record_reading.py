@@ -1,7 +1,7 @@
 """Reading a record of the plan topic, with every check of a single record.
 
-Belongs here: which records are valid. Does not: writing records (`record`), nor what a record means
-after others (`fairlead.followers.core.plan_cache`).
+Belongs here: which records are valid. Does not: writing records (`record`), nor sequences of
+records (`fairlead.followers.core.plan_cache`).
 """
 
 import base64
@@ -33,10 +33,10 @@ from fairlead.wire.record import (
 from fairlead.wire.signing import Verifier
 from fairlead.wire.times import read_time
 
-#: A follower's clock may be this far ahead of the planner's; leases are extended by it.
+#: Added to leases: how far a follower's clock may be ahead of the planner's.
 SKEW: Final = timedelta(seconds=60)
-#: Latest valid epoch after now. The planner draws epochs from its clock in milliseconds, always
-#: later than the newest, so a forged epoch in the far future must not count.
+#: Latest valid epoch after now. Epochs are times in milliseconds, always later than the newest, so
+#: a forged epoch in the far future must not be valid.
 AHEAD: Final = timedelta(days=1)
 #: Maximum number of digits: fits the integers of every client's language.
 _DIGITS: Final = 18

@@ -32,8 +32,8 @@ class Seal:
     log
         The topic id of the coordination topic.
     secrets
-        The first one creates seals, and each of them is accepted; empty: records have no seal, and
-        every record is accepted.
+        The first one creates seals; seals by any of them are valid. Empty: records have no seal,
+        and every record is accepted.
     """
 
     group: str

@@ -1,8 +1,8 @@
 """Ed25519 signatures: the planner holds the private key, followers the public ones.
 
 Belongs here: keys as text, signing and verifying bytes. Does not: which bytes are signed
-(`record`). Needs the package `cryptography` of the extra `signed`. It is imported when a key is
-configured, so that a key that cannot be used is an error at once.
+(`record`). Needs the package `cryptography` of the extra `signed`. The import happens when a key is
+configured, so that an unusable key is an error immediately.
 """
 
 import base64
@@ -33,7 +33,7 @@ class Signer:
     Parameters
     ----------
     key_id
-        By which followers find the public key.
+        The id by which followers find the public key.
     """
 
     key_id: str
@@ -183,7 +183,7 @@ def refuse_private_key(text: str, option: str) -> None:
     Raises
     ------
     ConfigurationError
-        It does. The message does not contain the key.
+        An option contains it. The message does not contain the key.
     """
     if _PRIVATE in text:
         raise ConfigurationError(

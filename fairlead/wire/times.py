@@ -1,6 +1,6 @@
-"""Times in plans and headers, which followers in every language read alike.
+"""Times in plans and headers, which followers in every language read in the same way.
 
-Belongs here: which texts are valid times. Does not: their meaning.
+Belongs here: the valid forms of a time. Does not: the meaning of times.
 """
 
 import re
@@ -15,7 +15,7 @@ _TIME = re.compile(
 def read_time(text: str) -> datetime:
     """Read an ISO 8601 time with zone, to the second, millisecond or microsecond.
 
-    `datetime.fromisoformat` accepts more, and not the same in every Python version.
+    `datetime.fromisoformat` accepts more, and differs between Python versions.
 
     Raises
     ------

@@ -30,7 +30,7 @@ _WIDTHS: Final = {"e": 8, "w": 8, "h": 8, "k": 7, "n": 8, "b": 8, "q": 10, "p": 
 NUMBERS: Final = len(_WIDTHS)
 #: Reported as `paused` if the application takes records in several tasks or threads.
 SEVERAL_AT_A_TIME: Final = 36**3 - 1
-#: Largest value of each counter, which is not exact; -1: no counter.
+#: Largest value of each counter, which means "at least"; -1: no counter.
 _LARGEST: Final = np.array([-1 if name == "p" else 36**w - 1 for name, w in _WIDTHS.items()])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NO_DIGIT: Final = 255

@@ -1,6 +1,6 @@
-"""Adoption: what the consumers own, compared with the published plan.
+"""Adoption: the consumers' partitions compared with the published plan.
 
-Belongs here: adherence, and how long to wait for it. Does not: reading live assignments
+Belongs here: adherence, and waiting for it. Does not: reading live assignments
 (`fairlead.kafka`), the tables (`fairlead.store`).
 """
 
@@ -24,13 +24,13 @@ from fairlead.wire.fit import fit
 CHECK_EVERY_S: Final = 1.0
 #: Seconds. Two heartbeats at clients' default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
-#: Seconds. Time that consumers have to rejoin after a publication.
+#: Seconds. Time in which consumers can rejoin after a publication.
 PATIENCE_S: Final = 20.0
 
 
 @dataclass(frozen=True)
 class Adoption:
-    """How far a group follows its plan.
+    """The degree to which a group follows its plan.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def compare(
     owned
         Live member to its partitions.
     subscriptions
-        Live member to its topics. A missing member has its topics in the plan; one that is new to
-        the plan has all topics of the plan.
+        Live member to its topics. A missing member has its topics from the plan; a member new to
+        the plan has all topics.
     partition_counts
         Present numbers of partitions; None: as in the plan.
 
@@ -108,9 +108,9 @@ class Observed:
     plan
         The plan.
     at
-        When the live assignment was read; None: it was not read.
+        Time of the live assignment; None: it was not read.
     adoption
-        How far the group follows the plan; None: the assignment could not be read.
+        The degree to which the group follows the plan; None: the assignment could not be read.
     error
         Why the assignment could not be read.
     holders
@@ -146,18 +146,17 @@ def observe(
     patiently: Collection[str],
     until: float,
 ) -> list[Observed]:
-    """Check whether groups follow their published plans; check some groups until they do.
+    """Check whether groups follow their published plans; repeat for some groups until they do.
 
     Parameters
     ----------
     plans
         Published plans, one per group.
     live
-        Describes groups as they are now.
-    patiently
+        Describes the present groups. patiently
         Groups to check every `CHECK_EVERY_S` until they follow their plan completely.
     until
-        When to stop, by `time.monotonic()`.
+        Time to stop, by `time.monotonic()`.
 
     Returns
     -------
@@ -205,8 +204,8 @@ def check(
     live
         Describes groups as they are now.
     wait_s
-        Seconds. How long to check groups again if their plan was never checked before and is not
-        followed completely.
+        Seconds. Time for which to check groups again if their plan was not checked before and is
+        not completely followed.
     log
         Called with a line before the check.
     """
@@ -240,7 +239,7 @@ def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return a check with the members that held partitions of others at every check so far."""
+    """Return a check whose holders are those of every check so far."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)

@@ -1,4 +1,4 @@
-"""Automatic rollback: the version before replaces a plan that made its group worse.
+"""Automatic rollback: the previous version replaces a plan that made its group worse.
 
 Belongs here: the version to return to, and whether a person decides. Does not: the verdict
 (`fairlead.domain.regression`), creating the version (`rollback`), nor withdrawing a first plan,
@@ -36,19 +36,19 @@ def roll_back_regressions(
     """Record published plans that made their groups worse, and create their rollbacks.
 
     A policy that approves plans automatically approves rollbacks without its other conditions: a
-    version that was published recently needs no merit. Under other policies they wait for a person.
-    Also creates rollbacks that a crash prevented.
+    recently published version need not be better. Under other policies they wait for a person.
+    Also creates rollbacks that an earlier call did not reach because of a crash.
 
     Parameters
     ----------
     found
-        Group to its possible regression; those that are not sure are left out.
+        Group to its possible regression; uncertain ones are left out.
     live
-        Describes a group as it is now.
+        Returns the present description of a group.
 
     Returns
     -------
-    The new versions. First plans get none: the publication pass withdraws them.
+    The new versions. A first plan has none: the publication pass withdraws it.
     """
     sure = {group: analysed for group, analysed in found.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():

@@ -1,7 +1,7 @@
 """Delivery: the records that the reconciler sends and reads back.
 
-Belongs here: options of records, creating a record, reading one as followers do. Does not: which
-record is sent when (`reconciling`), Kafka (`fairlead.kafka`).
+Belongs here: options of records, creating a record, reading one like followers. Does not: the order
+of records (`reconciling`), Kafka (`fairlead.kafka`).
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class PublishOptions:
     Parameters
     ----------
     lease
-        How long consumers follow a plan that is not renewed.
+        Time for which consumers follow a plan without renewal.
     signer
         Signs the records; None: they are not signed.
     """
@@ -61,7 +61,7 @@ class PublishOptions:
 
 
 def accepted(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedRecord | None:
-    """Read a record as followers do; None: followers refuse it."""
+    """Read a record like followers; None: followers refuse it."""
     if record.value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Diagnoses of the groups that were just sampled, and which of them need a plan.
+"""Diagnoses of the groups that were just sampled, and requests for plans.
 
 Belongs here: analysing groups between planning runs, from samples. Does not: the analysis
 (`fairlead.domain.analysis`), storing findings (`fairlead.store`), nor starting runs.
@@ -37,7 +37,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: Number of groups from which several processes analyse; each takes seconds to start.
+#: Minimum number of groups for several processes, each of which takes seconds to start.
 MANY: Final = 1_000
 
 #: The state of a group that exists and has no members, in Kafka's words.
@@ -63,7 +63,7 @@ class Diagnosed:
     requests
         Groups for which a plan is worth its cost.
     worse
-        Groups that the plan, or the rollback, that they follow seems to have impaired.
+        Groups that seem worse because of the plan or rollback that they follow.
     """
 
     findings: dict[str, tuple[datetime, Findings]] = field(default_factory=dict)
@@ -82,9 +82,9 @@ def diagnose(
     Parameters
     ----------
     archive
-        Has earlier samples; it may already have these.
+        Has earlier samples, and possibly these.
     seen
-        Portions of the newest sample, each group once.
+        Parts of the newest sample; each group is in one.
     policies
         From the settings.
     memory
@@ -98,7 +98,7 @@ def diagnose(
     Notes
     -----
     Candidates are computed only if the forecast asks for a plan: a healthy group costs only its
-    forecast. From `MANY` groups on, as many processes as the machine has cores share the portions.
+    forecast. From `MANY` groups on, one process per core of the machine shares the work.
     """
     work = partial(_diagnose, archive, policies)
     questions = [(portion, memory.select(portion["group"].to_pylist())) for portion in seen]
@@ -121,7 +121,7 @@ def _diagnose(
     archive: SampleArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
     diagnosed = _analysed(archive, seen, policies, memory, EVERY_SAMPLE)
-    # Groups without memories are analysed by the whole day before they get a plan.
+    # Groups without memories are analysed with samples of the whole day before they get a plan.
     unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
         return diagnosed
@@ -141,7 +141,7 @@ def _analysed(
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Analyse groups by a length of their history; an error of a group is only logged."""
+    """Analyse groups from this much history; an error of a group is only logged."""
     diagnosed = Diagnosed()
     if not seen.num_rows:
         return diagnosed
@@ -168,10 +168,10 @@ def _analysed(
 
 @contextmanager
 def _apart(name: str) -> Iterator[None]:
-    """Log an error of a group, so that it does not end the sample."""
+    """Log an error of a group, so that other groups are still analysed."""
     try:
         yield
-    except ValueError as error:  # unknown offsets for example; the next sample may have them
+    except ValueError as error:  # for example unknown offsets, which the next sample may have
         _log.info("group %s: not diagnosed: %s", name, error)
     except Exception:  # noqa: BLE001 - one group's data must not end the sample
         _log.exception("group %s: not diagnosed", name)
@@ -211,7 +211,7 @@ def members_changed(
 ) -> dict[str, PlanRequest]:
     """Return requests that list changes of members since the group's published plan.
 
-    Followers fit a plan to the present members; such a request means that this is not enough.
+    Followers fit a plan to the present members; a request means that this was not enough.
 
     Parameters
     ----------

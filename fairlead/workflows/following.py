@@ -1,4 +1,4 @@
-"""Groups that brokers assign: send brokers the members, and have them assign when plans arrive.
+"""Groups that brokers assign: send members to brokers, and trigger rebalances for new plans.
 
 Belongs here: groups of the consumer protocol (KIP-848) with a published plan: the record of their
 members, and rebalance triggers while the broker's target differs from the plan. Does not:
@@ -69,7 +69,7 @@ def follow(
         assigned = gateway.assigned_by_brokers(groups)
         if not assigned:
             return []
-        _ensure(topic)  # also without a plan: brokers move nothing before the topic exists
+        _ensure(topic)  # also without a plan: brokers assign only once the topic exists
         wanted = {plan.group: plan for plan in published(assigned)}
         found = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
@@ -99,7 +99,7 @@ def follow(
 
 
 def _ensure(topic: MembersTopic) -> None:
-    """Create the members topic, or log why that failed."""
+    """Create the members topic; log a failure."""
     try:
         topic.ensure()
     except FairleadError as error:

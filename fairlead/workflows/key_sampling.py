@@ -1,4 +1,4 @@
-"""From a topic to a report on its keys: sampling by the client or by Spark, and the consumers.
+"""Report on a topic's keys: sampling by the client or by Spark, and reading the consumers.
 
 Belongs here: the choice between the two, and reading consumers from the store. Does not: the report
 (`fairlead.domain.key_report`).
@@ -29,7 +29,7 @@ BY_CLIENT: Final = 1_000_000
 #: Maximum bytes that Spark reads, and the number of runs; each is a task.
 _SPARK_BYTES: Final = 1_000_000_000
 _SPARK_RUNS: Final = 96
-#: Number of records from which Spark's bytes are estimated.
+#: Size of the sample from which Spark's bytes are estimated.
 _PROBE: Final = 1_000
 
 
@@ -94,7 +94,7 @@ def report_on_keys(
 def readers_of(
     engine: "Engine", settings: Settings, group: str, topic: str, partitions: int
 ) -> Readers:
-    """Return the consumers of a topic, as their group was last sampled.
+    """Return the consumers of a topic, as in the last sample of their group.
 
     Raises
     ------

@@ -30,8 +30,7 @@ def take_up(
 ) -> dict[str, str]:
     """Carry out requests from pages; return the answers by group.
 
-    Continues requests that a crashed run has begun: it proposes no second version, and withdraws no
-    plan twice.
+    Continues requests of a crashed run, without a second version or a second withdrawal.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def take_up(
     policies
         From the settings: approval and expiry of a rollback.
     live
-        Describes a group as it is now.
+        Returns the present description of a group.
     topic, options
         The plan topic, and options of its records.
     now

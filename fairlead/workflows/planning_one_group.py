@@ -36,7 +36,7 @@ class Planned:
     decision
         The decision, as a planning run would store it.
     samples
-        Number of samples that the analysis had, the last one included.
+        Number of samples in the analysis, including the last one.
     """
 
     snapshot: GroupSnapshot
@@ -58,17 +58,17 @@ def plan_group(
     Parameters
     ----------
     gateway
-        To the cluster.
+        Gateway to the cluster.
     archive
-        Has the samples of the last day; nothing is written to it.
+        Has the samples of the last day; only read.
     group
         A group of the cluster.
     policies
         From the settings; the most specific one decides.
     memory
-        From the plan store.
+        Memory of the analysis, from the plan store.
     now
-        When the plan is made.
+        Time of the plan.
 
     Raises
     ------

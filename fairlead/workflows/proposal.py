@@ -1,7 +1,7 @@
-"""Proposal: a draft becomes a version, and is approved at once if the policy allows it.
+"""Proposal: a draft becomes a version, and is approved immediately if the policy allows it.
 
-Belongs here: which decisions are stored and approved, and when a waiting or published version makes
-a new one needless. Does not: the rules of approval (`approval`), nor a person's approval
+Belongs here: storing and approving decisions, unless a waiting or published version is enough. Does
+not: the rules of approval (`approval`), nor a person's approval
 (`PlanStore.approve`, SQL).
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # a dry run does not wait for the import of the models
     from fairlead.store.plans import PlanStore
 
 APPROVER: Final = "policy"
-#: Decisions in a transaction: few enough that others do not wait long for a group's lock.
+#: Decisions in a transaction: few, so that others do not wait long for a group's lock.
 AT_ONCE: Final = 500
 _NOTHING: Final = ApprovalDecision(approved=False, reason="")
 
@@ -58,16 +58,16 @@ def carry_out(
     policies: Sequence[Policy],
     now: datetime,
 ) -> list[Outcome]:
-    """Store decisions, and approve plans if the policies allow it; `AT_ONCE` in a transaction.
+    """Store decisions, and approve plans if policies allow it; `AT_ONCE` per transaction.
 
     The decision becomes 'no change', and the present version stays, in these cases:
 
-    - A waiting version still fits the group, and it is approved, or a rollback, or the draft would
-      also wait for a person and lacks the improvement that the policy requires. People then need
-      not review the same plan again.
+    - A waiting version still fits the group, and is approved or a rollback. Or the draft would also
+    wait for a person and lacks the improvement that the policy requires: people need not review the
+    same plan again.
     - A version was made from a newer snapshot.
-    - The published version has the same assignment, or would be as good if the group followed it: a
-      group that does not follow one version follows no other.
+    - The published version has the same assignment, or would be as good if followed: a group that
+    does not follow one version would not follow another.
     - The group is in back-off because a plan made it worse, and the draft moves partitions.
 
     Parameters
@@ -112,7 +112,7 @@ def _weighed(
     published: StoredPlan | None,
     now: datetime,
 ) -> Weighed:
-    """Return the decision to store beside the present versions, and the policy's answer."""
+    """Return the decision to store, given the present versions, and the policy's answer."""
     if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy has changed: the draft replaces the version
     answer = weigh(draft, policy, draft.statuses, now)
@@ -164,7 +164,7 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
 
 
 def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
-    """Return the version from a newer snapshot, as a reason; "": there is none."""
+    """Return a reason that names the version from a newer snapshot; "" if there is none."""
     for version in versions:
         if version.snapshot_at > draft.snapshot_at:
             return f"version {version.version} is {version.state}, and from a newer snapshot"
@@ -174,7 +174,7 @@ def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
 def _why_kept(
     waiting: StoredPlan, draft: PlanDraft, policy: Policy, answer: ApprovalDecision
 ) -> str:
-    """Return why a waiting version is kept; "": the draft replaces it."""
+    """Return why a waiting version is kept; "" if the draft replaces it."""
     plan = _document_that_fits(waiting, draft)
     if plan is None:
         return ""
@@ -189,7 +189,7 @@ def _why_kept(
 
 
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
-    """Return why a group that does not follow its plan needs no new one; "": it needs one.
+    """Return why a group that does not follow its plan needs no new one; "" if it does.
 
     If the group follows its plan completely, the analysis has compared the draft with it already.
     """
@@ -209,7 +209,7 @@ def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
 
 
 def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | None:
-    """Return a version's document; None: it is invalid, or does not fit the group."""
+    """Return a version's document; None if it is invalid or does not fit the group."""
     try:
         plan = stored.verify()
     except (InvalidPlanError, TamperedPlanError):
@@ -219,7 +219,7 @@ def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | 
 
 
 def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
-    """Return why a present version makes a draft needless; "": the draft is worth it.
+    """Return why a present version is enough; "" if the draft is better.
 
     The version suffices if it brings the group within the objective, by the present forecast. If
     not, the draft must be better by the policy's minimum improvement and the general minimum.

@@ -1,7 +1,7 @@
-"""Publication: a pass of the reconciler over a real cluster, and which groups need one.
+"""Publication: a pass of the reconciler over a real cluster, for the groups that need it.
 
-Belongs here: which groups are due by the database; requests from pages; a second attempt if a
-broker died. Does not: the pass (`reconciling`), nor who starts it when (`orchestration`,
+Belongs here: finding due groups in the database; requests from pages; a second attempt if a broker
+died. Does not: the pass (`reconciling`), nor who starts it when (`orchestration`,
 `fairlead.surfaces.cli`).
 """
 
@@ -30,15 +30,15 @@ from fairlead.workflows.reconciling import LATER, SOON, StepResult, reconcile
 log = logging.getLogger(__name__)
 
 #: Seconds. Time-out of a request in the first attempt: a running broker answers sooner. New clients
-#: find the other brokers sooner than clients that were connected to a broker that died.
+#: find other brokers sooner than clients that were connected to a dead broker.
 FIRST_ATTEMPT_S: Final = 5.0
 
 
 def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tuple[list[str], str]:
     """Return the groups that need a pass according to the database, and why others wait.
 
-    These are groups with an approved plan that is not frozen, a pending record, a lease of which a
-    third is used up, a plan to withdraw, or a request from a page. After a failed attempt, a plan
+    Groups are due with an approved plan that is not frozen, a pending record, a lease of which a
+    third is over, a plan to withdraw, or a request from a page. After a failed attempt, a plan
     is due again at the time stored with the attempt.
     """
     freezes = plans.freezes()
@@ -54,7 +54,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
         attempt
         for attempt in plans.last_attempts(due).values()
         if attempt.again_at > now
-        # A version that was approved since does not wait because of an earlier version's attempt.
+        # A version approved since then does not wait because of an earlier version's attempt.
         and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
     ]
     requested = {act.group for act in acts.asked(plans.engine) if act.group is not None}
@@ -84,7 +84,7 @@ def publish_groups(
 
     Returns
     -------
-    Answers to requests from pages by group, and what the pass did.
+    Answers to requests from pages by group, and the steps of the pass.
     """
     patience_s = settings.kafka.request_timeout_s
     if at_most_s is not None:
@@ -96,7 +96,7 @@ def publish_groups(
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
         options, now = PublishOptions.of(kafka), datetime.now(UTC)
         with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
-            # Also if there is no plan yet: followers ask less and less often for a missing topic,
+            # Even if there is no plan yet: followers ask for a missing topic at growing intervals,
             # and errors of the topic should be known before a plan is approved.
             topic.ensure()
             answers.update(
@@ -132,7 +132,7 @@ def publish_groups(
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
-    """Return the withdrawals of first plans that made their groups worse, if no person decides."""
+    """Return the withdrawals of first plans that made their groups worse, if automatic."""
     return [
         PublishRequest(
             regression.group,

@@ -1,7 +1,7 @@
-"""Trigger rebalances: brokers compute the target of groups again if it differs from their plan.
+"""Trigger rebalances, so that brokers recompute targets that differ from their group's plan.
 
-Belongs here: when a rebalance may be triggered, for how long, and whether its target is reached.
-Does not: joining and leaving (`fairlead.kafka.rebalance_trigger`), nor which groups have which plan
+Belongs here: conditions and length of a trigger's stay, and whether the target is reached.
+Does not: joining and leaving (`fairlead.kafka.rebalance_trigger`), nor the plans of groups
 (`following`).
 """
 
@@ -20,9 +20,9 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
 #: Seconds. Stays of consecutive rebalance triggers: eleven in all, one between two assignments of a
-#: broker and two default heartbeats. A join makes the broker compute the target at once, if that
-#: second is over. So short stays reach it sooner if the first join came before the assignor had the
-#: plan.
+#: broker and two default heartbeats. A join makes the broker compute the target immediately, once
+#: that second is over. So short stays are faster if the assignor did not have the plan at the first
+#: join.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _LOOK_AGAIN_S: Final = 0.1
 
@@ -38,7 +38,7 @@ class BrokerAdoption:
     group, version
         The plan.
     reached
-        Whether the broker's target is what the plan gives the members.
+        Whether the broker's target equals the members' shares by the plan.
     triggers
         Number of rebalance triggers.
     reason
@@ -54,7 +54,7 @@ class BrokerAdoption:
 
 @dataclass(frozen=True)
 class BrokerPlan:
-    """A plan that a broker is to follow.
+    """A plan that a broker should follow.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class BrokerPlan:
     counts: Mapping[str, int]
 
     def reached(self, found: BrokerGroup) -> bool:
-        """Whether the target of a group is what the plan gives its present members."""
+        """Whether the target of a group equals the shares of its present members by the plan."""
         names = broker_names(found)
         wanted = fit(
             self.plan,
@@ -90,18 +90,18 @@ def trigger_rebalances(
     stays_s: Sequence[float] = STAYS_S,
     any_assignor: bool = False,
 ) -> list[BrokerAdoption]:
-    """Trigger rebalances until targets are those of the plans; one trigger per group at a time.
+    """Trigger rebalances until targets agree with the plans; one trigger per group at a time.
 
-    A group is described immediately before, and left alone unless it has a member of the consumer
-    protocol: a trigger would convert a classic group, and create an empty one. A group in
-    which another planner has a trigger is only watched.
+    Describes a group immediately before, and skips it unless it has a member of the consumer
+    protocol: a trigger would convert a classic group, and create a missing one. Only watches a
+    group in which another planner has a trigger.
 
     Parameters
     ----------
     goals
         Group to the plan that it is to follow.
     describe
-        Describes groups as coordinators know them.
+        Returns the coordinators' descriptions of groups.
     settings
         The cluster.
     stays_s
@@ -156,7 +156,7 @@ class _Round:
 
     def watch(self, until: float) -> None:
         """Wait until all groups are done, or until a time of the monotonic clock."""
-        self._look()  # usually the join was enough
+        self._look()  # usually the join is enough
         while len(self.done) < len(self.goals) and time.monotonic() < until:
             time.sleep(_LOOK_AGAIN_S)
             for group, trigger in list(self._triggers.items()):
@@ -199,7 +199,7 @@ class _Round:
 
 
 def out_of_reach(found: BrokerGroup, *, any_assignor: bool = False) -> str:
-    """Return why no rebalance of a group may be triggered, whatever its target; "": it may be."""
+    """Return why no rebalance of a group may be triggered; "" if it may be."""
     if found.error is not None:
         return found.error
     if not found.consumers:

@@ -1,4 +1,4 @@
-"""Reconciling: one pass that brings plan topic and database to agreement.
+"""Reconciling: one pass that makes plan topic and database agree.
 
 Belongs here: reading both sides, and carrying out each group's next step, in an order that is safe
 if a process dies or freezes between two steps. Does not: choosing the step
@@ -7,8 +7,8 @@ if a process dies or freezes between two steps. Does not: choosing the step
 
 A publisher locks the partition's row, fences earlier publishers, and commits its entries in the
 session that holds the lock, so that no other publisher can fence in between. A publisher that froze
-before the commit has lost the lock, and cannot commit; one that froze after it is fenced, and
-cannot send. Nor can it record that something was not sent: its turn has passed, and another
+before the commit has lost the lock, and cannot commit. One that froze after the commit is fenced,
+and cannot send. Nor can it record that a record was not sent: its turn is over, and another
 publisher may have sent it.
 
 ==================  ===================  ==================================  =====================
@@ -23,7 +23,7 @@ refuses the record)
 ==================  ===================  ==================================  =====================
 
 A withdrawal has the same steps: its plan stays `published` until it is `withdrawn`. A record that
-is sent again has no entry, since nothing is lost if that fails.
+is sent again has no entry, since a failure loses nothing.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ from fairlead.workflows.delivery import PublishOptions, accepted
 
 #: Maximum number of groups described together, so that descriptions are recent when they are used.
 AT_ONCE: Final = 100
-#: Maximum steps of a group in a pass: finish a pending record, send a plan, confirm that none is
+#: Maximum steps of a group in a pass: finish a pending record, send a plan, check that no step is
 #: left.
 STEPS: Final = 3
 #: Time until a plan that was not sent is tried again: after a temporary error, and after others.
@@ -77,7 +77,7 @@ _Described = LiveGroup | GroupError | None
 
 @dataclass(frozen=True)
 class StepResult:
-    """A step of a pass for a group.
+    """One step for a group in a reconciling pass.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class StepResult:
     action
         The step.
     reason
-        The place of the record, or why nothing was sent.
+        Position of the record, or why nothing was sent.
     position
         Partition and offset of the record in the plan topic; None: nothing was sent.
     kind
@@ -96,8 +96,8 @@ class StepResult:
     passing
         Whether the reason of an alarm is temporary.
     hidden
-        Whether another producer's open transaction hides the record: a second read in this pass
-        would not find it, and send it again.
+        Whether another producer's open transaction hides the record: reading again in this pass
+        would not find it, and would send it again.
     """
 
     group: str
@@ -128,7 +128,7 @@ class StepResult:
 
     @property
     def refused(self) -> bool:
-        """Whether a new version ended unpublished."""
+        """Whether the topic refused a new version, which ends its plan."""
         return self.action in {Action.SEND, Action.DISCARD} and self.position is None
 
     @property
@@ -143,11 +143,11 @@ class Difference:
     Parameters
     ----------
     plan
-        The version that is published or was withdrawn.
+        The published or withdrawn version.
     what
         The difference.
     beyond
-        An epoch that the next record must exceed; None: it keeps its own.
+        An epoch that the next record must exceed; None: the record keeps its epoch.
     """
 
     plan: StoredPlan
@@ -165,12 +165,12 @@ def reconcile(
     now: datetime,
     withdrawals: Iterable[PublishRequest] = (),
 ) -> Iterator[StepResult]:
-    """Carry out the next steps of groups until there is none left; yield each step.
+    """Carry out the next steps of groups until no step is left; yield each step.
 
-    Everything is verified again before a plan is sent: the bytes are those that were approved, they
-    give every partition exactly one subscribed owner, the plan has not expired, and the group still
-    is what the plan was made for. An error of one group affects no other. The reason of a plan that
-    waits is stored with it.
+    Everything is verified again before a plan is sent: the bytes are the approved ones, they give
+    every partition exactly one subscribed owner, the plan has not expired, and the group still fits
+    its basis. An error of one group does not affect others. The reason why a plan waits is stored
+    with it.
 
     Parameters
     ----------
@@ -179,8 +179,7 @@ def reconcile(
     groups
         Groups to reconcile; None: all.
     live
-        Describes groups as they are now.
-    topic, options
+        Describes the present groups. topic, options
         The plan topic, and options of its records.
     now
         Time of the pass: for expiry, and the start of leases; time-zone-aware.
@@ -195,7 +194,7 @@ def reconcile(
         Kafka does not answer, or another publisher took over.
     StoreUnavailableError
         The database does not answer, or another publisher has the partition. The next pass
-        continues from the state that this one leaves.
+        continues from the state that this pass leaves.
     """
     wanted = {request.group: request for request in withdrawals}
     this = _Pass(plans, topic, options, live, now, wanted)
@@ -226,12 +225,12 @@ def withdraw(
     """Withdraw a group's published plan: its consumers return to their fallback.
 
     Plans of the group that wait for approval or publication end as well. The next planning run may
-    propose another plan: exclude the group from discovery to leave it alone.
+    propose another plan: exclude the group from discovery to prevent that.
 
     Parameters
     ----------
     reason
-        Why; stored in the plan's history.
+        The reason; stored in the plan's history.
     actor
         The person who requests it; None: the database's session user.
 
@@ -275,7 +274,7 @@ def differences(
     topic: PlanTopic,
     verifier: Verifier | None,
 ) -> list[Difference]:
-    """Compare the newest record of groups with what is published or was withdrawn last.
+    """Compare the newest record of groups with the version published or withdrawn last.
 
     Groups with a pending record are left out.
 
@@ -417,10 +416,10 @@ class _Pass:
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
         """Confirm entries in the topic, discard entries that do not fit, return the rest.
 
-        An entry counts even if a later record has replaced it: followers may have read it before.
+        A replaced entry counts as sent, too: followers may have read it before.
         """
         outbox = self.plans.outbox()
-        left = outbox.outstanding(groups)  # another publisher may have finished some
+        left = outbox.outstanding(groups)  # another publisher may have finished some entries
         arrived = self._arrived(left, held)
         outbox.confirm(arrived)
         discarded: dict[str, tuple[OutboxEntry, str]] = {}
@@ -449,7 +448,7 @@ class _Pass:
     def _arrived(
         self, left: Sequence[OutboxEntry], held: PartitionLock
     ) -> dict[str, tuple[OutboxEntry, PublishedRecord]]:
-        """Return the entries that the topic has, and their records."""
+        """Return the entries found in the topic, and their records."""
         wanted = {entry.group: entry for entry in left}
         leases: dict[str, datetime | None] = {}
 
@@ -506,7 +505,7 @@ class _Pass:
         return Lease.DUE if due else Lease.HOLDS
 
     def _objection(self, plan: StoredPlan, described: _Described) -> Objection | None:
-        """Return why a plan may not be sent; None: it may.
+        """Return why a plan may not be sent; None if it may.
 
         A damaged document ends a plan that is being sent, since it would block the group. An
         approved plan stays, so that a person can inspect it.
@@ -540,7 +539,7 @@ def _by_partition(
 def _compare(
     group: Standing, record: Record | None, origin: Origin, verifier: Verifier | None
 ) -> Difference | None:
-    """Compare a group's newest record with the database; None: they agree."""
+    """Compare a group's newest record with the database; None if they agree."""
     plan, sent = group.followed, group.record
     if plan is None or sent is None:
         return None

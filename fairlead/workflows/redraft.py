@@ -1,6 +1,6 @@
 """The assignment of an earlier version as a draft, with the present lag.
 
-Belongs here: weights, balance and moves of the draft. Does not: when a version may come back
+Belongs here: weights, balance and moves of the draft. Does not: whether a rollback is possible
 (`rollback`).
 """
 
@@ -33,16 +33,16 @@ def draft_again(
     reason: str,
     now: datetime,
 ) -> PlanDraft:
-    """Return a plan's assignment as a new draft, compared with what the group owns now.
+    """Return a plan's assignment as a new draft, compared with the present owners.
 
     Parameters
     ----------
     plan
         The earlier version.
     present
-        The group as it is now; the plan fits it.
+        The present group; the plan must fit it.
     lag
-        The newest lag; topics that were not measured completely keep the weights of the plan.
+        The newest lag; topics without a complete measurement keep the weights of the plan.
     policy
         Defines the expiry, and whether the plan needs four eyes.
     why, reason
@@ -73,7 +73,7 @@ def draft_again(
 
 
 def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
-    """Return the newest lag of each topic; the plan's own if it was not measured completely."""
+    """Return the newest lag of each topic; the plan's if it was not measured completely."""
     measured = lag.lags if lag else {}
     return {
         topic: measured[topic]

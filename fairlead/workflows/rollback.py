@@ -1,6 +1,6 @@
 """Rollback: an old version's assignment, as a new version.
 
-Belongs here: whether the old assignment may come back. Does not: measuring it (`redraft`), nor
+Belongs here: conditions of a rollback. Does not: its figures (`redraft`), nor
 publishing it, which needs approval like any plan (`publication`).
 """
 
@@ -50,14 +50,14 @@ def rollback(
     store
         The plan store.
     group, version
-        The group, and the version to go back to. It must have been followed, since a rollback is
+        The group, and the version to return to. It must have been followed, since a rollback is
         sent even if the group is frozen.
     policy
         The group's policy: expiry and approval of the new version.
     live
-        Describes the group as it is now.
+        Returns the present description of the group.
     reason
-        Why; stored in the plan's history.
+        The reason; stored in the plan's history.
     now
         The time of the new version.
     actor
@@ -68,9 +68,9 @@ def rollback(
     Raises
     ------
     PlanStateError
-        There is no such version, it is published now, or it was never published.
+        The version does not exist, is published now, or was never published.
     StalePlanError
-        The group is no longer what that version was made for; the message has every difference.
+        The group differs from the version's basis; the message has every difference.
     TamperedPlanError
         The stored bytes of the version were changed.
     GroupError, KafkaUnavailableError

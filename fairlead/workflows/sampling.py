@@ -1,7 +1,7 @@
 """Sampling all groups that discovery covers.
 
-Belongs here: which groups, in which portions, and what is stored. Does not: when
-(`sampling_interval`), nor how groups are asked (`fairlead.kafka.gateway`).
+Belongs here: the groups, requests for parts of them, and storing results. Does not: the time of a
+sample (`sampling_interval`), nor requests to brokers (`fairlead.kafka.gateway`).
 """
 
 import logging
@@ -34,7 +34,7 @@ from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
-#: Groups in a request. Commits are read before ends: with few groups, seconds lie between the two.
+#: Groups in a request. Commits are read before end offsets; few groups keep the two seconds apart.
 GROUPS_AT_ONCE: Final = 500
 
 
@@ -49,7 +49,7 @@ class Sampled:
     requests
         The groups that need a plan.
     unkept
-        Why the sample could not be written to the archive; "" if it was.
+        Why the sample could not be written to the archive; "" if it was written.
     """
 
     taken: Taken
@@ -152,7 +152,7 @@ def _write(archive: SampleArchive, sample: pa.Table, sample_id: str, settings: S
 
 
 def _assigned_by_brokers(sample: pa.Table) -> list[str]:
-    """Return the groups of the consumer protocol; mostly there are none."""
+    """Return the groups of the consumer protocol; usually there are none."""
     names: list[str] = sample.filter(pc.not_equal(sample["group_type"], CLASSIC))[
         "group"
     ].to_pylist()
@@ -164,7 +164,7 @@ def _update_brokers(
 ) -> None:
     """Have brokers follow the plans of groups whose members have changed; see `following`.
 
-    Leaves out the last and longest rebalance trigger: the next sample comes soon.
+    Omits the last and longest rebalance trigger, because the next sample comes soon.
     """
     for adoption in follow(
         gateway,
@@ -202,5 +202,5 @@ def _diagnosed(
 
 
 def partitions_in(sample: pa.Table) -> int:
-    """Count the partitions of a sample; those that several groups read count for each."""
+    """Count the partitions of a sample; a partition that several groups read counts for each."""
     return sum(pc.list_value_length(sample["end"]).to_pylist())

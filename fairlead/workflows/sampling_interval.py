@@ -1,4 +1,4 @@
-"""The time between samples: the wanted time, or longer if samples are expensive.
+"""The time between samples: as configured, or longer if samples are expensive.
 
 Belongs here: arithmetic on the cost of the newest sample. Does not: sampling (`sampling`).
 """
@@ -16,7 +16,7 @@ _ANALYSING: Final = 0.5
 
 
 def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
-    """Return the time from the beginning of one sample to that of the next.
+    """Return the time from the beginning of one sample to the beginning of the next.
 
     Reading from brokers may take `sampling.share` of the time, analysing half of it.
 
@@ -35,14 +35,14 @@ def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
 
 
 def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
-    """Whether a sample is to be taken at a moment."""
+    """Whether a sample is due at a moment."""
     return taken is None or wait_s(taken, settings, at) <= (
         _EARLY * interval(taken, settings).total_seconds()
     )
 
 
 def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> float:
-    """Return the seconds until the next sample; 0 if a wrong clock dated the newest in future."""
+    """Return the seconds until the next sample; 0 if the newest has a future time."""
     if taken is None:
         return 0.0
     apart = interval(taken, settings)

@@ -1,6 +1,6 @@
-"""Decisions on the groups of a snapshot: from the table of candidates to stored versions.
+"""Decisions on the groups of a snapshot, from the table of candidates to stored versions.
 
-Belongs here: reading the tables of one snapshot, and passing decisions on in portions. Does not:
+Belongs here: reading the tables of one snapshot, and passing on decisions in parts. Does not:
 the analysis (`fairlead.domain.analysis`), drafting (`fairlead.domain.drafting`), storing and
 approving (`proposal`).
 """
@@ -36,7 +36,7 @@ def decide_on(
 
     Notes
     -----
-    The next decisions are prepared while the database stores the ones before.
+    The next decisions are prepared while the database stores the previous ones.
     """
     samples = warehouse.samples(recent)
     candidates = warehouse.load("candidates", recent.snapshot_id)

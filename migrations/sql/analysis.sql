@@ -1,4 +1,4 @@
--- What the analysis remembers of groups: speeds of members, and diagnoses. Planners write both only by these
+-- Memory of the analysis about groups: speeds of members, and diagnoses. Planners write both only by these
 -- functions.
 
 CREATE FUNCTION fairlead_raw.record_capacities(known jsonb) RETURNS void
@@ -24,16 +24,16 @@ COMMENT ON FUNCTION fairlead_raw.record_capacities IS
     'Replaces the stored speeds of groups'' members: group to member to speed.';
 
 
--- A table lock, not an advisory one: history.sql gives the reason.
+-- A table lock instead of an advisory lock: history.sql gives the reason.
 CREATE FUNCTION fairlead_raw.record_diagnoses(seen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     latest fairlead_raw.group_diagnosis[];
 BEGIN
-    -- Samples and planning runs take turns, or both would begin a new diagnosis.
+    -- Samples and planning runs take turns, otherwise both would begin a new diagnosis.
     LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
     -- A clock that is ahead must not date a row in the future. A request continues across diagnoses. A
-    -- planning run has no requests, and leaves those of samples as they are.
+    -- planning run has no requests, and does not change those of samples.
     SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
         given || jsonb_build_object('since', at, 'last_seen', at) ||
         CASE WHEN looked AND request.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,

@@ -76,7 +76,7 @@ DECLARE
     objection text := fairlead_raw.objection_to_approver();
     written fairlead_raw.freeze_event;
 BEGIN
-    -- Others wait for this transaction: end the session if it stays open.
+    -- Other sessions wait for this transaction: end this session if it stays open.
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
     IF NOT fairlead_raw.is_visible(reason) THEN
         RAISE EXCEPTION '%: a reason is required', what USING ERRCODE = 'FL001';

@@ -1,6 +1,6 @@
 -- Histories of lag, decisions, candidates, balances, adoptions and samples: one partition per day (UTC), which
 -- is dropped as a whole when its retention ends. Summaries are kept longer, in small tables: one row per group
--- and day, and what each plan predicted and achieved. Days have no foreign keys, since dropping a day would
+-- and day, and predicted and achieved figures of each plan. Days have no foreign keys, since dropping a day would
 -- lock the table that they refer to. There is no default partition, since rows in it would escape retention:
 -- writers create the day first.
 --
@@ -182,7 +182,7 @@ CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.plan_adoption
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_adoptions();
 
 
--- Which days there are, and pruning.
+-- The stored days, and pruning.
 CREATE FUNCTION fairlead.history_days()
 RETURNS TABLE (history text, day date, relation regclass, bytes bigint) LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$

@@ -1,11 +1,11 @@
--- The life of a plan, as the database enforces it. Errors carry SQLSTATEs of their own:
---   FL001  a transition the life does not have, or a plan that does not exist
+-- The life of a plan, as the database enforces it. Errors have their own SQLSTATEs:
+--   FL001  a transition that does not exist, or a plan that does not exist
 --   FL002  an attempt to change an append-only row
 --   FL003  the hash of an approval is not the plan's
---   FL004  a plan needs four eyes, and the approver is no second person
+--   FL004  a plan needs four eyes, and the approver is not a second person
 -- Functions that write on behalf of users without that right run as the schema's owner. session_user is
 -- still the person: neither SET ROLE nor the owner's rights change it. The other functions run as the
--- caller. Each sets its own search path, so that a caller's search path cannot replace what it calls.
+-- caller. Each sets its own search path, so that a caller's search path cannot replace its functions.
 
 
 -- Only prune_rows deletes append-only rows. Others lack the right; the owner of the schema has it, and
@@ -212,7 +212,7 @@ CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_update();
 
 
--- Whether a text has a visible character: not only blanks, of any width, and control characters.
+-- Whether a text has a visible character, beyond blanks of any width and control characters.
 CREATE FUNCTION fairlead_raw.is_visible(content text) RETURNS boolean LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(content, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'

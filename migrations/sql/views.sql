@@ -9,7 +9,7 @@ COMMENT ON FUNCTION fairlead_raw.time_share IS
     'Arrival rate times seconds per record: the share of one consumer''s time that the records take.';
 
 
--- Tables that people query as they are.
+-- Views that are copies of tables.
 CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
 CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
 CREATE VIEW fairlead.freeze_event AS SELECT * FROM fairlead_raw.freeze_event;
@@ -271,7 +271,7 @@ COMMENT ON VIEW fairlead.diagnosis_history IS
 COMMENT ON TABLE fairlead.alembic_version IS 'Alembic: the revision of this schema.';
 COMMENT ON COLUMN fairlead.alembic_version.version_num IS 'The revision.';
 
--- Views and columns without a comment get those of the tables and columns that they show.
+-- Views and columns without a comment get the comments of their tables and columns.
 DO $$
 DECLARE
     target record;

@@ -4,7 +4,7 @@
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.page_act
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
--- How many people have asked for the same action within a day. An agreement lasts a day. A request for a
+-- The number of people who have asked for the same action within a day. An agreement lasts a day. A request for a
 -- rollback counts as a request for its approval.
 CREATE FUNCTION fairlead_raw.people_for(asked fairlead_raw.page_act) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -52,7 +52,7 @@ BEGIN
     IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
         RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';
     END IF;
-    -- Two people who ask at the same time are counted one after the other.
+    -- Takes a lock, so that two people who ask at the same time are both counted.
     IF act_as.group_id IS NULL THEN
         LOCK TABLE fairlead_raw.freeze_event IN EXCLUSIVE MODE;
     ELSE

@@ -1,13 +1,12 @@
 """Arrival rates of partitions.
 
-Belongs here: arrival rates and their uncertainty, from end offsets. Does not: how fast members are
+Belongs here: arrival rates and their uncertainty, from end offsets. Does not: capacities of members
 (`capacities`).
 
 A partition's rate is its mean over the longest stretch, up to an hour, that agrees with its newest
 part. Going back in time, the stretch ends where earlier arrivals differ from later ones by more
-than chance (Lepski's method for choosing a bandwidth). The variance of a count is its mean, as by
-Poisson's law, times the measured scatter of the partition, for example because producers send
-batches.
+than chance (Lepski's method for choosing a bandwidth). The variance of a count is its mean, by
+Poisson's law, times the partition's measured scatter, which exceeds 1 if producers send batches.
 """
 
 from dataclasses import dataclass, replace
@@ -36,9 +35,9 @@ class Rates:
     deviation
         Its standard deviation, float64 of shape (P,).
     known
-        Whether there was a step to count arrivals in, bool of shape (P,).
+        Whether there was a step with known arrivals, bool of shape (P,).
     seconds
-        Length of the stretch that was counted, float64 of shape (P,).
+        Length of the stretch of the mean, float64 of shape (P,).
     """
 
     per_s: Float64
@@ -102,9 +101,9 @@ def arrival_rates(series: SampleSeries) -> Rates:
 
 
 def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.integer]) -> Rates:
-    """Return rates with slow changes that all partitions of a topic share.
+    """Return rates corrected by slow changes that all partitions of a topic share.
 
-    A change with the time of day, for example, is too small to show in a single partition, and
+    A change with the time of day, for example, is too small to show in a single partition, but
     shows in the sum.
 
     Parameters
@@ -132,7 +131,7 @@ def _differs(
     """Whether earlier arrivals differ from later ones by more than chance."""
     inner = np.maximum(span, 1e-9)
     difference = np.abs(count / inner - ring / ring_span)
-    # The variance if both had one rate. One more record, so that it is never 0.
+    # The variance if both had the same rate; with one record more, so that it is never 0.
     together = (count + ring + 1.0) / (inner + ring_span)
     variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
     return difference > DEVIATIONS * np.sqrt(variance)
@@ -141,9 +140,9 @@ def _differs(
 def _scatter(series: SampleSeries) -> Float64:
     """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
 
-    From differences between consecutive steps, so that slow changes do not count, and their median,
-    so that a few quick ones do not either. At most what the next step undoes: a real change stays,
-    and scatter goes back.
+    From differences between consecutive steps, so that slow changes do not count; their median, so
+    that a few quick changes do not count. Limited to what the next step reverts: a real change
+    lasts, scatter reverts.
     """
     ones = np.ones(series.partitions)
     least = 8

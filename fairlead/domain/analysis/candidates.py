@@ -1,4 +1,4 @@
-"""Candidates: what each assignor would assign, with its forecast.
+"""Candidates: the assignment of each assignor, with its forecast.
 
 Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
 Does not: choosing a candidate (`decide`).
@@ -25,7 +25,7 @@ from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
 
 #: The assignor that uses the forecast; the others use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: Share of the unused capacity that a plan may use on top of the mean utilisation: then the next
+#: Share of the unused capacity that a plan may use beyond the mean utilisation, so that the next
 #: small change of arrivals needs no new plan.
 ROOM: Final = 0.25
 #: Share by which a member may be more utilised than necessary before partitions move.
@@ -38,23 +38,22 @@ _CELLS: Final = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What one assignor would assign.
+    """The assignment of one assignor.
 
     Parameters
     ----------
     assignor
         Its name.
     assignment
-        None if it failed.
-    forecast
+        None if the assignor failed. forecast
         Forecast of the assignment; None if it failed.
     moved
         Number of partitions that move away from a present owner.
     error
-        Why it failed; None if it did not.
+        Why the assignor failed; None if it did not.
     frontier
         Number of moves and time lag at the horizon in seconds, for fewer moves than planned; only
-        of assignors that move step by step.
+        from assignors that move step by step.
     rack_gb_per_day
         Gigabytes a day from other racks; None: unknown, or racks do not count.
     """
@@ -94,7 +93,7 @@ def candidates(
 
 
 def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment | str:
-    """Return an assignor's assignment, or why it failed."""
+    """Return an assignor's assignment, or its error."""
     try:
         assignment = _run(inputs, name, options)
     except InvalidProblemError as error:
@@ -184,7 +183,7 @@ def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
     """Return the sets of members that share topics, with their partitions, bool of shape (P,).
 
     Only sets that are behind or have a partition without an owner; the whole group if no set does.
-    In the inputs of a set, all others have no arrivals, no backlog and no capacity.
+    In the inputs of a set, all others have neither arrivals, backlog nor capacity.
     """
     problem, peers = inputs.problem, inputs.peers
     set_of = peers.topics[problem.topic_of]
@@ -231,7 +230,7 @@ def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assig
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an assignor's options, with at most as many moves as the rules allow."""
+    """Return an assignor's options, with no more moves than the rules allow."""
     asked = options.get("max_moves")
     if rules.max_moves is None or (name != FLAGSHIP and asked is None):
         return options
@@ -295,9 +294,9 @@ def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str
 
 
 def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
-    """Return how many moves bring no further member over the objective, in an overloaded group.
+    """Return how many moves bring no other member of an overloaded group over the objective.
 
-    None: all of them, or the group is not overloaded. Members that were not measured count with
+    None: all moves do so, or the group is not overloaded. Members that were not measured count with
     their largest possible capacity.
     """
     outlook, objective_s = inputs.outlook, inputs.rules.objective_s
@@ -336,7 +335,7 @@ def _time_lag_after(
 ) -> Iterator[Float64]:
     """Yield each member's time lag after each of several numbers of moves, float64 of shape (M,).
 
-    With all partitions without an owner placed.
+    Partitions without an owner are placed first.
     """
     moves, before = _moves(inputs, found), inputs.problem.owner
     number = np.full(before.size, moves.size)
@@ -362,10 +361,10 @@ def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, fl
 def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     """Return the problem with backlogs as weights, arrival rates and capacities.
 
-    A partition that is held has no weight, so that it stays, and its arrivals reduce its owner's
-    capacity. The same holds for a partition that alone overloads any member, if its owner is about
-    the fastest: all other partitions shall leave that owner. Loads are capped at one member's
-    capacity: else nothing would be improved for other partitions.
+    A held partition has no weight, so that it stays, and its arrivals reduce its owner's capacity.
+    The same applies to a partition that overloads any member by itself, if its owner is about the
+    fastest: all other partitions should leave that owner. Loads are capped at one member's
+    capacity: otherwise, other partitions would not be improved.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
@@ -373,7 +372,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
     fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
-    stays = fills & np.append(fastest, False)[owner]  # -1, no owner, is the last
+    stays = fills & np.append(fastest, False)[owner]  # index -1, no owner, is the last element
     held = (inputs.held | stays) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
@@ -388,22 +387,22 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
 
 
 def _least(capacities: Float64) -> float:
-    """Return the smallest capacity that may be divided by."""
+    """Return the smallest capacity that is used as a divisor."""
     return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
 
 
 def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
     """Return the load of the most loaded member at which a plan ends, in seconds of work.
 
-    Between an even load and the target utilisation: a small change of the load must not require the
-    next plan, and unnecessary moves cost time.
+    Between an even load and the target utilisation: a small change of load must not require another
+    plan, and unnecessary moves cost time.
     """
     rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
     total = float(work.weights.sum() + rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
     roomy = even + ROOM * max(1.0 - even, 0.0)
     if even < 1.0 and horizon_s > inputs.rules.horizon_s:
-        # Members are full of backlog, which will be gone.
+        # Members have large backlogs, which are temporary.
         return roomy * horizon_s
     return min(roomy, inputs.rules.target_utilisation) * horizon_s
 
@@ -413,7 +412,7 @@ def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:
 
 
 def _band(work: Problem) -> float | None:
-    """Return the share by which a member may be over the mean utilisation without falling behind.
+    """Return the share by which a member may exceed the mean utilisation without falling behind.
 
     None: `BAND` or more, or the group is overloaded.
     """
@@ -421,4 +420,4 @@ def _band(work: Problem) -> float | None:
     arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
     if not capacity / (1.0 + BAND) < arrivals < capacity:
         return None
-    return 0.5 * (capacity / arrivals - 1.0)  # half of it for the backlog
+    return 0.5 * (capacity / arrivals - 1.0)  # the other half is for the backlog

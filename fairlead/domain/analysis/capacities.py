@@ -1,16 +1,16 @@
-"""Capacities of members: a member with a backlog consumes as fast as it can.
+"""Capacities of members: a member with a backlog consumes at its capacity.
 
 Belongs here: capacities and lower bounds from samples, remembering them, and assumptions about
-members that were never at their limit. Does not: what is a backlog (`commits`).
+members that were never at their limit. Does not: which lag is a backlog (`commits`).
 
 - A member with a backlog throughout several steps consumed at its capacity: *measured*.
-- What a member consumed with pauses is a lower bound.
+- The consumption of a member with pauses is a lower bound.
 - A newer measurement replaces everything older; a bound replaces a measurement that it exceeds.
-  Bounds fade within a day, because the name may be on another machine by then. Measurements count
-  as they are for hours, then are raised, so that a member that was slow yesterday is tried again.
-- A member that was never at its limit counts like its measured peers, which read the same topics.
-  If it has shown more, or no peer was measured, it counts as somewhat faster than it has shown. A
-  wrong assumption is small, and shows in the next samples.
+  Bounds fade within a day, because the member may be on another machine by then. Measurements are
+  used unchanged for hours, then raised, so that a member that was slow yesterday is tried again.
+- A member that was never at its limit gets the capacity of its measured peers, which read the same
+topics. If its lower bound is higher, or no peer was measured, it gets somewhat more than its bound.
+A wrong assumption is small, and shows in the next samples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,14 +36,14 @@ from fairlead.domain.analysis.thresholds import (
 
 Places = npt.NDArray[np.intp]
 
-#: Assumed ratio of the capacity of a member that was never at its limit to what it has shown.
+#: Assumed ratio of capacity to lower bound of a member that was never at its limit.
 FASTER: Final = 1.3
-#: Maximum ratio of the same; and of a capacity to the assumed one, if fewer than `SEVERAL` peers
-#: were measured.
+#: Maximum of that ratio; also of a capacity to the assumed one, if fewer than `SEVERAL` peers were
+#: measured.
 MORE: Final = 2.0
-#: Seconds. For that long a measurement is used as it is.
+#: Seconds. Age up to which a measurement is used unchanged.
 FRESH_S: Final = 6 * 3600.0
-#: Ratio of the speeds of one member in two stretches that may be chance.
+#: Maximum ratio of a member's speeds in two stretches that may be due to chance.
 _NOISE: Final = 1.03
 #: Records a second. Largest speed, so that sums stay finite.
 LARGEST_RATE: Final = 1e18
@@ -80,9 +80,9 @@ class Speeds:
         Whether it was measured; bool of shape (M,).
     at_most
         Largest possible capacity, records a second, float64 of shape (M,): more than `per_s` for
-        members that were never at their limit and have shown about what measured peers can do.
+        members that were never at their limit and have bounds near the capacity of measured peers.
     surely_at_most
-        The same, and more if fewer than `SEVERAL` peers were measured, float64 of shape (M,).
+        The same, but more if fewer than `SEVERAL` peers were measured, float64 of shape (M,).
     """
 
     per_s: Float64
@@ -94,7 +94,7 @@ class Speeds:
 def shown(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
     """Return capacities or lower bounds by member name, from samples.
 
-    Without members that consumed nothing or have too few samples.
+    Members that consumed nothing, or have too few samples, are missing.
 
     Notes
     -----
@@ -119,12 +119,12 @@ def shown(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
 def _by_steps(
     series: SampleSeries, commits: Commits, members: Places, places: Places, count: int
 ) -> dict[str, Capacity]:
-    """Return the same for members that commit in every step.
+    """Return `shown` of members that commit in every step.
 
     Parameters
     ----------
     members
-        Several members own the same partitions in all steps.
+        Members that own the same partitions in all steps.
     places
         Steps that count.
     count
@@ -152,7 +152,7 @@ def _by_steps(
             at, since = float(series.at[places[last - 1] + 1]), middle[last:, column]
             found_now = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
             if since.size and since.max() > _NOISE * found_now.records_per_s:
-                # Later it did more without being at its limit.
+                # Later the member did more without being at its limit.
                 later = places[last + int(since.argmax()) + count - 1] + 1
                 found_now = Capacity(float(since.max()), measured=False, at=float(series.at[later]))
             found[series.members[members[column]]] = found_now
@@ -160,7 +160,7 @@ def _by_steps(
 
 
 def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | None:
-    """Return the newest run of at least `count` steps with a backlog: first, and one past the last.
+    """Return the newest run of at least `count` steps with a backlog: its first step, and its end.
 
     Without the first step if the backlog may have begun in it. A single step without a backlog
     does not end a run: nothing was committed in it.
@@ -177,7 +177,7 @@ def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | N
 
 
 def _measured(stretch: Float64, count: int) -> float:
-    """Return the speed in a run at the limit; if it has changed, of the newest `count` steps."""
+    """Return the speed in a run at the limit; if it has changed, in the newest `count` steps."""
     stretch = stretch[-max(RECENT_STEPS, count) :]
     newest = stretch[-count:]
     usual, now = _trimmed(stretch), _trimmed(newest)
@@ -201,14 +201,14 @@ def _without_fastest(values: Float64) -> Float64:
 def _by_intervals(
     series: SampleSeries, commits: Commits, member: int, least_steps: int
 ) -> dict[str, Capacity]:
-    """Return the same for a member that commits less often than samples are taken.
+    """Return `shown` of a member that commits less often than samples are taken.
 
     From stretches of several commit intervals that last for at least `least_steps`.
     """
     marks = np.flatnonzero(commits.marked[:, member])
     if marks.size <= SEVERAL:
         return {}
-    # The time of a commit is known to a step: a stretch is long, so that this matters little.
+    # Commit times are known only to within a step, a small error of a long stretch.
     least = round(max(SAMPLES_NEEDED, least_steps) * series.step / commits.interval_s[member])
     count = min(max(SEVERAL, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
@@ -227,12 +227,12 @@ def _by_intervals(
 def remembered(
     known: Mapping[str, Capacity], found: Mapping[str, Capacity], now: float
 ) -> dict[str, Capacity]:
-    """Return what is known now: the newest measurement, or the best bound since.
+    """Return the known capacities: the newest measurement, or the best bound since.
 
     Parameters
     ----------
     known
-        Known before.
+        Capacities known before.
     found
         From `shown`.
     now
@@ -320,10 +320,10 @@ def speeds(
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
-    # Slow members reach their limit first: the fast ones of those measured are typical.
+    # Slow members reach their limit first, so the fast members among the measured are typical.
     typical = _by_peers(value, measured, peers, _upper_quartile)
-    # A member of which nothing is known is assumed to be like the others, or like members that are
-    # gone: a deployment may replace all of them.
+    # An unknown member is assumed to be like the others, or like former members: a deployment may
+    # replace all members.
     usual = _by_peers(value, seen, peers, median)
     gone = known.keys() - set(members)
     were = np.array([known[name].records_per_s for name in gone if _lasts(known[name], now)])
@@ -332,7 +332,7 @@ def speeds(
     outdone = ~measured & (values > (1.0 + NEGLIGIBLE) * typical)
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
-    # A member that has shown about what its measured peers can do may be faster than they are.
+    # A member with a lower bound near its measured peers' capacity may be faster than they are.
     open_ = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
     at_most = np.where(open_, np.maximum(per_s, MORE * value), per_s)
     # A few peers are little evidence.
@@ -343,9 +343,9 @@ def speeds(
 def _by_peers(
     value: Float64, known: Mask, peers: Peers | None, figure: Callable[[Float64], float]
 ) -> Float64:
-    """Return a figure of the known members with the same subscription as each member, (M,).
+    """Return for each member a figure of the known members with the same subscription, (M,).
 
-    If none is known: of those that share topics with it. 0: there are none either.
+    If none is known, of those that share topics with it; 0 if there are none.
     """
     found = np.zeros(value.size)
     if peers is None:

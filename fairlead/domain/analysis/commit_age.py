@@ -1,7 +1,7 @@
-"""How much lag is explained by how an application commits.
+"""The lag that an application's way to commit explains.
 
 Belongs here: the age of commits, records that are counted before a commit, and batches of
-producers. Does not: what is a backlog then (`commits`).
+producers. Does not: which other lag is a backlog (`commits`).
 """
 
 from typing import Final
@@ -34,13 +34,13 @@ _APART: Final = 2.0
 def explained_ages(
     series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask, team_of: Places
 ) -> Float64:
-    """Return up to which age each member's commits explain its lag, seconds, float64 of shape (M,).
+    """Return the age of a lag that each member's commits explain, seconds, float64 of shape (M,).
 
-    A sample sees a commit at an age between 0 and the commit interval; the median is half of it.
+    The age of a commit in a sample is between 0 and the commit interval; the median is half of it.
     The lower quartile of the members' medians is used for the whole group: three quarters of a
-    group are rarely behind. If samples and commits keep step, a member shows the same age at every
-    sample, which is explained as well. If its ages vary by chance, the largest is. Never more than
-    a step: these members commit within every step.
+    group are rarely behind. If samples and commits are in phase, a member has the same age in every
+    sample, which is explained. If its ages vary by chance, the largest one is. At most a step:
+    these members commit within every step.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def explained_ages(
 
 
 def _by_chance(shows: Float64, ages: Float64, usable: Mask) -> Mask:
-    """Return whether members show commits of any age up to their interval, bool of shape (M,).
+    """Return whether ages of commits are spread over the commit interval, bool of shape (M,).
 
     Ages of commits that are independent of samples are uniform between 0 and the interval: the
     least is near 0, the lower quartile half the median, the largest twice the median, and two
@@ -91,7 +91,7 @@ def _by_chance(shows: Float64, ages: Float64, usable: Mask) -> Mask:
     ages
         The same in ascending order, the usable ones first.
     usable
-        Which of them count, bool of shape (S, M).
+        Whether each of them counts, bool of shape (S, M).
     """
     count, columns = usable.sum(axis=0), np.arange(usable.shape[1])
     least, low, median, most = (ages[(count - 1) * part // 4, columns] for part in (0, 1, 2, 4))
@@ -116,14 +116,14 @@ def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
     above, share = np.minimum(below + 1, counts[filled] - 1), place - below
     low, high = ordered[first[filled] + below], ordered[first[filled] + above]
     quartiles = np.full((3, teams), np.inf)
-    near = 1.0 - share  # from the nearer end, as numpy does: equal to the last bit
+    near = 1.0 - share  # from the nearer end, as in numpy, for bit-equal results
     apart = high - low
     quartiles[:, filled] = np.where(share < near, low + apart * share, high - apart * near)
     return quartiles
 
 
 def in_batches(series: SampleSeries, held: Mask) -> Mask:
-    """Return the partitions whose producers send batches less often than samples are taken, (P,).
+    """Return whether producers of a partition send batches less often than samples are taken, (P,).
 
     Nothing arrives in some steps, and at least the mean in the next one. The lag of such a
     partition may have arrived just now.
@@ -145,7 +145,7 @@ def counted_records(series: SampleSeries, steady: Mask, chosen: Mask) -> Float64
     """Return the number of records after which members commit, float64 of shape (M,).
 
     If an application counts records, its commits advance by multiples of one number: in each
-    partition, or in all partitions together. 0: there is no such number, or the member is not
+    partition, or in all partitions together. 0 if there is no such number, or the member is not
     `chosen`.
 
     Parameters
@@ -159,7 +159,7 @@ def counted_records(series: SampleSeries, steady: Mask, chosen: Mask) -> Float64
         return np.zeros(chosen.size)
     owner = series.owner[-1]
     mine = np.flatnonzero(np.append(chosen, False)[owner])
-    # Consumers commit what they have counted before partitions change hands.
+    # Consumers commit incomplete counts before partitions change owners.
     whole = np.logical_and.accumulate(steady[::-1], axis=0)[::-1]
     brought = np.where(whole[:, owner[mine]], np.maximum(series.advanced[:, mine], 0), 0)
     together = np.zeros((chosen.size, len(brought)), np.int64)
@@ -171,7 +171,7 @@ def counted_records(series: SampleSeries, steady: Mask, chosen: Mask) -> Float64
 def _common_divisor(brought: Int64) -> Float64:
     """Return the greatest common divisor of each column; 0: none, or all commits are equal.
 
-    Equal commits are no evidence: a constant rate brings them as well.
+    Equal commits are no evidence: a constant rate has the same effect.
 
     Parameters
     ----------

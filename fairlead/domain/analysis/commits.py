@@ -1,22 +1,22 @@
-"""What commits show: how much of a lag is a backlog, and what makes no progress.
+"""Findings from commits: how much of a lag is a backlog, and what makes no progress.
 
 Belongs here: distinguishing records that wait from records that were read and not yet committed.
-Does not: how fast members are (`capacities`), nor what follows (`diagnosis`).
+Does not: capacities of members (`capacities`), nor conclusions (`diagnosis`).
 
-The lag of a sample is a backlog plus what was read since the last commit. How much the latter is
-depends on how the application commits:
+The lag of a sample is a backlog plus the records read since the last commit. The latter depend on
+how the application commits:
 
 - If it commits in every step between samples (automatic commits come every 5 s), the lag of a
-  sample is as old as the last commit. Its largest age shows on members that keep up.
+  sample is as old as the last commit. Members that keep up show its largest age.
 - If it commits less often, only the sample after a commit counts: records that had arrived before
   the sample ahead of the commit, and were not committed, are a backlog.
 - If it counts records before it commits, its commits advance by multiples of one number. Fewer
   records than that are no backlog.
 - If producers send batches less often than samples are taken, the lag may have arrived just now.
-  What a commit left of earlier records is a backlog.
+  Earlier records that a commit left are a backlog.
 - Records behind an open transaction are no lag: consumers that read committed cannot read them.
-- A lag that a partition also shows while nothing happens is none: the marker of a transaction, or
-  a record that an application keeps until it has a hundred.
+- A lag that a partition has while nothing happens is no backlog: the marker of a transaction, or
+records that an application collects until it has a hundred.
 
 So a partition's backlog is, by the first line that applies:
 
@@ -25,7 +25,7 @@ the partition, or its owner                               its backlog
 ========================================================  =========================
 has no more lag than when nothing happens                 0
 is stuck or throttled: it does not use its owner's time   0
-is committed, or sent to, less often than sampled         what the last commit left
+is committed, or sent to, less often than sampled         left by the last commit
 counts records, and has fewer than it counts              the same
 any other                                                 the lag beyond `explained_s`
 ========================================================  =========================
@@ -61,7 +61,7 @@ _BY_PARTITION = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Commits:
-    """What the commits in S steps show of P partitions and M members.
+    """Findings from the commits in S steps about P partitions and M members.
 
     Parameters
     ----------
@@ -75,40 +75,40 @@ class Commits:
     busy
         Whether a member had a backlog at the end of such a step, bool of shape (S, M).
     throughout
-        Whether it also had one at the start, because records that had arrived by then were not
+        Whether it also had a backlog at the start: records that had arrived by then were not
         committed at the end; bool of shape (S, M).
     steady
         Whether a member kept its partitions during a step, and no log was replaced; bool of shape
         (S, M).
     interval_s
         Usual time between commits of a member, float64 of shape (M,): a step at least. Infinite if
-        it had something to commit and never did.
+        it never committed although it had records to commit.
     held_back_s
-        Seconds of reading that rare commits of a member's partitions hold back on average, float64
-        of shape (M,).
+        Mean seconds of reading that are not yet committed, because commits of a member's partitions
+        are rare, float64 of shape (M,).
     rare
         Members that commit less often than samples are taken, bool of shape (M,).
     silent
-        Members that have had something to commit for far longer than usual and committed nothing,
-        or whose commits are foreign; bool of shape (M,).
+        Members that have committed nothing for far longer than usual although they had records to
+        commit, or whose commits are foreign; bool of shape (M,).
     foreign
         Partitions with commits beyond the end of their log, for example because commits were copied
         from another cluster: the owner's position is unknown. bool of shape (P,).
     stuck
         Partitions that wait while their owner commits others, bool of shape (P,).
     started
-        Partitions with a commit or an arrival, bool of shape (P,): of others it is unknown where
-        consumers would start.
+        Partitions with a commit or an arrival, bool of shape (P,): for others, the start of
+        consumers is unknown.
     throttled
-        Partitions that fall behind while their owner keeps up with others, bool of shape (P,). No
-        client shares its time so: the cause is the partition, not its owner.
+        Partitions that fall behind while their owner keeps up with others, bool of shape (P,).
+        Clients share their time evenly, so the cause is the partition, not its owner.
     read_per_s
-        Records a second that were read of each partition lately, float64 of shape (P,).
+        Records of each partition that were read a second recently, float64 of shape (P,).
     backlog
         Records that wait to be read, certainly or probably, float64 of shape (P,). 0 for stuck and
         throttled partitions.
     waiting_s
-        For how long a partition has had something to commit and no commit, also under earlier
+        Time for which a partition has had records to commit and no commit, also under earlier
         owners, float64 of shape (P,).
     explained_s
         Age of a lag that each member's commits explain, seconds, float64 of shape (M,).
@@ -138,7 +138,7 @@ class Commits:
         return replace(self, consumed=PerMember(series).sum(self.taken * costs))
 
     def of(self, mine: slice, members: slice) -> "Commits":
-        """Return what commits show of some partitions and members."""
+        """Return the findings about some partitions and members."""
         cut = {
             name: values[..., mine if name in _BY_PARTITION else members]
             for name, values in vars(self).items()
@@ -158,7 +158,7 @@ def read_commits(
     team_of: Places | None = None,
     brought: Float64 | None = None,
 ) -> Commits:
-    """Return what the commits in samples show.
+    """Return the findings from the commits in samples.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def read_commits(
         Group of each member, ascending, shape (M,); None: one group.
     brought
         Usual records of a commit of each partition (`usually_brought`), float64 of shape (P,).
-        None: as in these samples.
+        None: from these samples.
 
     Notes
     -----
@@ -203,7 +203,7 @@ def read_commits(
     [6.0, 6.0, 6.0, 6.0, 9.0, 6.0]
     """
     if not series.members:
-        # One member that owns nothing, so that the rest need not handle groups without members.
+        # A member that owns nothing, so that the code below need not handle groups without members.
         series = replace(series, members=("",))
     team_of = np.zeros(len(series.members), np.intp) if team_of is None else team_of
     brought = _with_usual(series, usually_brought(series) if brought is None else brought)
@@ -233,7 +233,7 @@ def read_commits(
     stuck &= owned_s >= SEVERAL * own_interval(series, moved, due, owned_s)
     left, read_per_s = left_behind(series, held, marked, rare)
     stuck |= left & (read_per_s == 0) & overdue
-    # What usually gathers before a commit is not stuck.
+    # Records that usually gather before a commit are not stuck.
     gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * brought)
     stuck &= ~gathers
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
@@ -312,18 +312,18 @@ def _with_usual(series: SampleSeries, brought: Float64) -> Float64:
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return the usual time between commits, and which are rare.
+    """Return the usual times between commits, and whether commits are rare.
 
     Parameters
     ----------
     marked, due
-        Whether each of N members, or partitions, committed in a step, and had something to commit:
+        Whether each of N members, or partitions, committed in a step, and had records to commit:
         bool of shape (S, N).
 
     Returns
     -------
     Seconds, float64 of shape (N,), and whether more than a tenth of the steps, and more than one,
-    had something to commit and no commit: bool of shape (N,).
+    had records to commit and no commit: bool of shape (N,).
     """
     due_s = (due * series.seconds[:, None]).sum(axis=0) if len(series) > 1 else 0.0
     marks = marked.sum(axis=0)
@@ -338,8 +338,8 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`; 0 for a member that has read nothing yet.
 
-    Partitions are committed independently of each other: the root of the sum of the squares of what
-    their commits bring.
+    Partitions are committed independently of each other: the root of the sum of squares of their
+    commits' records.
     """
     members, owner = len(series.members), series.owner[-1]
     if not taken.any():
@@ -353,7 +353,7 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
 
 
 def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) -> Mask:
-    """Return where a backlog was certainly left at the end of a step, bool of shape (S, P).
+    """Return whether a backlog was certainly left at the end of a step, bool of shape (S, P).
 
     By the partition's commit in the step. For a partition that is committed `rarely`, also in the
     steps after a commit that left more than the next commit took.
@@ -370,7 +370,7 @@ def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) ->
 
 
 def _left_by_last(series: SampleSeries, free: Mask, proven: Int64, brought: Float64) -> Float64:
-    """Return what the last commit of each partition left, records, float64 of shape (P,).
+    """Return the records that the last commit of each partition left, float64 of shape (P,).
 
     Without a commit: its lag, less the usual records of a commit (`brought`).
     """
@@ -385,8 +385,8 @@ def _left_by_last(series: SampleSeries, free: Mask, proven: Int64, brought: Floa
 def _backlog(series: SampleSeries, most: Float64, rest: Int64, explained_s: Float64) -> Float64:
     """Return the backlog of each partition, records, float64 of shape (P,).
 
-    If `most`, of shape (P,), is finite: that, but no more than the lag. Else the lag that commits
-    and chance do not explain.
+    `most`, of shape (P,), if it is finite, but at most the lag. Else the lag that commits and
+    chance do not explain.
     """
     lag: Float64 = np.maximum(series.lag[-1] - rest, 0).astype(np.float64)
     if len(series) <= 1:

@@ -24,11 +24,11 @@ Places = npt.NDArray[np.intp]
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 """Topic to partition to three numbers."""
 
-#: Ratio to the usual cost, and standard errors, from which decisions use a cost: a smaller
-#: difference changes no plan.
+#: Ratio to the usual cost, and number of standard errors, from which decisions use a cost: a
+#: smaller difference changes no plan.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
-#: Standard deviation of a logarithm: a cost within a quarter of its value is known, nine in ten.
+#: Standard deviation of a logarithm: the 90 % interval of a known cost is a quarter of its value.
 KNOWN: Final = 0.135
 #: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
 #: topic are alike, and consumers on equal machines even more so. If half of the partitions deviate
@@ -36,7 +36,7 @@ KNOWN: Final = 0.135
 COST: Final = 0.25
 TOPIC: Final = 0.5
 SPEED: Final = 0.12
-#: Degrees of freedom of the priors: one deviation in a dozen is larger than four times usual.
+#: Degrees of freedom of the priors: one deviation in a dozen is more than four times the usual one.
 FREEDOM: Final = 1.5
 #: Standard deviation of a normal distribution, divided by its median absolute deviation.
 MEDIAN_TO_DEVIATION: Final = 1.4826
@@ -46,7 +46,7 @@ _MOST: Final = 1e6
 #: Rounds of reweighting, and the change in a logarithm that ends them.
 ROUNDS: Final = 30
 NEAR: Final = 1e-3
-#: Share of all arrivals. If two costs are this close to being the median, the lower one is.
+#: Share of all arrivals. If two costs are both the median within this share, the lower one counts.
 _EQUAL: Final = 0.003
 
 
@@ -74,7 +74,7 @@ class Costs:
 
     @classmethod
     def usual(cls, partitions: int) -> "Costs":
-        """Return the costs of partitions of which nothing is known."""
+        """Return the costs of partitions without estimates."""
         usual = np.ones(partitions)
         return cls(usual, usual, np.full(partitions, np.inf), np.zeros(partitions))
 
@@ -96,8 +96,8 @@ class Costs:
     ) -> "Costs":
         """Return these remembered costs with estimates from the samples since a time.
 
-        A cost from earlier samples is kept unless the new estimate, which includes it, contradicts
-        it. Any other is replaced if the new estimate is precise enough.
+        A cost from earlier samples stays unless the new estimate, which includes it, contradicts
+        it. Other costs are replaced if the new estimate is precise enough.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Costs:
     def known(self) -> Float64:
         """Return lower end, estimate and upper end of the known costs, float64 of shape (P, 3).
 
-        The interval holds the truth nine times in ten. NaN: unknown.
+        A 90 % interval. NaN: unknown.
         """
         width = np.exp(NINE_IN_TEN * self.deviation)
         rows = np.stack((self.estimate / width, self.estimate, self.estimate * width), axis=1)
@@ -138,12 +138,12 @@ class Costs:
 
     @classmethod
     def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
-        """Return remembered costs: those of partitions that exist, and not older than a week.
+        """Return remembered costs of existing partitions that are not older than a week.
 
         Raises
         ------
         ValueError, TypeError, AttributeError
-            A value is no cost.
+            A value is not a cost.
         """
         usual = cls.usual(problem.partition_total)
         estimate, deviation, at = usual.estimate.copy(), usual.deviation.copy(), usual.at.copy()
@@ -186,7 +186,7 @@ def reported_costs(
     Parameters
     ----------
     work
-        Reported work, of K pairs of a partition and a consumer, some of them known.
+        Reported work, of K pairs of a partition and a consumer, of which some means are known.
     series
         The samples of `work`.
     topic_of
@@ -198,8 +198,8 @@ def reported_costs(
 
     Notes
     -----
-    The deviations of topics and consumers are the solution of one linear system a round; those of
-    partitions are eliminated from it. O(P (T + M)²) for T topics and M consumers.
+    The deviations of topics and consumers solve one linear system per round, from which those of
+    partitions are eliminated. O(P (T + M)²) for T topics and M consumers.
     """
     known, since = work.known, float(series.at[0])
     read, pair = np.unique(work.partition[known], return_inverse=True)
@@ -208,13 +208,13 @@ def reported_costs(
     logarithm, error = np.log(work.mean_s[known]), work.error[known]
     per_s = np.maximum(rates[read], 1e-9)
     logarithm -= weighted_median(logarithm, per_s[pair])
-    # A remembered cost is what a consumer of the usual speed has reported.
+    # A remembered cost counts like a report of a consumer of the usual speed.
     settled = np.flatnonzero(np.isfinite(before.deviation[read]) & (before.at[read] < since))
     pair = np.concatenate((pair, settled))
     member = np.concatenate((member, np.full(settled.size, members.size)))
     logarithm = np.concatenate((logarithm, np.log(before.estimate[read[settled]])))
     weight = np.concatenate((error, before.deviation[read[settled]])) ** -2.0
-    # Unknown are the deviations of topics, then of consumers.
+    # The unknowns: deviations of topics, then of consumers.
     kinds, count = topics.size, topics.size + members.size + 1
     columns = np.stack((topic[pair], kinds + member))
     sums, square = np.zeros((read.size, count)), np.zeros((count, count))
@@ -238,7 +238,7 @@ def reported_costs(
     speed = common[kinds:]
     found = (data - np.bincount(pair, weight * speed[member])) / total
     found -= weighted_median(found, per_s)
-    # How well speeds are known over the usual one, without their prior.
+    # Precision of speeds relative to the usual speed, without their prior.
     free = np.repeat((False, True, False), (kinds, members.size, 1))
     covariance = np.linalg.inv(reduced + np.diag(np.where(free, NEAR, prior)))
     covariance = covariance[kinds:, kinds:]
@@ -251,7 +251,7 @@ def reported_costs(
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:
-    """Return the lowest value up to which half of the weight lies."""
+    """Return the lowest value at which the sum of weights reaches half of the total."""
     order = values.argsort(kind="stable")
     place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])

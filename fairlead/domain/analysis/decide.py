@@ -1,6 +1,6 @@
 """Last step of the analysis: whether a group gets a plan, and which.
 
-Belongs here: reasons for no plan, and comparing what candidates save with what they cost. Does not:
+Belongs here: reasons for no plan, and comparing savings of candidates with their cost. Does not:
 the earlier steps (`steps`), nor the rules of assignment (`assignors`).
 """
 
@@ -27,7 +27,7 @@ from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
-#: Commits of the median member that show the effect of a plan: the first may hold earlier records.
+#: Commits of the median member that show the effect of a plan: the first may be of earlier records.
 COMMITS_NEEDED: Final = 2
 
 #: Back-off after this number of recent plans: seconds, doubled with each further plan, so that no
@@ -43,14 +43,14 @@ Choose = Literal["first", "best"]
 
 @dataclass(frozen=True, eq=False)
 class PlanDecision:
-    """Whether a group gets a plan, with the analysis that it rests on.
+    """Whether a group gets a plan, with the analysis behind it.
 
     Parameters
     ----------
     outcome, reason
-        Whether there is to be a plan, and why or why not, in words.
+        Whether the group gets a plan, and the reason, in words.
     diagnosis
-        What is wrong with the group.
+        The problem of the group.
     kept
         Forecast with the present owners.
     candidates
@@ -66,9 +66,9 @@ class PlanDecision:
     size
         Number of consumers now, and the number needed.
     traffic
-        Traffic between racks; None: there can be none, or it does not count.
+        Traffic between racks; None: impossible, or ignored.
     work
-        Reported work of the last hour; None: there is none.
+        Reported work of the last hour; None: nothing was reported.
     """
 
     outcome: Outcome
@@ -186,7 +186,7 @@ def decide(
     hold = _hold(analysis)
     offered: tuple[Candidate, ...] = ()
     if hold is not None and analysis.places:
-        # Partitions without an owner get one; no other partition moves.
+        # Partitions without an owner get an owner; no other partition moves.
         placing = replace(analysis.inputs, rules=replace(question.rules, max_moves=0))
         offered = candidates(placing, assignors, options or {})
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
@@ -222,7 +222,7 @@ def _decision(
 
 
 def _hold(analysis: Analysis) -> str | None:
-    """Return why no candidate can become a plan; None: one may."""
+    """Return why no candidate can become a plan; None if a candidate can."""
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
@@ -242,7 +242,7 @@ def _blocked(analysis: Analysis) -> str | None:
 
 
 def _waits(analysis: Analysis) -> str | None:
-    """Return why the last plan's effect cannot be seen yet; None: it can."""
+    """Return why the last plan's effect cannot be seen yet; None if it can."""
     changed_at, rules = analysis.question.changed_at, analysis.rules
     if changed_at is None:
         return None
@@ -280,7 +280,7 @@ def _waits(analysis: Analysis) -> str | None:
 def _commits_s(analysis: Analysis) -> float:
     """Return the seconds in which commits of the median member show the effect of a plan.
 
-    `COMMITS_NEEDED` intervals, or as many as show how fast it is. Not of the member with the
+    `COMMITS_NEEDED` intervals, or enough to measure its capacity. Not of the member with the
     longest intervals: it would delay plans for all others.
     """
     commits = analysis.estimates.commits
@@ -322,11 +322,11 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
 
 
 def _settles(analysis: Analysis) -> str | None:
-    """Return which members came or went too recently to see the effect; None: no member did.
+    """Describe members that came or went too recently to see the effect; None: no member did.
 
     A member came if it owns partitions now and did not before, and went in the opposite case,
     unless a plan did that. Members with few arrivals that are not behind do not count: in a large
-    group some member comes or goes all the time.
+    group members come and go all the time.
     """
     series, changed_at = analysis.observations.recent, analysis.question.changed_at
     members = len(analysis.problem.members)
@@ -348,7 +348,7 @@ def _settles(analysis: Analysis) -> str | None:
 
 
 def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
-    """Whether members that came or went have, or had, many arrivals or a partition behind."""
+    """Whether members that came or went have, or had, many arrivals or a backlog."""
     owner, rules = analysis.problem.owner, analysis.rules
     touched = np.isin(before, changed) | np.isin(owner, changed)
     arrivals = analysis.estimates.rates.per_s
@@ -397,7 +397,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 def _nearer(
     analysis: Analysis, offered: Sequence[Candidate], choose: Choose
 ) -> tuple[Candidate | None, str]:
-    """Return a plan that reduces a healthy group's traffic between racks, and what it saves."""
+    """Return a plan that reduces a healthy group's traffic between racks, with its saving."""
     usable = [candidate for candidate in offered if candidate.assignment is not None]
     mine = usable[:1] if choose == "first" else usable
     nearer = next((candidate for candidate in mine if candidate.assignor == FLAGSHIP), None)
@@ -456,7 +456,7 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
     found = gain(analysis.inputs, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
-        # The plan helps other members than the one that is most behind.
+        # The plan helps other members than the one that is furthest behind.
         then, now = length(found.time_lag_s), length(found.planned_s)
         what += f"; of the {found.members} members it changes: {then} without, {now} with it"
     if found.slight:

@@ -1,9 +1,9 @@
-"""Fourth step of the analysis: what is wrong with a group, with names and evidence.
+"""Fourth step of the analysis: the problem of a group, with names and evidence.
 
 Belongs here: the definitions of diagnoses and their order. Does not: the figures (`estimate`,
 `forecast`), nor whether a plan would help (`decide`).
 
-`_unknown` and `_known` check in this order, and the first that applies is the diagnosis:
+`_unknown` and `_known` check in this order; the first definition that applies is the diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and others are behind, the diagnosis is about the others.
@@ -15,7 +15,7 @@ Belongs here: the definitions of diagnoses and their order. Does not: the figure
 7. overloaded: more arrives than all members that read it can process.
 8. slow member: its measured capacity is below `SLOW` times the median of its peers.
 9. recovering: every member catches up, about as soon as with any other assignment.
-10. unknown: more arrives at each member than it has shown it can process.
+10. unknown: more arrives at each member than its lower bound of capacity.
 11. unbalanced: more arrives at a member than it can process, and others have room.
 12. recovering: over the objective now, and within it at the horizon.
 13. healthy: within the objective now and at the horizon.
@@ -50,23 +50,23 @@ from fairlead.domain.worst_first import SOON_S
 #: Maximum ratio of a slow member's capacity to the median of its peers: smaller differences are
 #: usual between machines.
 SLOW: Final = 0.7
-#: Maximum ratio of the time to catch up to the shortest possible one in a group that recovers: with
-#: less, a plan saves less than its moves cost.
+#: Maximum ratio of the time to catch up to the shortest possible time in a group that recovers:
+#: below it, a plan saves less than its moves cost.
 EVENLY: Final = 1.35
-#: Join names, three at most.
+#: Join names, at most three.
 a_few = partial(listed, at_most=NAMED)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a group.
+    """The problem of a group.
 
     Parameters
     ----------
     name
-        One of the nine.
+        One of the nine diagnoses.
     names
-        Members, or partitions as "topic-partition", that it is about.
+        The members concerned, or partitions as "topic-partition".
     evidence
         One sentence.
     """
@@ -108,7 +108,7 @@ class Basis:
 
     @property
     def commits(self) -> Commits:
-        """What commits show."""
+        """Findings from commits."""
         return self.estimates.commits
 
     @property
@@ -127,7 +127,7 @@ class Basis:
 
 
 def diagnose(found: Basis) -> Diagnosis:
-    """Return what is wrong with a group."""
+    """Return the diagnosis of a group."""
     diagnosis, work = _diagnose(found), found.observations.work
     sentences = [f"{diagnosis.evidence}{_transactions(found)}"]
     losses_s = found.outlook.losses_s(found.owner)
@@ -188,7 +188,7 @@ def _transactions(found: Basis) -> str:
 
 
 def _loss(found: Basis, losses_s: Float64) -> str:
-    """Describe when records are lost, and in how many partitions."""
+    """Describe the time until records are lost, and the number of partitions concerned."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = _and_more(many)
     if seconds < max(found.series.step, 1.0):
@@ -354,7 +354,7 @@ def _stuck(found: Basis) -> Diagnosis:
 
 
 def _throttled(found: Basis) -> Diagnosis | None:
-    """Return the throttled partitions that are or will be over the objective; None: none."""
+    """Return the throttled partitions that are or will be over the objective, if any."""
     series, rules, commits = found.series, found.rules, found.commits
     if not commits.throttled.any():
         return None
@@ -378,7 +378,7 @@ def _throttled(found: Basis) -> Diagnosis | None:
 
 
 def _without_owner(found: Basis) -> Diagnosis | None:
-    """Return the partitions without an owner that are or will be over the objective; None: none."""
+    """Return the partitions without an owner that are or will be over the objective, if any."""
     rules, arrivals = found.rules, found.arrivals
     lag_s = found.series.time_lag(found.series.lag[-1].astype(np.float64), arrivals)
     late = found.problem.assignable & (found.owner < 0)
@@ -438,7 +438,7 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
 
 
 def _drained(found: Basis) -> Float64:
-    """Return the speed at which each partition was read in its second fastest step, (P,)."""
+    """Return the reading speed of each partition in its second fastest step, (P,)."""
     commits, series = found.commits, found.series
     if len(series) <= STEPS:
         return np.zeros(series.partitions)
@@ -495,7 +495,7 @@ def _readers(found: Basis) -> Mask:
 
 
 def _usual(found: Basis, member: int, readers: Mask) -> float:
-    """Return the median capacity of a member's peers, records a second; 0: it has none."""
+    """Return the median capacity of a member's peers, records a second; 0 without peers."""
     peers = found.estimates.peers.of_member(member, readers)
     return median(found.speeds.per_s[peers]) if peers.size else 0.0
 
@@ -546,7 +546,7 @@ def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
 
 
 def _unmeasured(found: Basis) -> Diagnosis | None:
-    """Return unknown if more arrives at every member than it has shown it can process."""
+    """Return unknown if more arrives at every member than its lower bound of capacity."""
     readers = _readers(found) & ~found.commits.silent[: len(found.problem.members)]
     used = found.outlook.utilisation(found.owner)[readers]
     if not used.size or used.min() < 1.0:

@@ -1,8 +1,7 @@
-"""Second step of the analysis: what partitions and consumers do, from what the samples show.
+"""Second step of the analysis: estimates for partitions and consumers, from observations.
 
-Belongs here: one frozen result of arrival rates, costs, speeds and backlogs. Does not: what is read
-from samples (`read`), the estimates themselves (`arrivals`, `costs`, `capacities`), nor what will
-happen (`forecast`).
+Belongs here: one frozen result of arrival rates, costs, speeds and backlogs. Does not: reading
+samples (`read`), each estimate (`arrivals`, `costs`, `capacities`), nor the future (`forecast`).
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from fairlead.domain.analysis.thresholds import STEPS
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What is known of P partitions and M members now.
+    """Present estimates for P partitions and M members.
 
     Parameters
     ----------
@@ -33,9 +32,9 @@ class Estimates:
     costs
         Cost of a record of each partition, in usual records.
     commits
-        What commits show; `consumed` is in usual records.
+        Findings from commits; `consumed` is in usual records.
     known
-        Member name to capacity in records a second of what it reads, for the next analysis.
+        Member name to capacity, in records a second of its own mix, for the next analysis.
     speeds
         Assumed capacity of each member, in usual records a second.
     backlog
@@ -47,7 +46,7 @@ class Estimates:
         Partitions that no plan moves, bool of shape (P,): stuck ones, throttled ones, and those of
         silent members.
     peers
-        Which members read the same topics.
+        Members that read the same topics.
     """
 
     rates: Rates
@@ -84,7 +83,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     # -1, no owner, is the last.
     held = commits.stuck | commits.throttled | np.append(silent, False)[problem.owner]
     peers = Peers.of(problem)
-    # Capacities are remembered in records of what each member reads.
+    # Capacities are remembered in records of each member's own mix.
     mine = _cost_by_member(question, rates, costs)
     remember = {
         name: replace(capacity, records_per_s=capacity.records_per_s * mine.get(name, 1.0))
@@ -108,7 +107,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
 
 
 def _rates(question: Question, observations: Observations, unread: Mask) -> Rates:
-    """Return arrivals; a partition without samples gets the mean of its topic's others.
+    """Return arrivals; a partition without samples gets the mean of its topic's other partitions.
 
     Topics without a subscriber do not count, unless no topic has one.
     """
@@ -125,7 +124,7 @@ def _rates(question: Question, observations: Observations, unread: Mask) -> Rate
 
 
 def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str, float]:
-    """Return the mean cost of what each member reads, by name, if that is not 1."""
+    """Return the mean cost of the records that each member reads, by name, if it is not 1."""
     problem, count = question.problem, len(question.problem.members)
     if costs.equal:
         return {}
@@ -140,7 +139,7 @@ def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str,
 def _capacities(
     observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
 ) -> dict[str, Capacity]:
-    """Return what is known of members' capacities now, in usual records a second."""
+    """Return the known capacities of members, in usual records a second."""
     found, series = shown(observations.recent, commits), observations.series
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
@@ -149,7 +148,7 @@ def _capacities(
             for place in np.flatnonzero(np.isfinite(per_s)).tolist()
         }
     if len(series) > len(observations.recent) + STEPS and not before:
-        # Nothing is remembered: what was seen before the last hour is all there is.
+        # Without memory, samples before the last hour are the only source.
         earlier = shown(series, read_commits(series).in_work(series, costs.value))
         found = remembered(earlier, found, series.now)
     return remembered(before, found, series.now)
@@ -162,7 +161,7 @@ def _speeds(
     work_per_s: Float64,
     peers: Peers,
 ) -> Speeds:
-    """Return the assumed capacity of each member; a silent one is given nothing."""
+    """Return the assumed capacity of each member; a silent member gets no partitions."""
     problem, count = question.problem, len(question.problem.members)
     owned = problem.owner >= 0
     owner = problem.owner[owned]

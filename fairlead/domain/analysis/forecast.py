@@ -18,7 +18,7 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 
-#: Standard deviations by which arrivals may be lower than estimated.
+#: Number of standard deviations by which arrivals may be lower than estimated.
 CHANCE: Final = 2.0
 #: Share of arrivals below which their uncertainty is ignored.
 CERTAIN: Final = 0.03
@@ -41,10 +41,10 @@ class Forecast:
     loss_s
         Seconds until retention overtakes the first partition; None: never.
     catch_up_s
-        Seconds until every partition is within the objective for ten minutes; 0: it is now; None:
-        never. Without throttled and stuck partitions.
+        Seconds until every partition is within the objective for ten minutes; 0: now; None: never.
+        Without throttled and stuck partitions.
     catch_up_between_s
-        90 % interval of `catch_up_s`; None as its end: perhaps never.
+        90 % interval of `catch_up_s`; an end of None: perhaps never.
     """
 
     time_lag_s: float
@@ -82,9 +82,9 @@ class Outlook:
         Cost of a record of each partition in usual records, float64 of shape (P,). None: all equal.
     unread
         Partitions that may not be read at all, bool of shape (P,): losses are forecast as if they
-        were not. None: there are none.
+        were not read. None: no such partitions.
     retention
-        How far retention is from the group; None: it deletes nothing.
+        Distance of retention from the group; None: retention deletes nothing.
     objective_s
         Largest acceptable time lag.
     """
@@ -101,7 +101,7 @@ class Outlook:
 
     @property
     def records(self) -> Float64:
-        """Arrivals in records a second, not in usual ones, float64 of shape (P,)."""
+        """Arrivals in records a second, not in usual records, float64 of shape (P,)."""
         return self.arrivals if self.costs is None else self.arrivals / self.costs
 
     def in_records(self, per_s: float, partitions: Mask) -> float:
@@ -142,11 +142,11 @@ class Outlook:
         return time_lag
 
     def forecast_time_lags(self, owners: Int32, horizon_s: float | Float64) -> Float64:
-        """Return the same for N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
+        """Return `forecast_time_lag` for N assignments, int32 (N, P): float64 of shape (N, M)."""
         return self._time_lag(self._loads(owners), horizon_s)
 
     def sure_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's time lag if fewer records arrive than estimated, as by chance.
+        """Return each member's time lag if, by chance, fewer records arrive than estimated.
 
         With a few records an hour, a member at nine tenths of its capacity seems overloaded now and
         then. float64 of shape (M,), at most `time_lag`.
@@ -173,13 +173,13 @@ class Outlook:
         )
 
     def _time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        # The oldest partition stays the oldest until the whole backlog has been read.
+        # The most delayed partition stays so until the whole backlog has been read.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        """Return the mean time lag of what each member reads, seconds, (N, M)."""
+        """Return the mean time lag of each member's partitions, seconds, (N, M)."""
         grown = _over(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
@@ -225,7 +225,7 @@ class Outlook:
         return self.full_forecasts(owner[None], horizon_s)[0]
 
     def full_forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
-        """Return the same for N assignments, int32 of shape (N, P)."""
+        """Return `full_forecast` for N assignments, int32 of shape (N, P)."""
         loads = self._loads(owners)
         return [
             replace(forecast, catch_up_s=likely, catch_up_between_s=(soonest, latest))
@@ -241,8 +241,8 @@ class Outlook:
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
         late = (oldest > self.objective_s) | ~stays
-        # A member that reads in the order of arrival is within the objective before it has read
-        # all; one that reads partitions one after the other is not.
+        # A member that reads in the order of arrival is within the objective before it has read its
+        # whole backlog; a member that reads one partition after the other is not.
         alike = np.minimum(_over(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
         through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
@@ -262,8 +262,8 @@ class Outlook:
     def losses_s(self, owner: Int32) -> Float64:
         """Return the seconds until unread records of each partition are deleted, float64 (P,).
 
-        Infinite: never. A member that catches up does so in all its partitions at once; one that
-        falls behind reads the same share of the arrivals of each.
+        Infinite: never. A member that catches up does so in all its partitions at once; a member
+        that falls behind reads the same share of arrivals in each.
         """
         if self.retention is None:
             return np.full(owner.size, np.inf)
@@ -286,7 +286,7 @@ class Outlook:
     def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return the usual time lag times the number of partitions, seconds, float64 of shape (M,).
 
-        Unlike in `time_lag`, the oldest partition does not count.
+        Unlike `time_lag`, does not use the most delayed partition.
         """
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         time_lag_s: Float64 = self._usual_time_lag(self._loads(owner[None]), horizon_s)[0]
@@ -296,7 +296,7 @@ class Outlook:
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
     """Return expected loads and capacities, in usual records."""
     costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
-    # A throttled partition uses only as much of its owner's capacity as is read of it.
+    # A throttled partition uses only the part of its owner's capacity for records that are read.
     arrivals = np.where(commits.throttled, commits.read_per_s, estimates.rates.per_s)
     return Outlook(
         arrivals=arrivals * costs,
@@ -312,7 +312,7 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:
-    """Divide; a backlog without arrivals is a day behind."""
+    """Divide backlog by arrivals; a backlog without arrivals is a day behind."""
     nothing = per_s <= 0
     quotient = amounts / np.where(nothing, 1.0, per_s)
     return np.where(nothing, np.where(amounts > 0, 86_400.0, 0.0), quotient)

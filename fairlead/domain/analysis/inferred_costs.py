@@ -1,9 +1,9 @@
 """Costs of records in a group whose consumers report nothing, from consumers at their limit.
 
-Belongs here: distinguishing slow consumers from expensive partitions by what consumers read while
-records waited for them. Does not: who was at a limit (`commits`), nor reported work (`costs`).
+Belongs here: distinguishing slow consumers from expensive partitions by their reading speed while
+records wait. Does not: who was at a limit (`commits`), nor reported work (`costs`).
 
-A consumer at its limit spends all its time on what it reads. Let c be the cost of a partition's
+A consumer at its limit spends all its time on its records. Let c be the cost of a partition's
 record and v the speed of the consumer, in usual records a second: in a stretch of t seconds in
 which it reads n records of each partition, sum(c n) = v t. Clients read partitions in turns and
 plans move them, so stretches have different shares, and each is one equation. The prior is that of
@@ -29,13 +29,13 @@ from fairlead.domain.analysis.costs import (
 from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
-#: Seconds. The length of a stretch: several commits, so that their moments matter little.
+#: Seconds. The length of a stretch: several commits, so that their exact times matter little.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations: the newest of each consumer are used, one at least.
+#: Maximum number of equations; the newest of each consumer are used, at least one.
 _MOST: Final = 300
 #: Standard deviation of an equation, as a share; the time of a commit adds `AUTO_COMMIT_S`.
 _OFF: Final = 0.03
-#: Prior standard deviation of the logarithm of the usual speed: nothing is known of it.
+#: Prior standard deviation of the logarithm of the usual speed: wide, as it is unknown.
 _ANY: Final = 10.0
 #: Maximum change of a logarithm in a round.
 _STEP: Final = 1.0
@@ -53,7 +53,7 @@ def inferred_costs(
     Parameters
     ----------
     series, commits
-        Samples, and what their commits show.
+        Samples, and the findings from their commits.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates
@@ -73,7 +73,7 @@ def inferred_costs(
     members, member = np.unique(member, return_inverse=True)
     topics, topic = np.unique(topic_of[read], return_inverse=True)
     records = records[:, read]
-    # Unknown are deviations of partitions, topics and consumers, and the usual speed.
+    # The unknowns: deviations of partitions, topics and consumers, and the usual speed.
     columns = read.size + np.arange(topics.size + members.size)
     kind_of = (read.size, topics.size, members.size, 1)
     spread = np.repeat((COST, TOPIC, SPEED, _ANY), kind_of) ** 2
@@ -82,7 +82,7 @@ def inferred_costs(
     own[np.arange(read.size), np.arange(read.size)] = 1.0
     own[np.arange(read.size), columns[topic]] = 1.0
     speed = -np.hstack((np.eye(members.size)[member], np.ones((member.size, 1))))
-    # A remembered cost is an equation of its own.
+    # Each remembered cost adds an equation.
     settled = np.isfinite(before.deviation[read]) & (before.at[read] < series.at[0])
     known, error = np.log(before.estimate[read[settled]]), before.deviation[read[settled]]
     found = np.zeros(spread.size)
@@ -105,13 +105,13 @@ def inferred_costs(
         found = found + np.clip(step, -_STEP, _STEP)
         if np.abs(found - last).max() < NEAR:
             break
-    # Costs are relative to the usual one, also that of partitions which no equation has.
+    # Costs are relative to the usual cost, which includes partitions without an equation.
     weights = np.maximum(rates, 1e-9) / np.maximum(rates, 1e-9).sum()
     logarithm, usual = own @ found, np.zeros(rates.size)
     usual[read] = logarithm
     logarithm -= weighted_median(usual, weights)
     own -= weights[read] @ own
-    # How well they are known whatever the speeds of consumers are.
+    # Their precision, for unknown speeds of consumers.
     free[read.size + topics.size :] = _ANY**2
     square = (matrix * free) @ matrix.T + np.diag(variance)
     gain = np.linalg.solve(square, matrix * free)
@@ -138,7 +138,7 @@ def _stretches(
     found: list[tuple[int, float, Float64]] = []
     for member in members:
         mine: list[tuple[int, float, Float64]] = []
-        # Samples behind a commit, of which two with a backlog in a row enclose work at the limit.
+        # Samples after a commit; between two consecutive ones with a backlog, work is at the limit.
         ends = np.flatnonzero(commits.marked[:, member]) + 1
         left = commits.busy[ends - 1, member]
         limited = left[1:] & left[:-1] & (np.diff(broken[ends, member]) == 0)

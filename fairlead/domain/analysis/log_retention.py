@@ -1,10 +1,10 @@
 """When retention deletes records that a group has not read.
 
-Belongs here: how fast the first offsets of logs move, and when one overtakes the group. Does not:
-how fast members read (`capacities`).
+Belongs here: the speed of the first offsets of logs, and the time until one overtakes the group.
+Does not: reading speeds (`capacities`).
 
 Kafka deletes whole segments: the first offset of a log stays the same for a while and then jumps.
-Between jumps it is extrapolated along the line through them, by one jump at most.
+Between jumps it is extrapolated along the line through them, by at most one jump.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Retention:
     Parameters
     ----------
     room
-        Records until retention reaches the group's position, float64 of shape (P,); 0: it has.
+        Records until retention reaches the group's position, float64 of shape (P,); 0: reached.
     per_s
         Speed of first offsets, records a second, float64 of shape (P,); 0: they did not move.
     """
@@ -37,7 +37,7 @@ class Retention:
         waits
             Whether there is a backlog, bool of shape (P,).
         read
-            Records a second that are read, float64 of shape (P,).
+            Records read a second, float64 of shape (P,).
         catch_up_s
             Seconds until the backlog is read, float64 of shape (P,); infinite: never.
 

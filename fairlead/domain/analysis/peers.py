@@ -1,4 +1,4 @@
-"""Which members are peers: those that read the same topics.
+"""Peers: members that read the same topics.
 
 Belongs here: sets of members by their subscriptions. Does not: capacities (`capacities`), nor the
 diagnosis (`diagnosis`).
@@ -57,7 +57,7 @@ class Peers:
         )
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return a member's peers: with its subscription, else those that share topics.
+        """Return a member's peers: those with its subscription, else those that share topics.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class PerMember:
 
 
 def any_owned(series: SampleSeries, chosen: Mask) -> Mask:
-    """Return the members that own one of some partitions now, bool of shape (M,)."""
+    """Return whether each member now owns any of these partitions, bool of shape (M,)."""
     owner = series.owner[-1]
     owned: Mask = np.bincount(owner[chosen & (owner >= 0)], minlength=len(series.members)) > 0
     return owned

@@ -22,8 +22,8 @@ class Question:
     ----------
     problem
         Partition counts, members with subscriptions, and present owners (`Problem.of`): P
-        partitions, M members. `weights` are the lags that lag-based assignors use; its
-        capacities and rates are ignored.
+        partitions, M members. `weights` are the lags that lag-based assignors use; ignores its
+        capacities and rates.
     series
         At least one sample, of the same partitions; `series.members` begins with `problem.members`.
     rules
@@ -33,17 +33,17 @@ class Question:
     costs
         Remembered costs: `Costs.rows` of the last analysis.
     forgotten
-        Whether there was a memory that made no sense: the evidence mentions it.
+        Whether the memory was invalid: the evidence mentions it.
     changes
-        When plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
+        Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
     eager
-        Whether all partitions stand still at each rebalance, not only those that move.
+        Whether each rebalance stops all partitions, not only those that move.
     record_bytes
         Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
     reports
         Reports of work in `series`; None: there are none.
     observations
-        What `read_together` returned for `series`; None: they are read when the question is asked.
+        Result of `read_together` for `series`; None: the analysis reads the series.
     """
 
     problem: Problem
@@ -66,5 +66,5 @@ class Question:
 
     @property
     def changed_at(self) -> float | None:
-        """When a plan last took effect; None: never."""
+        """Time at which a plan last took effect; None: never."""
         return self.changes[-1] if self.changes else None

@@ -50,8 +50,8 @@ class RackTraffic:
         arrivals
             Records a second, float64 of shape (P,).
         record_bytes
-            Mean bytes of a record, float64 of shape (P,); NaN: unknown, and assumed to be the mean
-            of the topic, or else of the group. None: all unknown.
+            Mean bytes of a record, float64 of shape (P,); NaN: unknown; then the mean of the topic
+            is used, or else of the group. None: all unknown.
         """
         if problem.rack_set_of is None or not any(problem.racks) or not any(problem.rack_sets):
             return None
@@ -106,7 +106,7 @@ def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float 
 
 
 def _filled(problem: Problem, sizes: Float64) -> Float64 | None:
-    """Return sizes with unknown ones replaced by a mean; None: no size is known."""
+    """Return sizes, unknown ones replaced by a mean; None: no size is known."""
     known = ~np.isnan(sizes)
     if not known.any():
         return None

@@ -1,10 +1,10 @@
-"""First step of the analysis: what the samples of a group show, as one frozen result.
+"""First step of the analysis: observations from the samples of a group, as one frozen result.
 
-Belongs here: cleaning samples, and reading arrivals, commits and reported work from them; of many
-groups side by side. Does not: how each is read (`arrivals`, `commits`, `reported_work`).
+Belongs here: cleaning samples, and reading arrivals, commits and reported work from them, of many
+groups at once. Does not: reading each (`arrivals`, `commits`, `reported_work`).
 
-Figures of a group are the same alone and side by side with others, which takes a tenth of the time:
-a small array takes numpy as long as a large one.
+Reading groups side by side gives the same figures in a tenth of the time: numpy takes as long for a
+small array as for a large one.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SEVERAL, STEPS
 #: Seconds of samples from which rates and commits are read, and minimum number of samples.
 HISTORY_S: Final = 3600.0
 LEAST_SAMPLES: Final = STEPS + 4
-#: Partitions that are read side by side, or few more: arrays stay in the processor's cache.
+#: About the maximum number of partitions read side by side: arrays stay in the processor's cache.
 _AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What the samples of a group show.
+    """Observations from the samples of a group.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Observations:
     rates
         Arrivals in records a second.
     commits
-        What the commits of the last hour show, in records.
+        Findings from the commits of the last hour, in records.
     work
         Reported work of the last hour; None: nothing is reported.
     """
@@ -53,7 +53,7 @@ class Observations:
 def read(
     series: SampleSeries, reports: ReportSeries | None, observations: Observations | None = None
 ) -> Observations:
-    """Read the samples of one group; `observations`: what `read_together` returned for them."""
+    """Read the samples of one group; `observations`: its result of `read_together`."""
     found = observations or read_together([series])[0]
     work = None
     if reports is not None and len(series) > 1:
@@ -63,7 +63,7 @@ def read(
 
 
 def read_together(groups: Sequence[SampleSeries]) -> list[Observations]:
-    """Read arrivals and commits of groups; those with samples at the same times side by side.
+    """Read arrivals and commits of groups; groups with samples at the same times are combined.
 
     Examples
     --------
@@ -114,9 +114,9 @@ def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observa
 
 
 def _lengthened(series: SampleSeries, found: Observations) -> Observations:
-    """Return observations of all samples if some member commits too rarely for the last hour.
+    """Return observations of all samples if a member commits too rarely for the last hour.
 
-    Not if it committed in nearly every step until its last commit: it has stopped.
+    Except if it committed in nearly every step until its last commit: then it has stopped.
     """
     few = found.commits.marked.sum(axis=0) <= SEVERAL
     waits = ~np.isfinite(found.commits.interval_s)
@@ -131,6 +131,6 @@ def _lengthened(series: SampleSeries, found: Observations) -> Observations:
 
 
 def _brought(series: SampleSeries, recent: SampleSeries) -> Float64:
-    """Return the usual records of a commit in the last hour; without one, in all samples."""
+    """Return the usual records of a commit in the last hour; without a commit, in all samples."""
     lately = usually_brought(recent)
     return lately if lately.all() else np.where(lately > 0, lately, usually_brought(series))

@@ -4,7 +4,7 @@ Belongs here: checking and adding up differences between samples of reported cou
 reading reports (`fairlead.domain.samples.work_columns`), nor comparing partitions (`costs`).
 
 A difference counts if the same consumer, with the same token, wrote both reports. Every client that
-may commit for a group may also write false reports. So an impossible difference is ignored: a
+may commit for a group could write false reports. So impossible differences are ignored: a
 negative one, more records than the committed offset advanced, more seconds than elapsed, or a sum
 of squares that is too small for the seconds.
 """
@@ -23,9 +23,9 @@ Places = npt.NDArray[np.intp]
 
 #: Seconds. Tolerance for clocks that differ.
 SLACK_S: Final = 2.0
-#: Maximum ratio of the ends of an interval; with a wider one, the mean counts as unknown.
+#: Maximum ratio of the ends of an interval; with a wider interval, the mean is unknown.
 _WIDE: Final = 2.0
-#: Minimum seconds per record. An application may only put quicker records into a queue.
+#: Minimum seconds per record. With less, an application may only put records into a queue.
 _LEAST_S: Final = 1e-4
 #: Minimum number of records for a mean.
 _LEAST_RECORDS: Final = 20
@@ -33,9 +33,9 @@ _LEAST_RECORDS: Final = 20
 _ROUNDING_S: Final = 0.4e-3
 #: Seconds. Largest error of a difference, for the same reason.
 _EXACT_S: Final = 2e-3
-#: Standard error of a mean of one record, as a share: any large number.
+#: Standard error of the mean of one record, as a share: any large number.
 _UNKNOWN: Final = 1e6
-#: Numbers of newest steps that are compared with all earlier ones, to find a change.
+#: Numbers of newest steps that are compared with all earlier steps, to find a change.
 _NEWEST: Final = (2, 4, 8, 16, 32)
 #: Minimum ratio of time in the application to waiting, if no record takes any time: with less, the
 #: application may work while the consumer waits.
@@ -57,7 +57,7 @@ class ReportSeries:
         Records of the partition, seconds of processing them, and the sum of the squared seconds per
         record: float64 of shape (L, P).
     token
-        Number of each token, int64 of shape (L, M); -1: no report.
+        Tokens as numbers, int64 of shape (L, M); -1: no report.
     elapsed_s, waiting_s, handler_s
         Seconds since each consumer was created; of these, seconds of waiting for records, and
         seconds in the application: float64 of shape (L, M).
@@ -89,8 +89,8 @@ class MeasuredWork:
     partition, member
         Partition and consumer of each pair, intp of shape (K,).
     records, mean_s, error
-        Records of the pair since its mean changed, seconds per record, and the standard error of
-        these seconds as a share of them: float64 of shape (K,).
+        Records of the pair since its mean changed, seconds per record, and the standard error as a
+        share of these seconds: float64 of shape (K,).
     seconds
         Processing time of the pair in all samples, float64 of shape (K,).
     busy
@@ -137,8 +137,8 @@ class MeasuredWork:
     def interval(self) -> tuple[Float64, Float64]:
         """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,).
 
-        With few records and a large spread, both mean and spread are mostly underestimated. The
-        factor `1 + error` makes up for that.
+        With few records and a large spread, mean and spread are usually underestimated. The factor
+        `1 + error` compensates.
         """
         width = np.exp(np.minimum(NINE_IN_TEN * self.error * (1.0 + self.error), 50.0))
         return self.mean_s / width, self.mean_s * width
@@ -185,8 +185,8 @@ class MeasuredWork:
     def speeds(self, costs: Float64) -> Float64:
         """Return the capacity of consumers in usual records a second, float64 of shape (M,).
 
-        NaN if too little of a consumer's busy time is assigned to records. It may process larger
-        batches in hardly more time.
+        NaN if too little of a consumer's busy time is assigned to records. It might process larger
+        batches in about the same time.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     Notes
     -----
     A mean covers all steps. If the means of the newest and of the earlier steps differ by more than
-    `DEVIATIONS` standard errors, it covers only the newest.
+    `DEVIATIONS` standard errors, it covers only the newest steps.
     """
     steps = _steps(reports, series)
     count = len(series.members)
@@ -256,7 +256,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 class _Means(NamedTuple):
     """Means of K pairs.
 
-    Records, seconds per record, and the standard error as a share of these: float64 of shape (K,).
+    Records, seconds per record, and its relative standard error: float64 of shape (K,).
     """
 
     records: Float64
@@ -335,7 +335,7 @@ def _since_change(means: _Means, comparisons: list[_Comparison]) -> _Means:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """What P partitions and M consumers reported in S steps between samples.
+    """Reports of P partitions and M consumers in S steps between samples.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ def _possible(work: Float64, series: SampleSeries) -> Mask:
     known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
     advanced = np.where(known, np.maximum(np.diff(series.committed, axis=0), 0), np.inf)
     # The squares are at least those of equal times: one time for each record and for the rest of
-    # its batch, and one for the record that the application had at the first of the two reports.
+    # its batch, and one for the record in progress at the first of the two reports.
     times = 2.0 * records + 1.0
     enough = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= times * (squares_s2 + _EXACT_S**2)
     possible: Mask = (work >= 0).all(axis=0) & (records <= advanced) & enough
@@ -435,7 +435,7 @@ def _consumer_steps(
     elapsed_s, waiting_s, handler_s = counters
     in_time = elapsed_s <= series.seconds[:, None] + _age_s(reports.elapsed_s, series) + SAMPLE_S
     alive = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
-    # A report in the first sample may have been written at any time before.
+    # A report in the first sample may be of any age.
     alive &= in_time | (reports.elapsed_s[:-1] != reports.elapsed_s[0])
     sound = in_time & (counters >= 0).all(axis=0) & (waiting_s + handler_s <= elapsed_s + SLACK_S)
     return alive, sound
@@ -444,8 +444,8 @@ def _consumer_steps(
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of reports at all samples but the last, in seconds, shape (S, M).
 
-    A value that appears in a sample may have been written right after the sample before. The first
-    sample has none before it, and counts as one step after it.
+    A value that appears in a sample may have been written right after the previous sample. The
+    first sample has no previous one, and is counted as one step after it.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.zeros(elapsed_s.shape, dtype=bool)

@@ -1,7 +1,7 @@
 """Offset samples of a group: offsets and owners of its partitions at several times.
 
 Belongs here: the arrays of samples, and differences between samples. Does not: taking samples
-(`fairlead.kafka`), nor what they show (`read`).
+(`fairlead.kafka`), nor observations from them (`read`).
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
-#: An unknown offset, or no commit; no owner.
+#: Stands for an unknown offset, a missing commit, or a missing owner.
 NONE = -1
 #: Largest interpolated offset.
 _FURTHEST = 2.0**62
@@ -30,7 +30,7 @@ _BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced", "last_c
 
 
 def median(values: Float64) -> float:
-    """Return the median; ten times as fast as numpy's for a few values.
+    """Return the median; ten times as fast as numpy for a few values.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class SampleSeries:
         return group
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
-        """Return the samples of the last `seconds`, at least `least` if there are as many.
+        """Return the samples of the last `seconds`, and at least the last `least`, if they exist.
 
         Examples
         --------
@@ -166,11 +166,11 @@ class SampleSeries:
         return self._at(slice(None, sample + 1))
 
     def bridged(self) -> "SampleSeries":
-        """Return samples with values that one sample lacks interpolated from its neighbours.
+        """Return samples with values missing in one sample interpolated from its neighbours.
 
-        A partition without a leader for some seconds still has the same log. Values that only the
-        last sample lacks are extrapolated, unless it lacks half of them. In a sample without any
-        owners, a partition has the owner that it has before and after it.
+        A partition without a leader for some seconds still has the same log. Values missing only in
+        the last sample are extrapolated, unless half of them are missing. In a sample without any
+        owners, a partition gets its owner before and after, if that is the same.
 
         Examples
         --------
@@ -190,7 +190,7 @@ class SampleSeries:
         alone = np.zeros_like(seen)
         alone[1:-1] = ~seen[1:-1] & seen[:-2] & seen[2:] & (self.end[2:] >= self.end[:-2])
         went_on = seen[-3:-2] & seen[-2:-1] & (self.end[-2:-1] >= self.end[-3:-2])
-        lost = ~seen[-1] & went_on.any(axis=0)  # none where there are no three samples
+        lost = ~seen[-1] & went_on.any(axis=0)  # empty with fewer than three samples
         alone[-1] = lost & (2 * lost.sum() < lost.size)
         if not alone.any():
             return bridged
@@ -222,7 +222,7 @@ class SampleSeries:
         return replace(self, owner=owner)
 
     def spaced(self) -> "SampleSeries":
-        """Return samples without those that another one follows much sooner than usual.
+        """Return samples without those that are followed by another much sooner than usual.
 
         A planning run may sample two seconds after the sample of the minute: in such a short step,
         records depend on the times of commits, not on speeds.
@@ -255,13 +255,13 @@ class SampleSeries:
         """Samples of the present log of each partition, bool of shape (L, P).
 
         A log that was missing, or whose end went back, was created again or lost records in an
-        unclean election. Differences across that do not count.
+        unclean election. Differences across such a change do not count.
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
         if follows.all():
             return whole
-        # From the last sample backwards, until a step breaks.
+        # From the last sample backwards, until the log changes.
         linked = np.logical_and.accumulate(follows[::-1], axis=0)[::-1]
         return np.concatenate((linked & whole[-1], whole[-1:]))
 
@@ -287,7 +287,7 @@ class SampleSeries:
 
     @cached_property
     def position(self) -> Int64:
-        """Position of the group: its commit, or where it would start without one.
+        """Position of the group: its commit, or its start without a commit.
 
         int64 of shape (L, P), within the log; -1 if the log is unknown.
         """
@@ -298,9 +298,9 @@ class SampleSeries:
 
     @cached_property
     def in_transaction(self) -> Mask:
-        """Whether an open transaction holds back all that waits, bool of shape (L, P).
+        """Whether an open transaction holds back all waiting records, bool of shape (L, P).
 
-        If the commit is at the last stable offset, and that is the same in two samples. Consumers
+        True if the commit is at the last stable offset, which is the same in two samples. Consumers
         with `isolation.level=read_committed` read no further; the group's setting is unknown.
 
         Examples
@@ -322,7 +322,7 @@ class SampleSeries:
 
     @cached_property
     def readable_end(self) -> Int64:
-        """End of the records that consumers can read, int64 of shape (L, P).
+        """Offset after the last readable record, int64 of shape (L, P).
 
         The end of the log, or the start of an open transaction that holds back the group in this
         sample or a later one.
@@ -385,7 +385,7 @@ class SampleSeries:
         reached = self.at[lower] + share * (self.at[upper] - self.at[lower])
         oldest = np.minimum((~known).sum(axis=0), len(self) - 1)
         missing = np.maximum(self.end[oldest, columns] - stands, 0)
-        # Without arrivals, the age is unknown: that of the first sample.
+        # Without arrivals, the age is unknown: the first sample's is used.
         filling = rates > 0
         before_s = np.where(filling, missing / np.where(filling, rates, 1.0), 0.0)
         extrapolated = self.at[oldest] - before_s

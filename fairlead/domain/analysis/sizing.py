@@ -1,7 +1,7 @@
-"""How many consumers a group needs; partitions are not split.
+"""The number of consumers that a group needs; partitions are not split.
 
-Belongs here: the smallest number that keeps up, and what helps if more consumers do not. Does not:
-how fast members are (`capacities`), nor starting or stopping consumers.
+Belongs here: the smallest number that keeps up, and a remedy if more consumers do not help. Does
+not: capacities (`capacities`), nor starting or stopping consumers.
 """
 
 from bisect import bisect_left, insort
@@ -17,7 +17,7 @@ from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.sample_series import Float64, Mask, median
 
-#: Records a second. Rounding error of a sum of loads.
+#: Records a second. Maximum rounding error of a sum of loads.
 SLACK: Final = 1e-6
 #: Number of partition sizes for which the number of larger partitions is checked.
 _SIZES: Final = 64
@@ -52,16 +52,16 @@ def size(
     late: bool,
     known: bool,
 ) -> Size:
-    """Return how many consumers a group needs.
+    """Return the number of consumers that a group needs.
 
     Parameters
     ----------
     problem, outlook, peers
-        The group, its expected loads and capacities, and which members read the same topics.
+        The group, its expected loads and capacities, and its sets of members with the same topics.
     target_utilisation
         Target utilisation of a member.
     late
-        Whether the group is or will be over the objective: it needs at least as many as there are.
+        Whether the group is or will be over the objective: it needs at least the present number.
     known
         Whether the diagnosis is not `unknown`.
     """
@@ -88,7 +88,7 @@ def size(
         largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
         return Size(now, None, _too_large(problem, outlook, largest, target_utilisation))
     wanted = sum(part.wanted for part in parts)
-    # The sentence is about the part that lacks most consumers, or has fewest to spare.
+    # The sentence is about the part that lacks the most consumers, or has the fewest to spare.
     short = max(parts, key=lambda part: part.wanted - part.now)
     why = _why(problem, outlook, short, target_utilisation, late=late)
     if len(parts) > 1:
@@ -103,13 +103,13 @@ class _Part:
     Parameters
     ----------
     mine
-        Its partitions, bool of shape (P,).
+        The part's partitions, bool of shape (P,).
     now, wanted
         Number of consumers now, and the number needed.
     can, usual
-        Total capacity, and that of the median consumer.
+        Total capacity, and the median consumer's.
     alone
-        Whether one partition needs more than a consumer's target utilisation.
+        Whether a single partition needs more than a consumer's target utilisation.
     """
 
     mine: Mask
@@ -129,7 +129,7 @@ def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
 
 
 def partitions_wanted(problem: Problem, place: int, load: float, room: float) -> int:
-    """Return the number of partitions a topic needs for at most `room` records a second each."""
+    """Return the number of partitions with which each gets at most `room` records a second."""
     count = int(problem.partition_counts[problem.topic_of[place]])
     return count * ceil(load / max(room, SLACK))
 
@@ -137,9 +137,9 @@ def partitions_wanted(problem: Problem, place: int, load: float, room: float) ->
 def _why(
     problem: Problem, outlook: Outlook, part: _Part, target_utilisation: float, *, late: bool
 ) -> str:
-    """Return the sentence about a part's consumers.
+    """Return the sentence about the consumers of a part of the group.
 
-    With their total capacity if the group is over the objective; else with the usual one.
+    It has their total capacity if the group is over the objective, else the usual capacity.
     """
     mine, total = part.mine & problem.assignable, float(outlook.arrivals[part.mine].sum())
     arrive, can, each = (
@@ -169,7 +169,7 @@ def _why(
 
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisation: float) -> str:
-    """Describe what helps a partition that is too large for the fastest consumer."""
+    """Describe the remedy for a partition that is too large for the fastest consumer."""
     topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
@@ -189,8 +189,8 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
     Parameters
     ----------
     loads, rooms
-        Loads of partitions and capacities of members, records a second. Larger loads than any
-        capacity are cut to that.
+        Loads of partitions and capacities of members, records a second. Loads above the largest
+        capacity are cut to it.
 
     Notes
     -----
@@ -216,19 +216,19 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return how many more members are needed to hold all partitions.
+    """Return the number of additional members that are needed for all partitions.
 
     Parameters
     ----------
     loads
         Loads of partitions, records a second; cut to the largest capacity.
     rooms, room
-        Capacities of the present members, and of each further one.
+        Capacities of the present members, and of each additional one.
 
     Notes
     -----
-    Best fit, decreasing: each partition, the largest first, goes to the member with the least room
-    that has enough, else to a further member. At most 11/9 of the optimum. O(P log P + P M).
+    Best fit, decreasing: each partition, the largest first, goes to the member with the least
+    sufficient room, else to an additional member. At most 11/9 of the optimum. O(P log P + P M).
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Partitions and members that make no progress, or less than others of the same owner.
 
 Belongs here: the definitions of silent members, and of foreign, stuck and throttled partitions.
-Does not: what is a backlog (`commits`), nor what follows from any of these (`diagnosis`).
+Does not: which lag is a backlog (`commits`), nor conclusions from these (`diagnosis`).
 """
 
 from typing import Final
@@ -14,8 +14,8 @@ from fairlead.domain.analysis.thresholds import MOSTLY, SAMPLE_S, SEVERAL, STEPS
 
 #: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
 STUCK_S: Final = 120.0
-#: Minimum ratio of the arrivals of each partition beside a throttled one to what is read of that,
-#: and number of these partitions: a client shares its time between partitions, but not so.
+#: Minimum ratio of the arrivals of each other partition of the owner to the records read of a
+#: throttled one, and minimum number of others: clients share their time more evenly.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
 
@@ -23,18 +23,18 @@ _OTHERS: Final = 2
 def waiting_seconds(
     series: SampleSeries, moved: Mask, uncommitted: Mask, *, same_owner: bool = True
 ) -> Float64:
-    """Return for how long each partition has had something to commit and no commit, (P,).
+    """Return the time for which each partition has had records to commit and no commit, (P,).
 
     Parameters
     ----------
     moved
         Whether the owner committed in each step, bool of shape (S, P).
     uncommitted
-        Whether there was something to commit at each sample, bool of shape (L, P).
+        Whether there were records to commit at each sample, bool of shape (L, P).
     same_owner
         Whether time under earlier owners is left out.
     """
-    # From the last sample backwards: samples with something uncommitted, steps without a commit.
+    # From the last sample backwards: samples with uncommitted records, steps without a commit.
     still = uncommitted.copy()
     waited = (series.owner[1:] == series.owner[:-1]) if same_owner else ~series.committed_again
     still[:-1] &= ~moved & waited & series.in_one_log[:-1]
@@ -47,8 +47,8 @@ def waiting_seconds(
 def never_committed(series: SampleSeries) -> Mask:
     """Return whether records arrived in partitions without a commit, bool of shape (L, P).
 
-    Only if consumers without a commit start at the end of the log: such a partition has no lag,
-    but what has arrived can be committed.
+    Only if consumers without a commit start at the end of the log: such a partition has no lag, but
+    its arrivals can be committed.
     """
     if not series.latest:
         return np.zeros(series.end.shape, dtype=bool)
@@ -59,7 +59,7 @@ def never_committed(series: SampleSeries) -> Mask:
 def foreign_partitions(series: SampleSeries) -> Mask:
     """Return the partitions with commits beyond the end of their log, bool of shape (P,).
 
-    At each of the newest samples, and by more than what arrives while a sample is taken: end
+    At each of the newest samples, and by more than the arrivals while a sample is taken: end
     offsets are read before commits.
     """
     if len(series) <= STEPS:
@@ -76,7 +76,7 @@ def foreign_partitions(series: SampleSeries) -> Mask:
 
 
 def patience(series: SampleSeries, interval_s: Float64) -> Float64:
-    """Return after how long without a commit a member is silent, seconds, float64 of shape (M,)."""
+    """Return the seconds without a commit after which a member is silent, float64 of shape (M,)."""
     usual = np.where(np.isfinite(interval_s), interval_s, series.step)
     seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * series.step), STUCK_S)
     return seconds
@@ -85,7 +85,7 @@ def patience(series: SampleSeries, interval_s: Float64) -> Float64:
 def silent_members(
     series: SampleSeries, per_member: PerMember, waiting_s: Float64, interval_s: Float64
 ) -> Mask:
-    """Return the members that have had something to commit for long and did not, (M,)."""
+    """Return whether members had records to commit for long and did not commit, (M,)."""
     if len(series) <= STEPS:
         return np.zeros(per_member.members, dtype=bool)
     waits = (waiting_s > 0) & (series.owner[-1] >= 0)
@@ -97,7 +97,7 @@ def silent_members(
 
 
 def _last_commit(series: SampleSeries, per_member: PerMember) -> Float64:
-    """Return when each member last committed something new, (M,); minus infinity: never."""
+    """Return the time of each member's last new commit, (M,); minus infinity: never."""
     moved = series.committed_again & (series.owner[1:] == series.owner[:-1])
     marked = per_member.any(moved)
     last = marked.shape[0] - np.argmax(marked[::-1], axis=0)
@@ -107,7 +107,7 @@ def _last_commit(series: SampleSeries, per_member: PerMember) -> Float64:
 def stuck_partitions(
     series: SampleSeries, moved: Mask, marked: Mask, waiting_s: Float64, patience_s: Float64
 ) -> Mask:
-    """Return the partitions that wait while their owner commits others several times, (P,).
+    """Return whether partitions wait while their owner commits others several times, (P,).
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _turns(series: SampleSeries, moved: Mask) -> Mask:
 
     Kafka's clients process one fetched batch after the other, for minutes each, while the other
     partitions wait. A turn begins if the owner has committed another partition since the last
-    commit of this one, or has read this one to its end.
+    commit of this one, or has read this one to the end.
     """
     steps = np.arange(moved.shape[0])[:, None]
     last = np.maximum.accumulate(np.where(moved, steps, -1), axis=0)
@@ -168,8 +168,8 @@ def _turns(series: SampleSeries, moved: Mask) -> Mask:
 def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner keeps up with others.
 
-    The newest steps count in which a partition kept its owner, and the owner committed something.
-    If commits are rare, fewer of these steps count, of all samples.
+    Uses the newest steps in which a partition kept its owner, and the owner committed something. If
+    commits are rare, uses fewer steps, from all samples.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
 
     Returns
     -------
-    bool of shape (P,), and the records a second read of each, float64 of shape (P,).
+    bool of shape (P,), and the records of each that are read a second, float64 of shape (P,).
     """
     nothing = np.zeros(series.partitions)
     first = int(np.searchsorted(series.at, series.now - STUCK_S + 1e-6))
@@ -200,7 +200,7 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
     wanted = np.where(rare[np.maximum(series.owner[-1], 0)], SEVERAL, count)
     counts = held & (following >= 1) & (following <= wanted)
     shows &= counts
-    # Records were left that had arrived before the step.
+    # The commit left records that had arrived before the step.
     behind = series.position[1:][steps] < series.readable_end[:-1][steps]
     seconds = series.seconds[steps]
     span = np.maximum(seconds @ counts, 1e-9)
@@ -226,8 +226,8 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
 def own_interval(series: SampleSeries, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
     """Return the usual time between commits of each partition before it began to wait, (P,).
 
-    0: it was never committed. Partitions that are committed after a number of records have longer
-    intervals if less arrives.
+    0 if it was never committed. Partitions that are committed after a number of records have longer
+    intervals if fewer records arrive.
     """
     marks = moved.sum(axis=0)
     seconds = (due * series.seconds[:, None]).sum(axis=0) - waiting_s if len(series) > 1 else 0.0

@@ -1,7 +1,7 @@
 """The analysis of a group in five steps: read, estimate, forecast, diagnose, decide.
 
-Belongs here: the first four, each of which takes the results of those before it. Does not: what a
-step does (`read`, `estimate`, `forecast`, `diagnosis`), nor the decision (`decide`).
+Belongs here: the first four, each with the results of the previous steps as input. Does not: the
+work of a step (`read`, `estimate`, `forecast`, `diagnosis`), nor the decision (`decide`).
 """
 
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ from fairlead.domain.analysis.weighing import CandidateInputs
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What is known of a group before anything is decided.
+    """The results of an analysis before the decision.
 
     Parameters
     ----------
     question, observations, estimates, outlook
-        What was asked, and the results of the steps.
+        The input, and the results of the steps.
     kept
         Forecast of the group with its present owners.
     late
-        Members that will be behind by more than the objective, even if less arrives than is
+        Members that will be behind by more than the objective, even if fewer records arrive than
         estimated; bool of shape (M,).
     diagnosis
-        What is wrong with the group.
+        The problem of the group.
     size
-        How many consumers there are, and how many would do.
+        Number of consumers now, and the number needed.
     inputs
-        What candidates are computed from.
+        Input for computing candidates.
     orphans
         Number of partitions with subscribers and without an owner.
     """
@@ -55,7 +55,7 @@ class Analysis:
 
     @property
     def places(self) -> bool:
-        """Whether partitions without an owner get one; not if no owner at all is known."""
+        """Whether partitions without an owner get one; false if no partition has a known owner."""
         return 0 < self.orphans < int(self.problem.assignable.sum())
 
     @property

@@ -1,4 +1,4 @@
-"""What a plan saves, for the members that it changes.
+"""The savings of a plan for the members that it changes.
 
 Belongs here: the inputs of candidates, and the time lag that an assignment avoids. Does not: the
 candidates (`candidates`), nor choosing one (`decide`).
@@ -43,7 +43,7 @@ class CandidateInputs:
         Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`; None:
         as in `outlook`.
     traffic
-        Traffic between racks; None: there can be none, or it does not count.
+        Traffic between racks; None: impossible, or ignored.
     calm
         Whether partitions move only for racks, because the group is within its objective.
     """
@@ -61,8 +61,8 @@ class CandidateInputs:
     def horizons_s(self) -> Float64:
         """Time over which each member's load is added up, seconds, float64 of shape (M,).
 
-        Long enough for the whole backlog of members that share topics to be read: with less time,
-        members would be filled with backlog only, and have too few arrivals once that is gone.
+        Long enough to read the whole backlog of members that share topics: over a shorter time,
+        members would get mostly backlog, and later too few arrivals.
         """
         outlook, rules, peers = self.outlook, self.rules, self.peers
         set_of = peers.topics[self.problem.topic_of]
@@ -79,17 +79,17 @@ class CandidateInputs:
 
     @property
     def horizon_s(self) -> float:
-        """The longest of these, in seconds."""
+        """The longest of `horizons_s`, in seconds."""
         return float(self.horizons_s.max(initial=self.rules.horizon_s))
 
 
 class Gain(NamedTuple):
-    """What a plan saves for the members that it changes, in seconds.
+    """The savings of a plan for the members that it changes, in seconds.
 
     Parameters
     ----------
     members
-        Their number.
+        Number of these members.
     time_lag_s, planned_s
         Their worst time lag at the horizon with the present owners, and as planned.
     avoided_s

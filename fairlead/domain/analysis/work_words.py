@@ -14,7 +14,7 @@ from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
-#: Minimum number of usual partitions that shows a consumer, and not its records, to be slow.
+#: Minimum number of usual partitions of a consumer that proves it, not its records, slow.
 _USUAL: Final = 6
 
 

@@ -1,9 +1,8 @@
-"""A question and its answer as JSON objects: what `fairlead decide` reads and writes.
+"""Questions and answers of `fairlead decide` as JSON objects, one a line.
 
-Belongs here: checking what a line says, and laying it out as arrays. Does not: the analysis
+Belongs here: validating a line, and converting it to arrays. Does not: the analysis
 (`decide`), its memory (`memory`), nor lines and their errors (`fairlead.common.json_lines`).
-The format is fixed: all that a decision knows is in the line, and the `memory` of an answer goes
-into the next question.
+The line has the whole input of a decision. The `memory` of an answer goes into the next question.
 """
 
 from collections.abc import Mapping
@@ -43,7 +42,7 @@ def answer_question(line: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InvalidProblemError
-        The message says which part of the question is wrong.
+        The message names the invalid part of the question.
 
     Examples
     --------
@@ -154,7 +153,7 @@ def _looks(given: Any, layout: Problem, *, latest: bool) -> SampleSeries:
             values = snapshot.get(key)
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
         owned, before = snapshot.get("owners"), given[max(place - 1, 0)].get("owners")
-        # Hardly ever does an owner change; the last sample may name no partition that is not there.
+        # Owners rarely change. The last sample is always checked for partitions that do not exist.
         if owned == before and 0 < place < last:
             owners[place] = owners[place - 1]
         else:
@@ -174,10 +173,10 @@ def _at(snapshot: Any, place: int) -> float:
 def _by_topic(
     given: Any, layout: Problem, where: str, *, exact: bool
 ) -> list[tuple[slice, list[Any], str]]:
-    """Return the values of each topic there is, with their place; `exact`: no more than there are.
+    """Return slice, values and name of each existing topic; `exact` refuses too many values.
 
-    Topics that do not exist any more, and partitions beyond those there are, are left out: the log
-    was another one. Of a topic that has grown since, the first partitions are known.
+    Deleted topics and partitions are left out: their log was another one. If a topic has grown
+    since the sample, only its first partitions have values.
     """
     rows = []
     values = {} if given is None else an_object(given, where)
@@ -218,7 +217,7 @@ def _read_owners(
     *,
     exact: bool,
 ) -> None:
-    """Read the owners of a sample, int32 of shape (P,); a new name gets the next of `numbers`."""
+    """Read the owners of a sample, int32 of shape (P,), and add new names to `numbers`."""
     for place, row, topic in _by_topic(given, layout, where, exact=exact):
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
@@ -231,7 +230,7 @@ def _read_owners(
 
 
 def _owned(series: SampleSeries, layout: Problem) -> dict[str, dict[str, list[int]]]:
-    """Return what the present members own at the last sample, of what they still read."""
+    """Return the partitions that each present member owns in the last sample."""
     owned: dict[str, dict[str, list[int]]] = {}
     owner = series.owner[-1]
     for index in np.flatnonzero((owner >= 0) & (owner < len(layout.members))).tolist():
@@ -243,10 +242,9 @@ def _owned(series: SampleSeries, layout: Problem) -> dict[str, dict[str, list[in
 def _remembered(
     line: Mapping[str, Any], series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows, bool]:
-    """Read what is known from before: the memory, or the capacities where it makes no sense.
+    """Read the memory; only the line's capacities if there is no memory, or an invalid one.
 
-    Also returned are when plans took effect, costs, and whether there was a memory that made no
-    sense.
+    Returns capacities, times at which plans took effect, costs, and whether the memory was invalid.
     """
     capacities = capacities_of(line.get("capacities"), series)
     memory = line.get("memory")
@@ -297,7 +295,7 @@ def _seconds(decision: PlanDecision, problem: Problem) -> dict[str, list[list[fl
 
 
 def _by_partition(values: Float64, problem: Problem) -> dict[str, list[list[float] | None]]:
-    """Return low, value and high of each partition, by topic; None: not known."""
+    """Return low, value and high of each partition, by topic; None if not known."""
     rows = [None if np.isnan(row[0]) else row.tolist() for row in values]
     return {
         topic: rows[problem.topic_offsets[number] : problem.topic_offsets[number + 1]]

@@ -1,7 +1,7 @@
-"""What an answer wants remembered, as JSON that comes back with the next question.
+"""The memory in an answer of `fairlead decide`: JSON that the caller returns in the next question.
 
-Belongs here: writing it within its bounds, and reading it without believing it. Does not: the rest
-of a line (`lines`).
+Belongs here: writing a memory of limited size, and validating one. Does not: the rest of a line
+(`lines`).
 """
 
 import json
@@ -21,11 +21,11 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 
 _FORMAT: Final = 2
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
-#: A memory has at most so many characters, and so many for each partition and member.
+#: Maximum number of characters of a memory: this, plus as below per partition and member.
 _LENGTH: Final = 4096
 _BY_PARTITION: Final = 100
 _BY_MEMBER: Final = 500
-#: By the ends of so many topics a group is known again.
+#: Number of topics whose end offsets show whether a memory is this group's.
 _TOPICS: Final = 50
 
 
@@ -36,9 +36,9 @@ def written(
     problem: Problem,
     plans: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Write down what is known of members and costs, and when plans took effect lately.
+    """Return the memory: members' capacities, costs, and the times at which plans took effect.
 
-    Present members come first, then those seen last, as long as there is room.
+    Present members come first, then those measured most recently, until the memory is full.
     """
     memory: dict[str, Any] = {"format": _FORMAT, "look": _look(series, problem), "members": {}}
     memory["plans"] = list(plans[-MOST_PLANS:])
@@ -62,12 +62,12 @@ def written(
 def recalled(
     memory: Any, series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows]:
-    """Read a memory: what is known of members, when plans took effect, ascending, and costs.
+    """Validate a memory; return capacities, the times of plans, ascending, and costs.
 
     Raises
     ------
     InvalidProblemError
-        It is none of this group's.
+        The memory is not valid, or is another group's.
     """
     try:
         if memory["format"] != _FORMAT:
@@ -87,12 +87,12 @@ def recalled(
 
 
 def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
-    """Read what is known from before; what a fast clock dated later is older than the samples.
+    """Read capacities; one with a time after the last sample gets the first sample's time.
 
     Raises
     ------
     InvalidProblemError
-        The message says which value is wrong.
+        The message names the invalid value.
     """
     known = {}
     for name, value in ({} if given is None else an_object(given, "capacities")).items():
@@ -112,7 +112,7 @@ def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
 
 
 def as_row(capacity: Capacity) -> dict[str, Any]:
-    """Return what is known of a member as people read it."""
+    """Return a capacity as JSON, with its time in ISO 8601."""
     at = datetime.fromtimestamp(capacity.at, UTC).isoformat()
     return {"records_per_s": capacity.records_per_s, "measured": capacity.measured, "at": at}
 
@@ -123,7 +123,7 @@ def moment(text: Any, where: str) -> float:
     Raises
     ------
     InvalidProblemError
-        It is no time.
+        The text is not a time in ISO 8601 with a time zone.
     """
     try:
         found = datetime.fromisoformat(text)
@@ -137,7 +137,7 @@ def moment(text: Any, where: str) -> float:
 
 
 def _look(series: SampleSeries, problem: Problem) -> dict[str, Any]:
-    """Return when the last sample was taken, and where the logs of topics ended at it, in all."""
+    """Return the time of the last sample, and the sum of each topic's end offsets in it."""
     return {"at": series.now, "ends": _ends(series, len(series) - 1, problem)}
 
 
@@ -151,7 +151,7 @@ def _ends(series: SampleSeries, look: int, problem: Problem) -> dict[str, int]:
 
 
 def _seen(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
-    """Whether the sample that a memory ends with is among these, where one of that time is."""
+    """Whether the sample of the memory's time has the memory's end offsets, or is missing."""
     if remembered is None:
         return True
     at, before = float(remembered["at"]), dict(remembered["ends"])

@@ -49,7 +49,7 @@ Codes = npt.NDArray[np.int64]
 
 
 class Column(NamedTuple):
-    """A column: its name, its type, and what it holds, with the unit."""
+    """A column: its name, its type, and its meaning with the unit."""
 
     name: str
     kind: pa.DataType
@@ -98,7 +98,7 @@ COLUMNS: Final = (
 )
 """All columns. Lists with a value per partition are ordered by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
-#: The columns that are read of a group's earlier samples.
+#: The columns that are read from a group's earlier samples.
 HISTORY: Final = [
     *("group", "sample_id", "at", "error", "topics", "counts", "begin", "end", "committed"),
     *("stable_end", "racks", "rack_set", "log_bytes", "members", "owner"),
@@ -126,10 +126,10 @@ class GroupSnapshot:
     snapshot_id
         The sample's id.
     snapshot_at
-        When the end offsets were asked for; time-zone-aware.
+        Time of the request for end offsets; time-zone-aware.
     spread_s
-        Seconds from the first request for a commit to the last answer with an end offset: how far
-        apart in time the offsets of one row can be.
+        Seconds from the first request for a commit to the last answer with an end offset: the
+        greatest difference in time between the offsets of a row.
     samples
         Table of the schema `SAMPLES`, ascending by group.
     """
@@ -185,7 +185,7 @@ def samples_of(
     log
         Begin and end offsets of all partitions of the topics involved.
     sources
-        The racks to fetch these partitions from; None if not asked for.
+        The racks to fetch these partitions from; None if not requested.
 
     Returns
     -------
@@ -230,13 +230,13 @@ def samples_of(
 
 
 def _topics(found: GroupDescription, commits: CommittedOffsets, log: LogOffsets) -> list[str]:
-    """Return the existing topics that a group's members subscribe to or it has committed."""
+    """Return the existing topics with a subscriber or a commit in a group."""
     read = {topic for member in found.members for topic in member.topics}
     return sorted(topic for topic in read | commits.keys() if topic in log.counts)
 
 
 def _problem(found: GroupDescription, log: LogOffsets) -> str | None:
-    """Return why a group cannot be planned: its own error, or a topic's; None if it can."""
+    """Return why a group cannot be planned: its own error, or a topic's; None if there is none."""
     if found.error:
         return found.error
     subscribed = {topic for member in found.members for topic in member.topics}
@@ -267,7 +267,7 @@ def _owners(
     by_topic: Codes,
     starts: Codes,
 ) -> npt.NDArray[np.int32]:
-    """Return each partition's owner by the newest generation; -1 if none, or tied."""
+    """Return each partition's owner in the newest generation; -1 if none, or several."""
     partitions, members, generations = [], [], []
     for found, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
         block = {topic: first + number for number, topic in enumerate(mine)}
@@ -293,7 +293,7 @@ def _generation(member: LiveMember) -> int:
 
 
 def _sources(sources: FetchSources | None, index: Codes, starts: Codes) -> dict[str, pa.Array]:
-    """Return the columns of racks and log sizes; null for groups without any known."""
+    """Return the columns of racks and log sizes; null for groups without known ones."""
     groups = starts.size - 1
     if sources is None:
         return {
@@ -339,7 +339,7 @@ def flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def list_starts(column: pa.ChunkedArray) -> Codes:
-    """Return where each row's values begin in `flat`, and the end: int64 of shape (rows + 1,)."""
+    """Return the start of each row's values in `flat`, and the end: int64 of shape (rows + 1,)."""
     offsets = as_array(column).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins

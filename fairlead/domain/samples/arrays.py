@@ -155,7 +155,7 @@ def _laid_out(
 
 
 def all_topics(rows: pa.Table, *, latest: bool = False) -> SampleSeries:
-    """Return `arrays_of` a group's samples, by time, for all partitions of the newest one."""
+    """Return `arrays_of` a group's samples, by time, for all partitions of the newest sample."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
     return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
 
@@ -202,7 +202,7 @@ def moments(rows: pa.Table) -> Int64:
 
 
 def _chosen(at: Int64) -> Int64:
-    """Return the indices of the samples that count, by time."""
+    """Return the indices of the included samples, by time."""
     order = np.argsort(at, kind="stable")
     at = at[order]
     age = at[-1] - at
@@ -218,7 +218,7 @@ def _microseconds(length: Any) -> int:
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
-    """Return the samples with the same topics and numbers of partitions, with these."""
+    """Return the samples of each layout, and the layout: topics with numbers of partitions."""
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts, names = flat(rows["counts"]), encoded.dictionary.to_pylist()
@@ -239,7 +239,7 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
 def _positions(
     layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """Return the indices of the partitions that count, in a sample and in the result."""
+    """Return the indices of the included partitions, in a sample and in the result."""
     source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for topic, count in layout:
         first, wanted = place.get(topic, (0, 0))
@@ -251,7 +251,7 @@ def _positions(
 
 
 def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
-    """Return all names, and the index into these of each member of each sample."""
+    """Return all names, and the index of each sample's members in them."""
     encoded = as_array(rows["members"]).flatten().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     names = dict.fromkeys([*members, *known])

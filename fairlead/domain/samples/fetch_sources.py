@@ -16,7 +16,7 @@ import pyarrow as pa
 from fairlead.domain.samples import NONE
 
 #: Racks that changed within this time are unknown: when a broker restarts, leaders move away and
-#: come back.
+#: return.
 STEADY: Final = timedelta(minutes=15)
 
 Int64 = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class Sources:
     Parameters
     ----------
     racks
-        Topic to the racks of each partition, as for `Problem.of`; no racks: not known.
+        Topic to the racks of each partition, as for `Problem.of`; empty if not known.
     log_bytes
         Size of each partition's log, int64 of shape (P,); -1: not known.
     """

@@ -14,20 +14,20 @@ and with the reset policy `latest`, 0; else end - begin; never below 0. It follo
 A group has left a topic if it has commits there but its members subscribe to other topics only
 (`left_topics`). The partitions of such a topic have no status and do not count in the group's lag.
 
-Records are lost in a sample if the log's start has passed the commit since the sample before. In
+Records are lost in a sample if the log's start has passed the commit since the previous sample. In
 the first sample, all records between commit and start count. Records that were deleted and skipped
 by the consumers between two samples are not noticed.
 
-Rates and status use earlier samples. What these cannot show is unknown, not estimated. Status
+Rates and status use earlier samples. Without enough of them, a value is unknown. Status
 follows Burrow's rules, with samples for commits. The first rule that holds decides:
 
 - DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag
   at rest.
-- REWIND: the committed offset went back since the sample before.
+- REWIND: the committed offset decreased since the previous sample.
 - OK: lag is no larger than at rest (`fairlead.domain.analysis.commits`).
-- STOP: the group had lag but committed nothing for the group's patience.
+- STOP: the group had lag but committed nothing for as long as its patience.
 - STALL: the same for this partition and its own patience, while the group committed others.
-- WARN: lag grew for that long and never fell, although the partition was committed.
+- WARN: lag grew for the partition's patience and never fell, although commits advanced.
 - OK: otherwise, also if there are too few samples.
 
 Patience is three usual commit intervals, at least `STALLED_AFTER_S`. A group's usual interval is
@@ -47,20 +47,20 @@ from fairlead.domain.analysis.commits import at_rest
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import SEVERAL
 
-#: Minimum seconds without a commit that are a stall, if commits are usual between any two samples.
+#: Minimum seconds without a commit that are a stall, if every step usually has a commit.
 STALLED_AFTER_S: Final = 60.0
 #: Seconds. Time constant of the consumption rate: a step of this age weighs 1/e.
 SMOOTHING_S: Final = 900.0
-#: Seconds. How long a loss is reported after the first sample that shows it: half of
-#: `LAG_HISTORY`, so that the oldest sample of an hour is not taken for the first one.
+#: Seconds. Time for which a loss is reported after the first sample that shows it: half of
+#: `LAG_HISTORY`, so that the oldest sample of an hour does not count as the first one.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
-#: Rates and statuses use the samples of this time, and at least this number of earlier samples.
+#: Rates and statuses use the samples of this time, and at least this many before the last one.
 LAG_HISTORY: Final = timedelta(hours=1)
 LAG_SAMPLES: Final = 2
 
-#: Partitions measured at once: keeps intermediate arrays small compared to the samples.
+#: Number of partitions measured at once: keeps intermediate arrays small compared to the samples.
 _AT_ONCE: Final = 2_000
 
 
@@ -128,13 +128,13 @@ def partition_lag(
     group_of
         Number of each partition's group, int64 of shape (P,); None: there is one group.
     lost_within_s
-        How long a loss counts after the first sample that shows it.
+        Seconds for which a loss is reported after the first sample that shows it.
 
     Notes
     -----
     The arrival rate is the analysis's. The consumption rate is a time-aware exponentially weighted
-    mean over the steps between samples: a step weighs as much as the decay covers it, whatever its
-    length. Steps in which an offset went back are left out.
+    mean over the steps between samples: a step's weight is the decay over its length. Steps in
+    which an offset went back are left out.
 
     `time_lag_s` is interpolated between the samples around the time at which the log ended at the
     group's position; before the first sample it is lag / `arrival_rate`; 0 without lag.
@@ -147,7 +147,7 @@ def partition_lag(
 
 
 def partition_statuses(series: SampleSeries) -> list[str]:
-    """Return the different statuses of a group's readable partitions, as `partition_lag` has them.
+    """Return the statuses that occur among a group's readable partitions, by `partition_lag`.
 
     Only the samples of `LAG_HISTORY` count.
     """
@@ -178,7 +178,7 @@ def _blocks(
 
 
 def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
-    """Return the upper median of each group's known values, float64 of shape (groups,); else 0."""
+    """Return the upper median of each group's known values, float64 of shape (groups,); or 0."""
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.lexsort((values[known], group_of[known]))]
     counts = np.bincount(group_of[known], minlength=groups)
@@ -189,7 +189,7 @@ def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
 
 
 def _patience(interval_s: Float64) -> Float64:
-    """Return the seconds without a commit that are not yet a stall, by the usual interval."""
+    """Return the seconds without a commit from which a stall is reported, by the usual interval."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 
@@ -209,7 +209,7 @@ class _Block:
         self._begin, self._end, self._committed = series.begin, series.end, series.committed
         self._at = np.broadcast_to(series.at[:, None], self._end.shape)
         self._readable = (self._begin >= 0) & (self._end >= 0)
-        # The last sample before in which each could be read; -1: none. None: always the one before.
+        # Index of the last earlier sample with readable offsets, or -1; None: always the previous.
         self._before: Int64 | None = None
         self._steps: Mask = np.broadcast_to(np.arange(len(series))[:, None] > 0, self._end.shape)
         if not self._readable.all():
@@ -225,7 +225,7 @@ class _Block:
         self.interval_s = self._interval()
         #: Whether each partition could be read, bool of shape (partitions,).
         self.readable: Mask = self._readable[-1]
-        #: Seconds without a commit; infinite if it cannot be read.
+        #: Seconds without a commit; infinite if the partition cannot be read.
         self.still_s = np.where(self.readable, self._still_s, np.inf)
         #: Steps from one commit to another.
         prior = self._prior(self._committed)
@@ -255,7 +255,7 @@ class _Block:
         )
 
     def _prior(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values of the sample before; they have no meaning if there is none."""
+        """Return the values of the previous sample; they have no meaning if there is none."""
         if self._before is None:
             return np.concatenate((values[:1], values[:-1]))
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
@@ -284,7 +284,7 @@ class _Block:
     def _interval(self) -> Float64:
         """Return each partition's usual time between commits, seconds, of shape (partitions,).
 
-        0: every step with something to commit has a commit; NaN: there is no commit. The silence
+        0 if each step with records to commit has a commit; NaN if there is no commit. The silence
         since the last commit does not count, since it is compared with the interval.
         """
         until_last = np.logical_or.accumulate(self._moved[::-1], axis=0)[::-1]
@@ -297,7 +297,7 @@ class _Block:
     def _lag_at_rest(self) -> Int64:
         """Return the largest lag of each partition at rest, of shape (partitions,).
 
-        Here, records below the log's start count: retention also deletes transaction markers.
+        Records below the log's start count here: retention also deletes transaction markers.
         """
         gone = (self._committed >= 0) & (self._committed < self._begin)
         if not gone.any():
@@ -351,6 +351,6 @@ class _Block:
             ("WARN", (behind_s >= patience_s) & (grown.sum(axis=0) > 0) & (grown.min(axis=0) >= 0)),
         )
         status = np.full(lag.shape[1], STATUSES.index("OK"))
-        for name, holds in reversed(rules):  # the first that holds decides
+        for name, holds in reversed(rules):  # the first condition that holds decides
             status[holds] = STATUSES.index(name)
         return status

@@ -69,7 +69,7 @@ class PlanningOptions:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Samples of one group, and what is remembered of it.
+    """Samples and memories of one group.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         problem=problem,
         series=series,
         rules=planning.rules,
-        capacities={  # a clock that was ahead must not keep newer measurements out
+        capacities={  # measurements dated by a clock that was ahead must not hide newer ones
             name: replace(capacity, at=min(capacity.at, series.now))
             for name, capacity in group.capacities.items()
         },

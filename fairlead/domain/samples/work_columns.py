@@ -46,7 +46,7 @@ def work_columns(
     groups
         G groups, in the order of the sample's rows.
     blocks, starts
-        Pairs of a group and a topic; first partition of each pair, int64 of shape (B + 1,).
+        The pairs of group and topic; the first partition of each, int64 of shape (B + 1,).
     by_partition
         First partition of each group, int64 of shape (G + 1,).
     committed
@@ -74,7 +74,7 @@ def work_columns(
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
-    # The newest report of a member has its present counters.
+    # A member's newest report has its present counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
     whose = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)

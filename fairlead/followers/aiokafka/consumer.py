@@ -74,12 +74,12 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Set the consumer that new plans make join again.
+        """Set the consumer that joins again for new plans.
 
         Call before it starts, on its event loop.
         """
         loop = asyncio.get_running_loop()
-        # The client has no public way to ask for a rebalance. This one sets a future that the
+        # The client has no public way to ask for a rebalance. This function sets a future that the
         # coordinator's task waits for.
         self._consumer = known = weakref.ref(consumer)
 
@@ -147,7 +147,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
 
     def __init__(self, *topics: str, **configs: Any) -> None:
         if not configs.get("group_id"):
-            self._closed = True  # no warning when this is deleted
+            self._closed = True  # avoids a warning when the consumer is deleted
             raise ConfigurationError("PlanConsumer: group_id is missing; plans are for groups")
         others = configs.pop(
             "partition_assignment_strategy", (RangePartitionAssignor, RoundRobinPartitionAssignor)

@@ -3,7 +3,7 @@
 Belongs here: version 3 of the subscription (KIP-881), byte for byte. Does not: its content
 (`consumer`).
 
-Members with an older version can read it: every version begins like the first.
+Members with an older version can read it, since every version starts like the first.
 """
 
 from typing import Final

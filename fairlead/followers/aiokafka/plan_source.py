@@ -1,7 +1,7 @@
 """Read the plan topic with aiokafka.
 
-Belongs here: the partition of a group's key, read on an event loop of its own, so that the
-application's loop does not wait. Does not: what a record means (`plan_cache`).
+Belongs here: the partition of a group's key, read on its own event loop, so that the application's
+loop does not wait. Does not: the meaning of records (`plan_cache`).
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _FORBIDDEN_TOPIC: Final = 29
 class AiokafkaSource:
     """The plan topic's partition of a group's key, read from its beginning.
 
-    Runs an event loop of its own on the calling thread.
+    Runs its own event loop on the calling thread.
     """
 
     _runner: asyncio.Runner
@@ -75,7 +75,7 @@ class AiokafkaSource:
                 number = partition_for_key(group, count)
                 partition = TopicPartition(topic, number)
                 consumer, end = runner.run(_start(reach, partition))
-                origin = Origin(topic, cluster)  # the client knows no ids of topics
+                origin = Origin(topic, cluster)  # the client does not know topic ids
                 return cls(runner, consumer, group, partition, end, origin)
         except BaseException:
             runner.close()
@@ -113,7 +113,7 @@ class AiokafkaSource:
 
 
 async def _look(reach: dict[str, Any], topic: str) -> tuple[int, str]:
-    """Return how many partitions the topic has, and the cluster's id.
+    """Return the number of partitions of the topic, and the cluster's id.
 
     Uses the admin client: a consumer's request could create the topic.
     """
@@ -138,7 +138,7 @@ async def _start(reach: dict[str, Any], partition: TopicPartition) -> tuple[AIOK
         **reach,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        fetch_max_wait_ms=5000,  # plans are rare: few requests
+        fetch_max_wait_ms=5000,  # plans are rare, so few requests are enough
         isolation_level="read_committed",
     )
     try:

@@ -1,12 +1,12 @@
 """Add reports of work to all commits of aiokafka, and notice when it waits for records.
 
-Belongs here: the private methods that are wrapped for this. Does not: measuring
+Belongs here: wrapping the private methods for this. Does not: measuring
 (`followers.core.meter`).
 
 aiokafka 0.14 has no public way to add metadata to automatic commits. All commits, automatic or not,
 go through `_do_commit_offsets` of the coordinator. `getone` and `getmany` await two kinds of
 futures if they have no records: for fetched records, and for an assignment. Wrapping the methods
-that create these costs nothing while there are records.
+that create these futures costs nothing while there are records.
 """
 
 import weakref

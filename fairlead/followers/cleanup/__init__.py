@@ -1,5 +1,5 @@
-"""Tell an application which partitions a rebalance really takes and adds (KIP-54's pattern).
+"""Report to an application the partitions that a rebalance really takes and adds (KIP-54).
 
-An eager client names all partitions at each rebalance. `kafka_python` and `aiokafka` are listeners
+An eager client lists all partitions at each rebalance. `kafka_python` and `aiokafka` are listeners
 for their clients; `holdings` compares assignments.
 """

@@ -21,8 +21,8 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
     set_up
         Called with partitions that are new to this consumer; a function or a coroutine function.
     clean_up
-        Called with partitions that it no longer owns: after the rebalance, or at once if the group
-        dropped the member.
+        Called with partitions that it no longer owns: after the rebalance, or immediately if the
+        group dropped the member.
     before_revoke
         Called with all partitions that may be taken, while offsets can still be committed.
 
@@ -52,7 +52,7 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
         return self._holdings.held
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Let the application commit; the next assignment shows which partitions are gone."""
+        """Let the application commit; the next assignment shows the lost partitions."""
         # aiokafka has no callback for lost partitions: a dropped member has no generation.
         if self._consumer._coordinator.generation < 0:  # noqa: SLF001 - there is no other way
             await _call(self._clean_up, self._holdings.drop(revoked))

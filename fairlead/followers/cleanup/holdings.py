@@ -1,6 +1,6 @@
 """The partitions for which a consumer has local state: KIP-54's listener pattern, for any client.
 
-Belongs here: which partitions a rebalance takes and adds. Does not: a client's listener
+Belongs here: the partitions that a rebalance takes and adds. Does not: a client's listener
 (`kafka_python`, `aiokafka`).
 """
 
@@ -15,8 +15,8 @@ Callback = Callable[[set[Partition]], object]
 class Holdings(Generic[Partition]):
     """The partitions for which a consumer has local state.
 
-    An eager rebalance revokes all partitions and assigns most of them again. So state is removed
-    not when a partition is revoked, but when the next assignment does not contain it.
+    An eager rebalance revokes all partitions and assigns most of them again. So the state of a
+    revoked partition is removed only if the next assignment does not contain it.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Holdings(Generic[Partition]):
         partitions
             The assigned partitions.
         keep
-            Partitions that stay: a cooperative client names only added ones.
+            Partitions that stay: a cooperative client lists only added ones.
         """
         now = {*partitions, *keep}
         gone, new = self._held - now, now - self._held

@@ -16,13 +16,13 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-
     set_up
         Called with partitions that are new to this consumer.
     clean_up
-        Called with partitions that it no longer owns: after the rebalance, or at once if the group
-        dropped the member.
+        Called with partitions that it no longer owns: after the rebalance, or immediately if the
+        group dropped the member.
     before_revoke
         Called with all partitions that may be taken, while offsets can still be committed.
     cooperative
-        Whether the consumer's assignors are cooperative (KIP-429): revoked partitions do not come
-        back, and assigned ones are added to the others.
+        Whether the consumer's assignors are cooperative (KIP-429): revoked partitions do not
+        return, and assigned ones are added to the others.
 
     Notes
     -----
@@ -50,7 +50,7 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-
         return self._holdings.held
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Let the application commit; the next assignment shows which partitions are gone."""
+        """Let the application commit; the next assignment shows the lost partitions."""
         if revoked and self._before_revoke:
             self._before_revoke(set(revoked))
         if self._cooperative:

@@ -44,7 +44,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     ----------
     group, connection
         The group id, and a consumer's configuration. Only assignors by lag need them, to fetch
-        offsets, usually while the members join. The rest of that time blocks the event loop, at
+        offsets, usually while the members join. If they take longer, they block the event loop, at
         most 5 s.
     options
         Options of the rule, such as `max_moves`.

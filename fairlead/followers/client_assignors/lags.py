@@ -1,7 +1,7 @@
 """Lags for a leader that assigns by lag, fetched while the members join.
 
-Belongs here: when to fetch, how long to wait, and KAFKA-5337's rule. Does not: how a client fetches
-offsets.
+Belongs here: the times to fetch and to wait, and KAFKA-5337's rule. Does not: fetching offsets with
+a client.
 """
 
 import logging
@@ -16,7 +16,7 @@ from fairlead.followers.core.clock import Clock
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
-#: Seconds. Maximum age of lags: a member that waits for others begins to join several times.
+#: Seconds. Maximum age of lags: a member that waits for others starts to join several times.
 _STALE_S: Final = 10.0
 
 #: Topic and partition to a lag, or to an offset.
@@ -25,7 +25,7 @@ FetchLags = Callable[[Collection[str]], Lags]
 
 
 class Offsets(NamedTuple):
-    """A partition's offsets; `committed` None: the group has committed none."""
+    """A partition's offsets; `committed` is None without a commit of the group."""
 
     begin: int
     end: int
@@ -38,7 +38,7 @@ def lag(offsets: Offsets, *, reset_to_latest: bool) -> int:
     Parameters
     ----------
     offsets
-        Begin, end and committed.
+        Begin, end and committed offset.
     reset_to_latest
         Whether a consumer without a committed offset starts at the end.
 
@@ -54,7 +54,7 @@ def lag(offsets: Offsets, *, reset_to_latest: bool) -> int:
 
 
 def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, Any]) -> Lags:
-    """Return the lags of partitions by their offsets, for a consumer of this configuration."""
+    """Return the lags of partitions from their offsets, for a consumer with this configuration."""
     latest = connection.get("auto_offset_reset", "latest") == "latest"
     return {
         where: lag(Offsets(begin[where], end[where], committed.get(where)), reset_to_latest=latest)
@@ -65,8 +65,8 @@ def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, An
 class LagReader:
     """Fetches lags before a rebalance needs them.
 
-    A member that may lead (it led last time, or joins for the first time) fetches on a thread of
-    its own while it waits for the other members to join. So the leader waits only briefly.
+    A member that may lead (it led last time, or joins for the first time) fetches on its own thread
+    while it waits for the other members to join. So the leader waits only briefly.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class LagReader:
         self._fetched_at = 0.0
 
     def joining(self, topics: Collection[str]) -> None:
-        """Begin to join, with this subscription; a client may begin several times (KIP-394)."""
+        """Start to join, with this subscription; a client may start several times (KIP-394)."""
         if self._may_lead and not self._is_fresh():
             self._start(self._topics | frozenset(topics))
 
@@ -101,7 +101,7 @@ class LagReader:
         self._fetched = None
 
     def current(self, partition_counts: Mapping[str, int]) -> dict[str, list[int]]:
-        """Return topic to one lag a partition; called on the leader."""
+        """Return topic to the lag of each partition; called on the leader."""
         deadline = self._now() + self._timeout_s
         self._leads, self._topics = True, frozenset(partition_counts)
         if not self._is_fresh() or not self._topics <= self._fetched_topics:
@@ -120,7 +120,7 @@ class LagReader:
         }
 
     def _is_fresh(self) -> bool:
-        """Whether what was asked is still worth having: it has not failed, and is not old."""
+        """Whether the last fetch is usable: it has not failed, and is not too old."""
         fetched = self._fetched
         if fetched is None or self._now() > self._fetched_at + _STALE_S:
             return False

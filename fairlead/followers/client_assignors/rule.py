@@ -1,7 +1,7 @@
 """Assignors without the pipeline: a group's leader assigns by lag.
 
-Belongs here: the problem as its members describe it, and the sticky user data they describe it by.
-Does not: the rules (`assignors`), how lags are fetched (`lags`), a client's own types
+Belongs here: the problem from the members' subscriptions, and their sticky user data. Does not: the
+rules (`assignors`), fetching lags (`lags`), a client's own types
 (`kafka_python`, `aiokafka`).
 """
 
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 Assignor = TypeVar("Assignor")
 
-#: Rules that keep what members own, and those that use lag.
+#: Rules that keep owners, and rules that use lag.
 _STICKY = frozenset({"sticky", "sticky-lag-aware"})
 _BY_LAG = frozenset({"lag-aware", "sticky-lag-aware"})
 
 
 @dataclass(frozen=True)
 class JoinedMember:
-    """One member of the group as its leader sees it."""
+    """One member of the group, as the group leader sees it."""
 
     member_id: str
     topics: Sequence[str]
@@ -38,7 +38,7 @@ class JoinedMember:
 
 
 class DirectRule:
-    """One of the assignors, used by a consumer without any plan.
+    """An assignor that a consumer uses without plans.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class DirectRule:
             self._lags = LagReader(partial(fetch_lags, group, connection))
 
     def subscription(self, topics: Sequence[str]) -> bytes:
-        """Begin to join; return the user data of this member's subscription."""
+        """Start to join; return the user data of this member's subscription."""
         if self._lags:
             self._lags.joining(topics)
         if self._name not in _STICKY or self._owned is None:
@@ -122,7 +122,7 @@ class DirectRule:
             except InvalidProblemError as error:
                 log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
         return Member(
-            sorted(set(member.topics)),  # other clients may name one twice
+            sorted(set(member.topics)),  # other clients may repeat a partition
             owned={topic: sorted(set(owned)) for topic, owned in claim.owned.items()},
             generation=claim.generation,
             instance_id=member.instance_id or None,

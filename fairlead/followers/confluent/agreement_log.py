@@ -1,7 +1,7 @@
-"""The coordination topic, through which the members of a group agree, and one group's part of it.
+"""The coordination topic, through which members of a group agree, and a group's part of it.
 
 Belongs here: requests to Kafka about the coordination topic, sending and reading records. Does not:
-what they contain (`fairlead.wire.agreement`) and mean (`agreement_round`), nor when to reconnect
+their content (`fairlead.wire.agreement`) and meaning (`agreement_round`), nor reconnecting
 (`log_listener`).
 
 A group's records are in the one partition to which its key belongs.
@@ -40,15 +40,15 @@ from fairlead.wire.seals import Seal
 
 log = logging.getLogger(__name__)
 
-#: Append only: compaction would remove the record that decides. Members need a record for seconds;
-#: a day is for people and the planner.
+#: Not compacted: compaction would remove the record that decides. Members need a record for
+#: seconds, people and the planner for up to a day.
 COORDINATION_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
-    "compression.type": "gzip",  # every client can read it, whatever producers send
+    "compression.type": "gzip",  # the broker recompresses, so that every client can read it
 }
 COORDINATION_PARTITIONS: Final = 8
-#: Most records per read.
+#: Maximum number of records per read.
 _BATCH: Final = 1000
 #: After these errors, records read before and after may belong to different logs.
 _BROKEN: Final = frozenset(
@@ -92,21 +92,21 @@ class Entry(NamedTuple):
 
 @dataclass
 class Sent:
-    """The fate of a record that was sent. Only reading it shows that it arrived.
+    """The state of a sent record. Only reading the record back proves that it arrived.
 
     Parameters
     ----------
     refused
-        Why the record is surely not in the log; None: it may be.
+        Why the record is certainly not in the log; None: it may be.
     doubtful
-        Why it is unknown whether the record is in the log; None: it is, or is on its way.
+        Why it is unknown whether the record is in the log; None: it arrived, or is on its way.
     """
 
     refused: str | None = None
     doubtful: str | None = None
 
     def note(self, error: KafkaError) -> None:
-        """Note an error of the client's delivery report."""
+        """Note the error in the client's delivery report."""
         if error.code() in _NOT_WRITTEN:
             self.refused = error.str()
         else:
@@ -114,14 +114,14 @@ class Sent:
 
 
 class AgreementLog:
-    """One group's part of the coordination topic, from its end when it was opened.
+    """One group's part of the coordination topic, read from its end at opening.
 
     For one thread. `check`, `partition_count` and `broker_assigns` wait for a broker's answer.
 
     Parameters
     ----------
     tail
-        A consumer of its own.
+        A consumer that nothing else uses.
     producer, admin
         Send records and requests; the tail's own requests would wait behind its fetches.
     partition
@@ -158,9 +158,9 @@ class AgreementLog:
         tail.assign([partition])
 
     def append(self, record: Record) -> Sent:
-        """Send a record, once. It has arrived when `read` returns it."""
+        """Send a record once. It has arrived when `read` returns it."""
         sent, read_to, value = Sent(), self._floor, encode(record)
-        this = weakref.ref(self)  # the producer keeps the callback, and this keeps the producer
+        this = weakref.ref(self)  # the producer keeps the callback alive
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
@@ -232,7 +232,7 @@ class AgreementLog:
                     self.broken = f"it was created again: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return how many partitions a topic has; None: unknown.
+        """Return the number of partitions of a topic; None: unknown.
 
         Asks through the producer: on the tail the request would wait behind its fetches.
         """
@@ -245,7 +245,7 @@ class AgreementLog:
     def broker_assigns(self, timeout_s: float) -> bool:
         """Return whether the group uses the consumer protocol; False if unknown.
 
-        Brokers before KIP-848 have no such groups, and one that does not answer converts none.
+        Brokers before KIP-848 have no such groups; without an answer, no group is converted.
         """
         listing = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
@@ -259,7 +259,7 @@ class AgreementLog:
         return any(listed.group_id == self._group for listed in groups)
 
     def close(self) -> None:
-        """Close the tail; if the log is broken, other followers get new clients, too."""
+        """Close the tail; if the log is broken, give other followers new clients, too."""
         self._producer.poll(0)
         if self.broken is not None:
             forget(self._producer)
@@ -299,7 +299,7 @@ class KafkaCoordinationTopic:
         tail = Consumer(
             {
                 **self.connection,
-                "group.id": self.group,  # required, never joined: the consumer may read it
+                "group.id": self.group,  # required but never joined; the consumer may read it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
@@ -331,7 +331,7 @@ class KafkaCoordinationTopic:
             raise
 
     def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError if the topic is compacted, as far as settings may be read."""
+        """Raise a ConfigurationError if the topic is known to be compacted."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
         admin = admin_client(self.connection)  # held until the answer
         described = admin.describe_configs([resource], request_timeout=timeout_s)
@@ -357,7 +357,7 @@ class KafkaCoordinationTopic:
         Raises
         ------
         ConfigurationError
-            It may not be created.
+            The topic may not be created.
         KafkaException
             No broker answers in time.
         """

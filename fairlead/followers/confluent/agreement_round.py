@@ -1,15 +1,15 @@
 """One agreement round: the rules by which the members of one generation agree, through a log.
 
 Belongs here: the rules, as one member applies them to each record. Does not: the records
-(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor what a member does with a
-verdict (`generation`, `member`).
+(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor consequences of a verdict
+(`generation`, `member`).
 
-Every member announces itself once, and thereby gives up the share that range gave it. One of them
-then writes an assignment record: an assignment of all shares given up. The first valid assignment
+Every member announces itself once, and thereby gives up the share that range gave it. Then one
+member writes an assignment record: it assigns all shares given up. The first valid assignment
 record of a generation decides for all members, listed or not. No partition has two owners: range's
 shares are disjoint, an assignment record assigns only shares given up, and a member that announced
 itself owns nothing before the first assignment record. A late member, or a consumer without a
-follower, keeps range's share, which no assignment record assigns.
+follower, keeps its share of range, which no assignment record assigns.
 
 A log can lose its last records when another broker becomes its leader; other records take their
 place. So an agreement round takes place within one leader epoch: members of different epochs ignore
@@ -29,21 +29,21 @@ from fairlead.wire.agreement import Announcement, AssignmentRecord, Partitions
 from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
 
-#: Seconds to wait if all partitions were given up: members without any may still come.
+#: Seconds to wait if all partitions were given up: members without partitions may still come.
 UNSURE_S: Final = 0.15
-#: Seconds to wait if some were not: of late members, or of consumers without a follower.
+#: Seconds to wait if not: late members, or consumers without a follower, have the others.
 INCOMPLETE_S: Final = 1.0
 #: Seconds. Longest wait while announcements keep coming.
 LONGEST_S: Final = 2.0
-#: Seconds between the turns of two members to write an assignment record; and before an assignment
-#: record is repeated.
+#: Seconds between the turns of two members to write an assignment record, and until a record is
+#: repeated.
 TURN_S: Final = 0.25
 REPEAT_S: Final = 2.0
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the first assignment record means for one member.
+    """The effect of the first assignment record on one member.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Verdict:
     listed
         Whether the assignment record lists the member; if not, it should ask for another rebalance.
     problem
-        Why the member cannot take part in this group at all; None: it can.
+        Why the member can never take part in this group; None: it can.
     """
 
     share: Partitions
@@ -66,13 +66,13 @@ class _Sitting:
 
     heard: dict[str, Announcement] = field(default_factory=dict)
     given_up: set[tuple[str, int]] = field(default_factory=set)
-    #: Number of partitions given up by topic; whether one member gave up two of one topic.
+    #: Number of partitions given up, by topic; whether one member gave up two of a topic.
     counts: Counter[str] = field(default_factory=Counter)
     doubled: bool = False
     assignment: AssignmentRecord | None = None
 
     def take(self, announcement: Announcement, given: set[tuple[str, int]]) -> None:
-        """Accept an announcement, which gives up these partitions."""
+        """Accept an announcement that gives up these partitions."""
         self.heard[announcement.member] = announcement
         self.given_up |= given
         self.counts.update({topic: len(share) for topic, share in announcement.given.items()})
@@ -115,7 +115,7 @@ class AgreementRound:
 
     @property
     def heard(self) -> tuple[Announcement, ...]:
-        """Announcements before the first assignment record, in log order; with this member's."""
+        """All announcements before the first assignment record, in log order."""
         return tuple(self._mine.heard.values()) if self._mine else ()
 
     @property
@@ -139,7 +139,7 @@ class AgreementRound:
         return any(sitting.assignment is not None for sitting in self._sittings.values())
 
     def expect(self, partition_counts: Mapping[str, int]) -> None:
-        """Set the number of partitions of each topic, to know when all were given up.
+        """Set the number of partitions of each topic, which shows when all were given up.
 
         A wrong number costs time, or leaves a late member out; it never breaks agreement.
         """
@@ -171,7 +171,7 @@ class AgreementRound:
         if record.member == self.me.member:
             self._mine, self._epoch = sitting, epoch
         given = _pairs(record.given)
-        # Range gives no partition to two members: such an announcement is of another life.
+        # Range gives no partition to two members: this one is from an earlier life.
         if sitting.assignment is None and sitting.given_up.isdisjoint(given):
             sitting.take(record, given)
             self._last_heard_at = now
@@ -181,8 +181,8 @@ class AgreementRound:
     def write_due_at(self) -> float | None:
         """Return when this member should write an assignment; None: not yet known, or not needed.
 
-        The member with the newest plan is first; among several, the last to announce itself, since
-        it has read all other announcements.
+        The member with the newest plan is first; of several, the one that announced itself last,
+        since it has read all other announcements.
         """
         sitting = self._mine
         if sitting is None or sitting.assignment is not None or self.me.member not in sitting.heard:
@@ -196,11 +196,11 @@ class AgreementRound:
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def note_written(self, now: float) -> None:
-        """Note that this member has written an assignment; the log shows if it was the first."""
+        """Note that this member has written an assignment; the log shows if it is the first."""
         self._written_at = now
 
     def verdict(self) -> Verdict | None:
-        """Return what the first assignment means for this member; None: there is none yet."""
+        """Return the effect of the first assignment record on this member; None: no record yet."""
         assignment = self.assignment
         if assignment is None:
             return None
@@ -220,10 +220,10 @@ class AgreementRound:
         return Verdict({}, listed=False)
 
     def _patience_s(self, sitting: _Sitting) -> float:
-        """Return how many seconds to wait for more announcements after the last one."""
+        """Return the seconds to wait for more announcements after the last one."""
         if any(sitting.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
-        # Range gives no member a second partition of a topic before all have one.
+        # Range gives a member a second partition of a topic only if all members have one.
         return 0.0 if sitting.doubled else UNSURE_S
 
 
@@ -237,11 +237,11 @@ def draw_up(
     heard
         At least one announcement, all of one generation.
     state
-        What is known of the plan.
+        The known state of the plan.
     now
-        Time-zone-aware: a plan whose lease is over is not followed.
+        Time-zone-aware; a plan with an expired lease is not followed.
     member
-        Who writes the assignment record.
+        The member that writes the assignment record.
     """
     topics = _common_subscription(heard)
     heard = tuple(announcement for announcement in heard if announcement.topics == topics)
@@ -289,7 +289,7 @@ def _assigns_what_was_given_up(
 
 
 def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
-    """Return the subscription of most members; among equals the first in order."""
+    """Return the most common subscription; of several, the first in order."""
     votes = Counter(announcement.topics for announcement in heard)
     return min(votes, key=lambda topics: (-votes[topics], topics))
 
@@ -303,7 +303,7 @@ def _each(partitions: Partitions) -> Iterable[tuple[str, int]]:
 
 
 def _only(share: Mapping[str, list[int]], allowed: set[tuple[str, int]]) -> Partitions:
-    """Return a share without partitions that may not be assigned."""
+    """Return a share reduced to partitions that may be assigned."""
     filtered = {
         topic: tuple(number for number in numbers if (topic, number) in allowed)
         for topic, numbers in share.items()

@@ -1,6 +1,6 @@
 """The clients that followers of one process share, and requests that several modules make.
 
-Belongs here: which followers share a client, and for how long. Does not: topics and records
+Belongs here: sharing of clients, and their lifetime. Does not: topics and records
 (`agreement_log`, `plan_source`).
 
 A client costs threads and connections even if nobody uses it. Followers with equal connection
@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from fairlead.wire.agreement import LARGEST_RECORD
 from fairlead.wire.partitions import kafka_uuid
 
-#: Seconds. Longest time in which a record is sent; members do not wait longer for it.
+#: Seconds. Maximum time for sending a record; members wait no longer for it.
 _SEND_S: Final = 2.0
 _SENDING: Final = {
     "acks": "all",
@@ -35,7 +35,7 @@ _SENDING: Final = {
     "reconnect.backoff.max.ms": 1000,
 }
 
-#: Each client is kept as long as a follower holds it.
+#: A client lives as long as a follower references it.
 shared: Final = WeakValueDictionary[Hashable, Any]()
 _forgotten: Final = WeakSet[Any]()
 
@@ -51,16 +51,16 @@ class Sender(Producer):
 
 
 def admin_client(connection: Mapping[str, Any]) -> AdminClient:
-    """Return the administrator for a connection; a new one unless another follower has it."""
+    """Return the administrator for a connection, shared with other followers."""
     key = (AdminClient, key_of(connection))
     client: AdminClient | None = shared.get(key)
-    if client is None or client in _forgotten:  # two threads may each make one
+    if client is None or client in _forgotten:  # two threads may both create one
         client = shared[key] = AdminClient(dict(connection))
     return client
 
 
 def sender(connection: Mapping[str, Any]) -> Sender:
-    """Return the producer for a connection; a new one unless another follower has it."""
+    """Return the producer for a connection, shared with other followers."""
     key = (Sender, key_of(connection))
     client: Sender | None = shared.get(key)
     if client is None or client in _forgotten:
@@ -69,14 +69,14 @@ def sender(connection: Mapping[str, Any]) -> Sender:
 
 
 def forget(client: AdminClient | Sender) -> None:
-    """Give followers that ask later a new client instead of this one, which does not work."""
+    """Stop sharing a client that does not work: later requests get a new one."""
     _forgotten.add(client)
 
 
 def key_of(connection: Mapping[str, Any]) -> Hashable:
-    """Return a key that is equal for equal connection settings in one process.
+    """Return a key that is the same for equal connection settings in one process.
 
-    A fork has none of its parent's threads. Callbacks and loggers are compared by id: some have no
+    Has the process id: a fork lacks threads. Callbacks and loggers are compared by id: some have no
     hash, and the shared client keeps them alive.
     """
     reach = {
@@ -87,7 +87,7 @@ def key_of(connection: Mapping[str, Any]) -> Hashable:
 
 
 class TopicIdRequest:
-    """A request for the id that the cluster gave a topic; sent at once.
+    """A request for the id of a topic in the cluster; sent immediately.
 
     Parameters
     ----------
@@ -123,6 +123,6 @@ class TopicIdRequest:
 
 
 def cause_of(error: KafkaException) -> KafkaError:
-    """Return the error in an exception of the client."""
+    """Return the KafkaError in an exception of the client."""
     cause = error.args[0]
     return cause if isinstance(cause, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(cause))

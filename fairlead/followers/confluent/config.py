@@ -1,6 +1,6 @@
 """A PlanConsumer's configuration.
 
-Belongs here: settings, and why some are refused. Does not: anything that connects.
+Belongs here: settings, and reasons to refuse some. Does not: connections.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ _CONNECTION_PREFIXES: Final = (
     "socket.",
     "ssl.",
 )
-#: Milliseconds. Longest wait of a broker for a record: empty answers cost both sides.
+#: Milliseconds. Longest wait of a broker for a record: empty responses cost both sides.
 _PATIENCE_MS: Final = 4_000
-#: Milliseconds. Shortest wait, librdkafka's default: without one, empty fetches follow at once.
+#: Milliseconds. Shortest wait, librdkafka's default: without it, the client would fetch in a loop.
 _LEAST_MS: Final = 500
 #: Milliseconds. librdkafka requires this between the end of a fetch and its request's time-out.
 _SPARE_MS: Final = 1_000
@@ -50,7 +50,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     >>> check({"group.id": "orders"})["partition.assignment.strategy"]
     'range'
     """
-    # confluent-kafka accepts underscores for dots, except in its own names, which have underscores.
+    # confluent-kafka accepts underscores for dots, except in its own settings, which have them.
     settings = {_dotted(name): value for name, value in config.items()}
     if not settings.get("group.id"):
         raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")
@@ -74,7 +74,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a follower's own clients: the connection, and to create no topics.
+    """Return the settings of a follower's own clients: the connection, without creation of topics.
 
     By default librdkafka lets brokers create a topic that a producer or administrator asks about.
 
@@ -92,7 +92,7 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patience_of(connection: Mapping[str, Any]) -> int:
-    """Return how many milliseconds a broker may wait before it answers an idle follower's fetch.
+    """Return the milliseconds that a broker may wait before it answers an idle follower's fetch.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
-Belongs here: confluent-kafka's consumer and its callbacks. Does not: what a callback means for the
-group (`member`), how members agree (`generation`, `agreement_round`), nor through which log
+Belongs here: confluent-kafka's consumer and its callbacks. Does not: the effect of a callback
+(`member`), agreement between members (`generation`, `agreement_round`), nor the log
 (`agreement_log`).
 
 librdkafka has no pluggable assignor: the group uses Kafka's `range`, and its members redistribute
@@ -48,7 +48,7 @@ _CALLED_S: Final = 0.2
 
 
 class _BeganError(Exception):
-    """A generation has begun: ends a call that waits for records."""
+    """Ends a call that waits for records, because a generation has begun."""
 
 
 class PlanConsumer(Consumer):
@@ -63,15 +63,15 @@ class PlanConsumer(Consumer):
     Parameters
     ----------
     config
-        As for Consumer. `group.id` is needed; give each consumer a `client.id` of its own, since
-        plans know it by that name.
+        As for Consumer. `group.id` is needed; give each consumer its own `client.id`, since plans
+        use that name.
     options
         How to follow plans.
     coordination_topic
         The topic through which the members of groups agree; created if it is missing.
     group_secret
         With it, members accept only records that are sealed with it, so that no other writer of the
-        coordination topic can speak as a member. At least 16 bytes, the same for all members of the
+        coordination topic can act as a member. At least 16 bytes, the same for all members of the
         group; several, separated by commas, while you change it. None: records have no seal.
     kwargs
         As for Consumer: more configuration, `logger`, callbacks.
@@ -84,8 +84,8 @@ class PlanConsumer(Consumer):
 
     Notes
     -----
-    All members must subscribe to the same topics. For one that does not, `poll` raises a
-    ConfigurationError, and it leaves the group; the others continue.
+    All members must subscribe to the same topics. A member that does not leaves the group, and its
+    `poll` raises a ConfigurationError; the others continue.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class PlanConsumer(Consumer):
         group, connection = settings["group.id"], connection_of(settings)
         clock, rng = Clock(), random.Random()  # noqa: S311 - no secret
         reader = shared_reader(group, connection, options)
-        self._dropped = weakref.finalize(self, reader.stop)  # if it is never closed
+        self._dropped = weakref.finalize(self, reader.stop)  # if `close` is never called
         topic = KafkaCoordinationTopic(group, connection, coordination_topic, secrets)
         self._member = FollowingMember(
             group=group,
@@ -126,7 +126,7 @@ class PlanConsumer(Consumer):
         return self._member.plan_version
 
     def status(self) -> FollowerStatus:
-        """Return what this consumer's follower does now."""
+        """Return the present status of this consumer's follower."""
         status = self._member.status(() if self._closed else _Client(self).owned() or ())
         return replace(status, reported=self._reporting.reported_work())
 
@@ -250,9 +250,9 @@ class PlanConsumer(Consumer):
     def _wait(self, wait_s: float) -> Message | None:
         """Wait for the next message or event, for a rebalance, or for news of a plan.
 
-        An idle consumer is mostly here, so this makes few calls.
+        An idle consumer spends its time here, so this makes few calls.
         """
-        poll, member = super().poll, self._member  # consume() would not return early
+        poll, member = super().poll, self._member  # consume() ignores the callback
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)
@@ -266,36 +266,36 @@ class PlanConsumer(Consumer):
                 if message is not None or wait_s <= 0 or self._disturbed or member.news:
                     return message
         except _BeganError as began:
-            began.__traceback__ = None  # the client keeps the exception, and so its frames
+            began.__traceback__ = None  # the client keeps the exception, and with it its frames
             return None
         finally:
             self._waiting = False
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Start from other positions; in `on_assign`, as with Consumer."""
+        """Start from other positions; for `on_assign`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
-        """Own nothing; in `on_revoke`, as with Consumer."""
+        """Own nothing; for `on_revoke`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().unassign()
         self._reporting.assignment_changed()
 
     def close(self) -> None:
-        """Leave the group and stop following plans; a second time nothing happens."""
+        """Leave the group and stop following plans; has no effect if already closed."""
         if self._closed:
             return
-        # An exception out of any of these keeps none of the others from happening.
+        # All of these steps happen, even if one of them raises an exception.
         try:
             self._meter.asked()
             self._store()
             self._closed = True
-            # librdkafka aborts on a close that finds a subscription still waiting for its turn.
+            # librdkafka aborts if it is closed while a subscription is pending.
             super().unsubscribe()
         finally:
             try:
@@ -313,7 +313,7 @@ class PlanConsumer(Consumer):
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._member.assigned([(partition.topic, partition.partition) for partition in partitions])
         if self._waiting:
-            raise _BeganError  # makes the client return; it has assigned nothing
+            raise _BeganError  # makes the client return; it has assigned nothing yet
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._disturbed = True
@@ -332,7 +332,7 @@ class PlanConsumer(Consumer):
 
 
 class _Client:
-    """A PlanConsumer's own Consumer, as its member uses it."""
+    """Adapts a PlanConsumer's Consumer for its member."""
 
     def __init__(self, consumer: PlanConsumer) -> None:
         self._reference = weakref.ref(consumer)
@@ -399,8 +399,8 @@ class _Client:
 def _raise_unless_closed(error: KafkaException) -> None:
     """Raise an error of an open client.
 
-    In a callback of `close` the client may have left its group. An exception there would leave
-    `close` as a KafkaError, which cannot be caught.
+    During `close` the client may have left its group. An exception in its callback would become a
+    KafkaError that the application cannot catch.
     """
     if cause_of(error).code() != KafkaError._DESTROY:  # noqa: SLF001 - librdkafka's name
         raise error

@@ -1,4 +1,4 @@
-"""One member's part in one generation of its group: what becomes of the share that range gave it.
+"""One member's part in one generation of its group, from range's share to a verdict.
 
 Belongs here: announcing the member, waiting within bounds, writing an assignment record in its
 turn. Does not: the rules that all members share (`agreement_round`), nor joining the group and
@@ -17,18 +17,17 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. How long a refused announcement is sent again, and how often.
+#: Seconds. Time for which a refused announcement is sent again, and the interval.
 RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
-#: Seconds. Longest time in which the log must return this member's announcement.
+#: Seconds. Maximum time until the log returns this member's announcement.
 _READ_BACK_S: Final = 3.0
-#: Seconds. Longest wait for an assignment record; and the time beyond `read_timeout_s` if plans are
-#: still read.
+#: Seconds. Longest wait for an assignment record; longest wait beyond `read_timeout_s` for plans.
 _LONGEST_S: Final = 4.0
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"
 _INTERRUPTED: Final = "sending it was interrupted"
-#: Most records kept, and partitions named in them: five rounds of the largest group.
+#: Maximum number of records kept, and of partitions in them: five rounds of the largest group.
 _MOST_RECORDS: Final = 10_000
 _MOST_NAMED: Final = 10 * MOST_PARTITIONS
 
@@ -43,7 +42,7 @@ class RangeShare(Enum):
     ABANDONED = "abandoned"
 
 
-#: A kept share is never given up, and a share given up is kept only if no other member can know.
+#: A kept share is never given up; a share given up is kept again only if no other member can know.
 NEXT_OF_SHARE: Final = {
     RangeShare.OPEN: {RangeShare.KEPT, RangeShare.GIVEN_UP},
     RangeShare.KEPT: set[RangeShare](),
@@ -58,12 +57,11 @@ class Generation:
 
     Parameters
     ----------
-    call
-        The rules' view of the log.
+    round The member's agreement round.
     listener, reader, clock
         The member's log, plans and time.
     read_timeout_s
-        How long an assignment record may wait for plans to be read.
+        Maximum seconds for which an assignment record waits until plans are read.
     counts
         Topic to number of partitions, as last read; updated here.
     """
@@ -104,8 +102,8 @@ class Generation:
         return announced and not self.round.announced and self.waited_s >= RESEND_S
 
     def announce(self, agreement_log: Log) -> None:
-        """Give up range's share: announce the member to the others."""
-        # State first: after an interruption the share counts as given up.
+        """Give up range's share by announcing the member to the others."""
+        # Set the state first: after an interruption the share counts as given up.
         self._become(RangeShare.GIVEN_UP)
         self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
         self._sent = agreement_log.append(self.round.me)
@@ -117,7 +115,7 @@ class Generation:
         self.reason = reason
 
     def abandon(self, reason: str) -> None:
-        """Stop waiting for an assignment record; another member may own what was given up."""
+        """Stop waiting for an assignment record; other members may own the given up share."""
         if self.listener.works:
             self.listener.doubt(reason)
         if self.share is RangeShare.GIVEN_UP:
@@ -125,7 +123,7 @@ class Generation:
         self.reason = reason
 
     def step(self) -> Verdict | None:
-        """Return the verdict if there is one; else write an assignment in this member's turn."""
+        """Return the verdict, if any; else write an assignment if it is this member's turn."""
         verdict = self.round.verdict()
         if verdict is None and self.share is RangeShare.GIVEN_UP:
             self._check_announcement()
@@ -194,7 +192,7 @@ class Generation:
         return due_at is not None and self.clock.monotonic() >= due_at
 
     def _read_counts(self, agreement_log: Log) -> dict[str, int]:
-        """Return how many partitions each topic has; the last known number without an answer."""
+        """Return each topic's number of partitions; the last known one without an answer."""
         topics = self.round.me.topics
         deadline = self.clock.monotonic() + REQUEST_S
         for topic in topics:
@@ -204,7 +202,7 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # With an unknown number any member may be missing: wait for all.
+        # With an unknown number, any member may be missing: wait for more announcements.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 

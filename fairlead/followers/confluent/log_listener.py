@@ -1,7 +1,7 @@
-"""Keep a group's part of the coordination topic open, and confirm that it can be written and read.
+"""Keep a group's part of the coordination topic open, and confirm that reads and writes work.
 
-Belongs here: when to open and reconnect, what is wrong, and the marks that confirm a log. Does not:
-what a new log means for a member (`member`), nor requests to Kafka (`agreement_log`).
+Belongs here: opening and reconnecting, problems, and the marks that confirm a log. Does not:
+consequences of a new log for a member (`member`), nor requests to Kafka (`agreement_log`).
 """
 
 import logging
@@ -17,9 +17,9 @@ from fairlead.wire.agreement import Mark, Record
 
 log = logging.getLogger(__name__)
 
-#: Seconds. Longest request to the cluster; the application's call waits for it.
+#: Seconds. Maximum time of a request to the cluster; the application's call waits for it.
 REQUEST_S: Final = 0.5
-#: Requests may take twice as long after each failure, up to this multiple.
+#: The limit doubles after each failure, up to this multiple.
 MOST_PATIENT: Final = 8
 _RETRY_S: Final = 1.0
 #: Seconds between two marks in a log that is not confirmed; doubled each time.
@@ -29,7 +29,7 @@ _LONGEST_MARK_S: Final = 30.0
 _READ_BACK_S: Final = 3.0
 #: Seconds between two checks whether the topic has more partitions.
 _CHECK_S: Final = 30.0
-#: Name of the mark by which a member asks the others to check at once.
+#: Name of the mark by which a member asks the others to check the topic immediately.
 _CHECK_NOW: Final = "look"
 _MISSING: Final = frozenset(
     {
@@ -60,7 +60,7 @@ class Log(Protocol):
         """Set `broken` if the group's key belongs to another partition, or to another topic."""
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return how many partitions a topic has; None: unknown."""
+        """Return the number of partitions of a topic; None: unknown."""
 
     def broker_assigns(self, timeout_s: float) -> bool:
         """Return whether the group uses the consumer protocol; False if unknown."""
@@ -102,7 +102,7 @@ class LogListener:
     def __init__(
         self, group: str, topic: CoordinationTopic, clock: Clock, rng: random.Random
     ) -> None:
-        #: Why the log could not be used last time; None: it could.
+        #: Why the last attempt to use the log failed; None: it succeeded.
         self.problem: str | None = None
         self._group = group
         self._topic = topic
@@ -112,7 +112,7 @@ class LogListener:
         self._retry_at = float("-inf")
         self._settings_checked = False
         self._confirmed = False
-        #: The mark that is on its way.
+        #: The mark that was written and not yet read.
         self._mark: str | None = None
         self._marked_at = self._mark_at = self._check_at = self._checked_at = 0.0
         self._foreign_records = False
@@ -171,7 +171,7 @@ class LogListener:
         self.confirm(after_s=_MARK_S)
 
     def give_up(self, problem: str) -> None:
-        """Close connections that do not work; `open` makes new ones."""
+        """Close connections that do not work; `open` creates new connections."""
         self.doubt(problem)
         self._patience = min(2 * self._patience, MOST_PATIENT)
         if self._log is not None:
@@ -181,7 +181,7 @@ class LogListener:
     def read(self, wait_s: float) -> list[Entry]:
         """Return the next records, and the mark that confirms the log; wait at most `wait_s`.
 
-        Also writes the mark and checks the topic, if it is time.
+        Also writes the mark and checks the topic when they are due.
         """
         agreement_log = self._log
         if agreement_log is None or not self.works:
@@ -206,7 +206,7 @@ class LogListener:
         return entries
 
     def _accept(self, mark: Mark) -> bool:
-        """Return whether a mark confirms the log."""
+        """Return whether a mark is the one that confirms the log."""
         if mark.name == self._mark:
             self._confirmed, self._mark, self.problem = True, None, None
             self._mark_s, self._patience = _MARK_S, 1

@@ -1,20 +1,20 @@
 """One consumer's membership in its group: the only owner of its state.
 
-Belongs here: the states and the steps between them; joining, owning and leaving; healing a call
-that an exception interrupted. Does not: the client library's types (`consumer`), one generation's
+Belongs here: the states and the steps between them; joining, owning and leaving; repair after an
+interrupted call. Does not: the client library's types (`consumer`), one generation's
 round of agreement (`generation`, `agreement_round`), nor the log (`log_listener`).
 
 A member announces itself only if it has read all records of a generation: it reads the log before
-it joins. Otherwise it keeps what range gave it, which no assignment record deals out. A member that
+it joins. Otherwise it keeps its share of range, which no assignment record assigns. A member that
 announced itself owns nothing until an assignment record decides. If that takes too long, it waits
 for another generation, in which it does not announce itself.
 
 While a group is converted to the consumer protocol (KIP-848), the broker assigns, and may take a
-partition that an assignment record gave to another member: then each member keeps what it is given.
+partition that an assignment record gave to another member: then each member keeps that share.
 
-Each step first notes what may become true, and then makes it so. After an interrupted call,
-`_unfinished` is set: the next call leaves and joins again unless all is as it should be. In a new
-generation, nothing of the old one counts.
+Each step first notes its possible effect, then acts. After an interrupted call, `_unfinished` is
+set: the next call leaves and joins again unless the state is consistent. In a new generation,
+nothing of the old one counts.
 """
 
 import logging
@@ -44,19 +44,19 @@ Pair = tuple[str, int]
 Event = Literal["assign", "revoke", "lost"]
 Fetched = TypeVar("Fetched")
 
-#: Seconds. Longest call of the client during a round, and longest read of the log.
+#: Seconds. Maximum time of a call of the client during a round, and of a read of the log.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
-#: Seconds between two steps of a member that owns its share; of one that expects nothing.
+#: Seconds between two steps of a member that owns its share, and of a member that expects nothing.
 _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
-#: Seconds. The client counts milliseconds: less than this is no time left.
+#: Seconds. The client counts milliseconds: less than this counts as no time left.
 _SHORTEST_S: Final = 0.006
 #: Reads for which `subscribe` waits until the log is confirmed.
 _READS_TO_JOIN: Final = 25
 #: Seconds. Without a confirmed log, join after this time.
 _LISTEN_S: Final = 2.0
-#: Seconds. Longest time without partitions in rounds that other rebalances interrupted.
+#: Seconds. Longest time without partitions while other rebalances interrupt rounds.
 _INTERRUPTED_S: Final = 3.0
 #: Seconds between the moments at which members ask for a rebalance, in their order.
 _TURN_S: Final = 4.0
@@ -69,7 +69,7 @@ _UNDECIDED: Final = AssignmentNote(
 
 
 class State(Enum):
-    """What a member is doing."""
+    """The state of a member."""
 
     OUTSIDE = "outside"
     LISTENING = "listening"
@@ -83,7 +83,7 @@ class State(Enum):
 
 
 class Row(NamedTuple):
-    """What a member owns in a state, and the states that may follow."""
+    """The partitions that a member owns in a state, and the states that may follow."""
 
     owns: str
     next: frozenset[State]
@@ -99,24 +99,24 @@ TABLE: Final = {
     State.LISTENING: Row("nothing", frozenset({State.JOINING, State.OUTSIDE})),
     # The client has joined, or joins again; no generation yet.
     State.JOINING: Row("nothing", frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE})),
-    # A generation has begun. Its `RangeShare` says whether the member waits for an assignment
+    # A generation has begun. Its `RangeShare` shows whether the member waits for an assignment
     # record.
     State.AGREEING: Row("nothing", SETTLED | {State.JOINING, State.OUTSIDE}),
-    # An assignment record lists the member. It asks for a rebalance to adopt a newer plan.
+    # An assignment record lists the member. It asks for a rebalance if there is a newer plan.
     State.FOLLOWING: Row("its share of the assignment record", _AFTER_ROUND),
-    # An assignment record does not list the member. It asks for a rebalance, as do the next two.
+    # An assignment record does not list the member. It asks for a rebalance, as in the next two.
     State.LEFT_OUT: Row("range's share unless the assignment record deals it out", _AFTER_ROUND),
-    # It did not announce itself.
+    # The member did not announce itself.
     State.KEEPING: Row("range's share", _AFTER_ROUND),
-    # It announced itself, and stopped waiting for an assignment record.
+    # The member announced itself, and stopped waiting for an assignment record.
     State.WITHOUT: Row("nothing", _AFTER_ROUND),
-    # The group dropped it, and its client joins again: it leaves, to read the log before.
+    # The group dropped the member, and its client joins again: it leaves, to read the log first.
     State.DROPPED: Row("nothing", frozenset({State.OUTSIDE})),
 }
 
 
 class GroupClient(Protocol):
-    """A consumer of the group, as its client library has it."""
+    """A consumer of the group in its client library."""
 
     def identity(self) -> tuple[int, str]:
         """Return the generation and member id, read together; (-1, "") outside a group."""
@@ -141,7 +141,7 @@ class GroupClient(Protocol):
 
 
 class FollowingMember:
-    """Takes one consumer through its life in the group. For one thread.
+    """One consumer's membership in its group. For one thread.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class FollowingMember:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        #: Whether the application, in a callback, has chosen what to fetch.
+        #: Whether the application, in a callback, has chosen the partitions to fetch.
         self.touched = False
         self.state = State.OUTSIDE
         self._group = group
@@ -183,19 +183,19 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Before a generation: the log that was read before joining, its records, range's share.
+        # Before a generation: the log read before joining, its records, and range's share.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
         self._given: Partitions | None = None
-        # In a generation, and after it: the client may get the same place again.
+        # In a generation, and after it: the client may get the same generation again.
         self.generation: Generation | None = None
         self._counts: dict[str, int] = {}
-        #: What the client should fetch; None: the application has chosen.
+        #: Partitions that the client should fetch; None: the application has chosen.
         self._share: list[Pair] | None = []
         #: Whether the application's assign callback ran, and its revoke callback did not.
         self._announced_share = False
-        # After rounds without a decision: do not announce this member until then.
+        # Do not announce this member until then, after rounds without a decision.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
         # While it follows.
@@ -205,7 +205,7 @@ class FollowingMember:
 
     @property
     def news(self) -> bool:
-        """Whether the round has ended, and something else is known of the plan since."""
+        """Whether the state of the plan has changed since the round ended."""
         return self._reader.state is not self._known_state and self.state in SETTLED
 
     @property
@@ -214,7 +214,7 @@ class FollowingMember:
         return self._status.note.plan_version
 
     def status(self, owned: Iterable[Pair]) -> FollowerStatus:
-        """Return what this follower does; its consumer owns these partitions."""
+        """Return the follower's status; its consumer owns these partitions."""
         return self._status.status(
             self._group,
             self._reader,
@@ -233,7 +233,7 @@ class FollowingMember:
             self._listener.close()
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe to these topics; joins here, or in a later `fetch`, once the log is read.
+        """Subscribe to topics; join here, or in a later `fetch`, once the log is read.
 
         Raises
         ------
@@ -247,7 +247,7 @@ class FollowingMember:
             self._leave()
         if self.state is State.OUTSIDE:
             self._listen()
-            for _ in range(_READS_TO_JOIN):  # a mark mostly comes back at once
+            for _ in range(_READS_TO_JOIN):  # a mark is usually read back immediately
                 if not self._awaits_log:
                     break
                 self._read(_READ_S)
@@ -267,17 +267,17 @@ class FollowingMember:
     def fetch(
         self, fetch: Callable[[float], Fetched], timeout: float | None, *, nothing: Fetched
     ) -> Fetched:
-        """Fetch in slices, and take steps between them.
+        """Fetch in short calls, and carry out the member's due steps between them.
 
         Parameters
         ----------
         fetch
-            Waits at most this many seconds, and no longer once a generation begins or ends or
-            there is news of a plan.
+            Called with a maximum wait in seconds; returns early if a generation begins or ends, or
+            the state of the plan changes.
         timeout
             Seconds in all; None or below 0: no limit.
         nothing
-            What `fetch` returns if there is nothing.
+            The result of `fetch` if there are no records.
         """
         now = self._now()
         deadline = float("inf") if timeout is None or timeout < 0 else now + timeout
@@ -297,7 +297,7 @@ class FollowingMember:
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
         """Begin a generation, owning nothing; called by the client with range's share."""
-        # First: if a callback fails, librdkafka's binding assigns range's share.
+        # Assign first: if a callback fails, confluent-kafka assigns range's share.
         self._client.own([])
         self._announced_share, self._share = False, []
         self._given = {topic: tuple(numbers) for topic, numbers in by_topic(partitions).items()}
@@ -308,11 +308,11 @@ class FollowingMember:
             log.exception("Cannot begin a round of agreement; trying again in poll")
 
     def revoked(self) -> None:
-        """Give up what is owned, before the client joins again; called by the client."""
+        """Give up all partitions before the client joins again; called by the client."""
         self._release("revoke")
 
     def lost(self) -> None:
-        """Give up what other members may own by now; called by the client."""
+        """Give up partitions that other members may own by now; called by the client."""
         self._release("lost")
 
     # Joining and leaving
@@ -333,11 +333,11 @@ class FollowingMember:
         return self.state is State.AGREEING or self._awaits_log
 
     def _listen(self, *, confirm: bool = True) -> None:
-        """Read the log before the consumer joins; `confirm`: from now on.
+        """Read the log before the consumer joins; `confirm`: also require a new mark.
 
-        Other members write records of the generation that this one joins after it has joined, so
-        after the mark. Records before the mark may be another life's, of a group that was deleted
-        and counts its generations from 1 again.
+        Other members write records of a generation only after this member has joined it, so after
+        the mark. Earlier records may be of an earlier life of the group: after it is deleted,
+        generations start at 1 again.
         """
         self._listening_since = self._now()
         if confirm:
@@ -347,7 +347,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join once the log is confirmed; after two seconds, or in silence, without it."""
+        """Join once the log is confirmed; without it after two seconds, or if not announcing."""
         try:
             self._listener.open()
         except ConfigurationError:
@@ -372,16 +372,16 @@ class FollowingMember:
         self._client.unsubscribe()
 
     def _rejoin(self) -> None:
-        """Leave, and join as another member: subscribing again might begin no rebalance.
+        """Leave, and join as another member: subscribing again might not start a rebalance.
 
-        A member joins at once if it was not dropped and its log works: it has read all records.
+        A member joins immediately if it was not dropped and its log works, so that it is read.
         """
         confirm = self.state is State.DROPPED
         self._leave()
         self._listen(confirm=confirm)
 
     def _heal(self) -> None:
-        """Repair what an interrupted call has left half done."""
+        """Repair the state after an interrupted call."""
         if not self._is_whole():
             log.warning("A call was interrupted in the middle of a rebalance; joining again")
             self._leave()
@@ -404,7 +404,7 @@ class FollowingMember:
         return self.generation is not None and self.generation.key == self._client.identity()
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
-        """Give up what is owned; the client names range's share."""
+        """Give up all partitions; the client's argument is range's share."""
         self._given = None
         self._next_step_at = float("-inf")
         self.touched = False
@@ -424,7 +424,7 @@ class FollowingMember:
         self._raise(error)
 
     def _call_back(self, event: Event, share: Sequence[Pair]) -> BaseException | None:
-        """Call the application, and return what it raises, to be raised once this is whole."""
+        """Call the application; return its exception, to be raised when the state is consistent."""
         self.touched = False
         try:
             self._client.tell(event, share)
@@ -440,7 +440,7 @@ class FollowingMember:
     # Steps
 
     def _step(self, wait_s: float) -> None:
-        """Do what is due: join, read the log, write an assignment, own a share, ask to rejoin."""
+        """Take due steps: join, read the log, write an assignment, own a share, ask to rejoin."""
         if self.state is State.DROPPED:
             self._rejoin()
         if self.state is State.LISTENING:
@@ -461,7 +461,7 @@ class FollowingMember:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     def _advance(self, generation: Generation) -> None:
-        """Go on with the round of a generation, or with what follows it."""
+        """Continue the round of a generation, or the steps after it."""
         if self.state is not State.AGREEING:
             self._repeat_if_due(generation)
             return
@@ -472,7 +472,7 @@ class FollowingMember:
             self._own(generation, verdict)
 
     def _read(self, wait_s: float) -> None:
-        """Read the log; open it again if it is broken, though records may be missed then."""
+        """Read the log; if it is broken, open it again, which may miss records."""
         if not self._topics:
             return
         if not self._listener.works and self.state is not State.AGREEING:  # it notices first
@@ -495,9 +495,9 @@ class FollowingMember:
             self._asking.log_works(self._now())
 
     def _ask_if_log_changed(self) -> None:
-        """Ask for a rebalance if the coordination topic has grown or is a new one since the round.
+        """Ask for a rebalance if the coordination topic has grown or was replaced since the round.
 
-        The next decision must be in one log for all members; meanwhile the others find it, too.
+        The next decision must be in the same log for all members; the others find it meanwhile.
         """
         generation = self.generation
         if generation is None or self.state not in SETTLED | {State.AGREEING}:
@@ -506,9 +506,9 @@ class FollowingMember:
             self._asking.log_moved(self._now())
 
     def _should_rejoin(self) -> bool:
-        """Whether to leave and join again now: for another round, or to join with the log."""
+        """Whether to leave and join again now, for another round or because the log works."""
         now, confirmed = self._now(), self._listener.confirmed
-        if self.state is State.JOINING:  # without the log: it would be left out
+        if self.state is State.JOINING:  # without the log, the member would be left out
             unheard = confirmed and self._heard_through is not self._listener.log
             return unheard and self._given is None and now >= self._silent_until
         if self.state not in SETTLED:
@@ -526,7 +526,7 @@ class FollowingMember:
     # One generation
 
     def _begin(self) -> None:
-        """Begin a generation's round: announce this member if it has read all of the others."""
+        """Begin a generation's round; announce this member if it has read all other records."""
         number, member = self._client.identity()
         if number < 0 or not member or self._given is None:
             return
@@ -548,19 +548,19 @@ class FollowingMember:
             )
             for record, epoch in self._backlog:
                 generation.round.hear(record, self._now(), epoch=epoch)
-            # Only a broker that assigns gives a member another share in one generation.
+            # Another share in the same generation means that the broker assigns.
             reason = BROKER_ASSIGNS if again else self._reason_to_keep(generation.round)
             if reason is None and agreement_log is not None:
                 generation.announce(agreement_log)
             else:
                 generation.keep(reason)
             self.generation = generation
-        # Else the client subscribed again and got the same share: the round of before counts.
+        # Else the client subscribed again and got the same share: the earlier round counts.
         self._enter(State.AGREEING)
         self._given = None
 
     def _reason_to_keep(self, round_: AgreementRound) -> str | None:
-        """Return why this member must not announce itself; None: it may."""
+        """Return why this member must not announce itself; None if it may."""
         agreement_log, listener = self._listener.log, self._listener
         if agreement_log is not None and listener.works and agreement_log.broker_assigns(REQUEST_S):
             return BROKER_ASSIGNS
@@ -596,7 +596,7 @@ class FollowingMember:
         self._raise(error)
 
     def _settle(self, generation: Generation, verdict: Verdict) -> None:
-        """Enter the state of a verdict, and draw when to ask for a rebalance."""
+        """Enter the state of a verdict, and draw the time to ask for a rebalance."""
         round_ = generation.round
         where = f"Group {self._group}, generation {round_.me.generation}"
         if verdict.listed and round_.assignment is not None:
@@ -608,7 +608,7 @@ class FollowingMember:
                 decided=assignment.seen,
             )
             new_fallback = note.fallback_reason not in (None, self._logged_reason)
-            # Only the writer of the assignment record warns, as a leader would.
+            # Only the writer of the assignment record logs the warning, like a group leader.
             log.log(
                 logging.WARNING
                 if new_fallback and assignment.member == round_.me.member
@@ -634,7 +634,7 @@ class FollowingMember:
         self._enter(state)
 
     def _settle_without(self, generation: Generation, verdict: Verdict, where: str) -> State:
-        """Note a verdict that does not list this member; return the member's state."""
+        """Handle a verdict that does not list this member; return the member's state."""
         reason = (
             generation.reason or self._listener.problem or "the others did not wait for this member"
         )
@@ -653,7 +653,7 @@ class FollowingMember:
         return state
 
     def _end_round(self) -> None:
-        """End the generation's round, if there is one: another generation comes."""
+        """End the generation's round, if there is one, before another generation."""
         generation = self.generation
         if generation is not None and self.state is State.AGREEING:
             self._spent_s += generation.waited_s
@@ -667,11 +667,11 @@ class FollowingMember:
         self._status.unsettle()
 
     def _be_silent(self) -> None:
-        """Do not announce this member in the next generation: range's share is enough for it."""
+        """Do not announce this member in the next generation: it keeps range's share."""
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
 
     def _repeat_if_due(self, generation: Generation) -> None:
-        """Repeat the assignment that decided: members accept only the first of a generation."""
+        """Write the valid assignment again: members accept only the first of a generation."""
         now, agreement_log, assignment = (
             self._now(),
             self._listener.log,

@@ -1,6 +1,6 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: the partition of a group's key. Does not: what a record means (`plan_cache`).
+Belongs here: the partition of a group's key. Does not: the meaning of records (`plan_cache`).
 """
 
 import logging
@@ -29,11 +29,11 @@ from fairlead.wire.record import Origin
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
-#: Most records per read.
+#: Maximum number of records per read.
 _BATCH: Final = 100
-#: Seconds. Longest wait of the reading thread; a plan ends it.
+#: Seconds. Longest wait of the reading thread for a record.
 _READ_S: Final = 1.0
-#: Milliseconds. Longest wait of a broker until the end is reached: only an empty answer shows that.
+#: Milliseconds. Longest wait of a broker until the end is reached, shown by an empty response.
 _HASTE_MS: Final = 200
 
 
@@ -43,8 +43,8 @@ class ConfluentSource:
     Parameters
     ----------
     consumer
-        Reads the partition to its end. Then another consumer continues, for which brokers wait
-        longer.
+        Reads the partition to its end; then another consumer, for which brokers wait longer,
+        continues.
     settings
         The other consumer's configuration.
     group
@@ -94,7 +94,7 @@ class ConfluentSource:
         """
         settings = {
             **connection,
-            "group.id": group,  # required, never joined: the one that the consumer may read
+            "group.id": group,  # required but never joined; the consumer may read it
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
@@ -126,7 +126,7 @@ class ConfluentSource:
         Raises
         ------
         KafkaException
-            The topic is gone, or may not be read any more.
+            The topic does not exist, or may not be read any more.
         """
         # poll() would wake up five times a second, for signals.
         messages = self._consumer.consume(1, timeout_s)
@@ -141,7 +141,7 @@ class ConfluentSource:
         return records
 
     def moved(self) -> bool:
-        """Whether the group's key belongs to another partition now, or the topic is another one.
+        """Whether the group's key belongs to another partition now, or the topic was replaced.
 
         librdkafka would continue at the old topic's offset without an error.
         """
@@ -178,7 +178,7 @@ class ConfluentSource:
         return None
 
     def _reach_end(self, offset: int) -> bool:
-        """Continue at the partition's end with a patient consumer; False: it had ended before.
+        """Continue at the partition's end with a patient consumer; False: the log was truncated.
 
         With the last record's leader epoch, the broker detects that the log was truncated since.
         """

@@ -1,10 +1,10 @@
 """When a member of a group that agrees through a log asks for another rebalance.
 
-Belongs here: the reasons, and how long to leave it to other members. Does not: what a rebalance
-decides (`agreement_round`), nor whether this member may ask at all (`member`).
+Belongs here: the reasons, and how long to wait for other members to ask. Does not: the result of a
+rebalance (`agreement_round`), nor whether this member may ask (`member`).
 
-A rebalance costs the whole group. So a member that was left out asks ever less often; and if one
-rebalance is enough for all, each member draws its own moment, so that the first one moves all.
+A rebalance costs the whole group. So a member that was left out asks at growing intervals. If one
+rebalance is enough for all, each member draws a random time, and the first request serves all.
 """
 
 import random
@@ -18,11 +18,11 @@ from fairlead.wire.record import Identity
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: Seconds. Pause if the log was missing for the first time: time for the other members' logs.
+#: Seconds. First pause if the log was missing: other members' logs need that time.
 _LOG_BACK_S: Final = 1.0
-#: Seconds. Longest pause of a member that owns nothing.
+#: Seconds. Longest pause between requests of a member that owns nothing.
 _GIVEN_UP_S: Final = 1.0
-#: Seconds. Shortest pause after the log was replaced: time for the others to find the new one.
+#: Seconds. Shortest pause after the log was replaced, so that other members find the new one.
 _MOVED_S: Final = 2.0
 
 
@@ -32,9 +32,9 @@ class RejoinPolicy:
     Parameters
     ----------
     jitter_s
-        Seconds within which to ask because of a newer plan; None: never.
+        Seconds within which to ask for a rebalance for a newer plan; None: never.
     rng
-        Draws moments.
+        Draws the times.
     """
 
     def __init__(self, jitter_s: float | None, rng: random.Random) -> None:
@@ -52,7 +52,7 @@ class RejoinPolicy:
 
     @property
     def pending(self) -> bool:
-        """Whether a moment has been drawn."""
+        """Whether the time of a request has been drawn."""
         planned = self._schedule is not None and self._schedule.pending
         return self._at is not None or self._for_plan or planned
 
@@ -70,7 +70,7 @@ class RejoinPolicy:
             self._schedule.settle(seen, lapsed=lapsed, turn_s=turn_s)
 
     def given_up(self, now: float) -> None:
-        """Note that this member owns nothing, because it stopped waiting for a decision."""
+        """Note that this member stopped waiting for a decision, and so owns nothing."""
         self._at = now + self._rng.uniform(0.0, _GIVEN_UP_S)
 
     def left_out(self, now: float) -> None:
@@ -79,14 +79,14 @@ class RejoinPolicy:
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 
     def log_works(self, now: float) -> None:
-        """Note that the log works again, without which this member was left out."""
+        """Note that the log works again; this member was left out because it did not."""
         pause_s = _LOG_BACK_S if self._left_out == 1 else _LEFT_OUT_S
         self._left_out = 0
         if self._at is not None:
             self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Note that the last decision is in another log than the present one."""
+        """Note that the last decision is in an earlier log than the present one."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 

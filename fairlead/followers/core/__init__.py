@@ -1,6 +1,6 @@
-"""What followers have in common, whatever their client.
+"""Parts of followers that are common to all clients.
 
-`follower` is one consumer's follower where the group's leader decides; `plan_reader` tails the plan
-topic into a `plan_cache`; `plan_or_fallback` says which of the two holds; `rejoin` when a newer
-plan is worth a rebalance; `cooperation` how KIP-429 hands over; `status` what people on call ask.
+`follower` is one consumer's follower if the group leader decides; `plan_reader` tails the plan
+topic into a `plan_cache`; `plan_or_fallback` is the leader's decision; `rejoin` asks for rebalances
+for newer plans; `cooperation` implements KIP-429; `status` is for people on call.
 """

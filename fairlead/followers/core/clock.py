@@ -1,4 +1,4 @@
-"""The clocks that followers read; tests pass clocks that they move."""
+"""The clocks of followers; tests pass clocks that they control."""
 
 import time
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Cooperative rebalances (KIP-429): a member gives a partition up before another one gets it.
+"""Cooperative rebalances (KIP-429): a member gives up a partition before another member gets it.
 
-Belongs here: the part of a decision that can take effect at once. Does not: the decision
-(`plan_or_fallback`), nor the second round: the client library of a member that gives partitions up
+Belongs here: the part of a decision that can take effect immediately. Does not: the decision
+(`plan_or_fallback`), nor the second round: the client library of a member that gives up partitions
 joins again.
 """
 
@@ -14,9 +14,9 @@ from fairlead.wire.members import GroupMember
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
     """Return the shares without partitions that another member still owns.
 
-    The owner finds the partition missing from its share, gives it up and joins again; then it has
-    no owner. Partitions that a member owns and keeps stay in its share. A partition that two
-    members claim is in neither share: one of the claims is out of date.
+    Its owner, whose share lacks the partition, gives it up and joins again; then it has no owner.
+    Partitions that a member owns and keeps stay in its share. A partition that two members claim is
+    in no share: one of the claims is outdated.
 
     Parameters
     ----------

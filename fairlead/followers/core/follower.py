@@ -33,12 +33,12 @@ from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
-#: From the moment a member begins to join until this assignor assigns.
+#: The note between the start of a join and the call of this assignor.
 _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
 
-#: An assignment without a note: every leader with this assignor writes one.
+#: Reason for an assignment without a note, which every leader with this assignor writes.
 _FROM_BROKER: Final = AssignmentNote(fallback_reason=BROKER_ASSIGNS)
 
 
@@ -171,7 +171,7 @@ class Follower:
     def status(
         self, owned: Iterable[tuple[str, int]] = (), *, outside: bool = False
     ) -> FollowerStatus:
-        """Return what this follower does now.
+        """Return the follower's present status.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Follower:
             (self._status.leave if outside else self._status.join)()
 
     def rejoin_by(self, request: Callable[[], None]) -> None:
-        """Set the function that makes the consumer join again; called on the reader's thread."""
+        """Set the function that makes the consumer join again; it runs on the reader's thread."""
         self._request_rejoin = request
 
     def stop(self) -> None:
@@ -226,7 +226,7 @@ class Follower:
             self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
-            # A static member may have been in the group before, and may lead it without knowing.
+            # A restarted static member may be the group leader without knowing.
             self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_subscription(
@@ -248,7 +248,7 @@ class Follower:
         -------
         shares, user_data
             Member id to topic to partition numbers, and the user data of every assignment.
-            Partitions that a cooperative member must give up first are in no share.
+            Partitions that a cooperative member must first give up are in no share.
         """
         heard, in_force = max((member.seen, not member.lapsed) for member in members)
         state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
@@ -271,7 +271,7 @@ class Follower:
         return first, encode_assignment(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
-        """Note an assignment, and which plan it follows.
+        """Note an assignment, and the plan that it follows.
 
         An assignment without a note is the broker's, while a group is converted to the consumer
         protocol (KIP-848): then this member asks for no rebalance.
@@ -285,11 +285,11 @@ class Follower:
         )
         with self._lock:
             self._status.settle(note)
-            # The member that must give partitions up and join again may be this one, restarted.
+            # The member that must give up partitions and join again may be this one, restarted.
             self._unfinished = self._new_member and note.incomplete
             if self._schedule and note is not _FROM_BROKER:
                 # A plan that other members have read counts as settled even if the leader has not
-                # read it, or every member would ask. Only the leader asks later, or its successor.
+                # read it: otherwise every member would ask. Only the leader or its successor asks.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 

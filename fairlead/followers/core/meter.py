@@ -24,10 +24,10 @@ Batch = dict[Any, list[Any]]
 #: A partition (None: errors), and the number of its consecutive records in a list.
 Run = tuple[Progress | None, int]
 
-#: Seconds, and records at most. Records of a batch are timed together for so long.
+#: Maximum seconds and number of records of a batch that are timed together.
 _GROUP_S: Final = 1e-3
 _GROUP: Final = 256
-#: A partition without records, in place of a run's.
+#: A placeholder partition without records, outside of runs.
 _NO_RUN: Final = Progress()
 
 
@@ -92,10 +92,10 @@ class Meter:
         self._max = record_s_max
         self._created = clock()
         self._progress: dict[Pair, Progress] = {}
-        #: The partition of the record that the application processes, and the batch that it has.
+        #: The partition of the record that the application processes, and its present batch.
         self._running: Progress | None = None
         self._batch: _Batch | None = None
-        #: Since when it processes this record, or any other part of the batch.
+        #: Start of processing this record, or another part of the batch.
         self.since = self._created
         #: Seconds in the application, and calls that returned records, before the present run.
         self._handler, self._calls = 0.0, 0
@@ -108,7 +108,7 @@ class Meter:
         self._given_up = False
 
     def give_up(self) -> None:
-        """Stop measuring: several tasks or threads take records, and share the time."""
+        """Stop measuring, because several tasks or threads take records at the same time."""
         self._given_up = True
 
     def asked(self) -> None:
@@ -225,7 +225,7 @@ class Meter:
         self._batch = batch
 
     def _charge(self, records: int = 1) -> float:
-        """Assign the time since the last call to the present records, and end these."""
+        """Assign the time since the last call to the present records, and end their measurement."""
         now = self._clock()
         took = now - self.since
         progress, self._running, self.since = self._running, None, now
@@ -260,7 +260,7 @@ class Meter:
         return self._charge(len(records))
 
     def _end_batch(self, batch: "_Batch") -> None:
-        """Count the records that were not iterated over, and the time of no record.
+        """Count the records that were not iterated over, and time that belongs to no record.
 
         If the batch has one partition, the time is that partition's. Otherwise it only widens the
         intervals of all partitions in the batch.
@@ -278,7 +278,7 @@ class Meter:
     def report(self, pair: Pair, offset: int, paused: int = 0) -> WorkReport:
         """Return the report to commit with an offset of a partition."""
         progress = self.progress_of(pair)
-        while True:  # until the application's thread changes nothing meanwhile
+        while True:  # repeats until the application's thread changes nothing meanwhile
             state = self._batch, self.since, self._running
             (handler, calls), busy, squares = self._sums(), progress.busy, progress.squares
             now = self._clock()
@@ -398,7 +398,7 @@ class TimedList(list[Any]):
 
 
 def _together(record_s: float) -> int:
-    """Return the number of records to time together."""
+    """Return the number of records that are timed together."""
     return max(1, min(_GROUP, int(_GROUP_S / max(record_s, 1e-9))))
 
 

@@ -26,7 +26,7 @@ class FollowingAssignor:
         self, group: str, options: FollowOptions, open_source: Callable[[], PlanSource | None]
     ) -> None:
         self._follower = Follower(group, options, open_source)
-        weakref.finalize(self, self._follower.stop)  # if it is never closed
+        weakref.finalize(self, self._follower.stop)  # if `close` is never called
 
     @property
     def plan_version(self) -> int | None:
@@ -38,7 +38,7 @@ class FollowingAssignor:
         self._meter = meter
 
     def status(self) -> FollowerStatus:
-        """Return what this member does now."""
+        """Return the member's present status."""
         consumer = self._open_consumer()
         owned = consumer.assignment() if consumer is not None else ()
         status = self._follower.status(owned, outside=self._outside())
@@ -53,7 +53,7 @@ class FollowingAssignor:
 
     def _outside(self) -> bool:
         """Whether the consumer is in no group."""
-        if self._consumer is None:  # unknown: assume that it is a member
+        if self._consumer is None:  # unknown: assume that the consumer is a member
             return False
         consumer = self._open_consumer()
         return consumer is None or not self._subscribes(consumer)

@@ -1,7 +1,7 @@
 """The last valid plan of one group, record by record.
 
-Belongs here: what a record of the plan topic means after earlier records. Does not: fetching
-records (`plan_reader`), nor whether a single record is valid (`fairlead.wire.record_reading`).
+Belongs here: the effect of a record of the plan topic after earlier records. Does not: fetching
+records (`plan_reader`), nor validating a single record (`fairlead.wire.record_reading`).
 """
 
 import logging
@@ -72,7 +72,7 @@ class PlanCache:
         Checks signatures; None: records need none.
     known
         The state before this connection: its plan stays until a later record or the end of its
-        lease, even if its own record is gone.
+        lease, even if its record was deleted.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PlanCache:
         self._key = group.encode()
         self._origin = origin
         self._verifier = verifier
-        #: The plan known before, until it is read again: tombstones before it in the log withdrew
+        #: The previously known plan, until it is read again: earlier tombstones in the log withdrew
         #: earlier plans.
         self._unread = self.state.seen if self.state.plan is not None else None
 

@@ -1,6 +1,6 @@
-"""The decision of a group's leader at a rebalance: the plan if one can be followed, else range.
+"""The decision of a group leader at a rebalance: the plan if it can be followed, else range.
 
-Belongs here: plan or fallback, and why. Does not: where the plan comes from (`plan_reader`), nor a
+Belongs here: plan or fallback, and the reason. Does not: reading the plan (`plan_reader`), nor a
 client's own types.
 """
 
@@ -48,13 +48,13 @@ def decide(
     Parameters
     ----------
     state
-        The leader's knowledge of the plan.
+        The state of the plan, as the leader knows it.
     members
         All members of the group.
     partition_counts
         Topic to number of partitions, without topics that do not exist.
     now
-        Time-zone-aware: a plan whose lease has expired is not followed.
+        Time-zone-aware; a plan with an expired lease is not followed.
     """
     plan = state.plan
     reason = why_not(state, now)
@@ -74,7 +74,7 @@ def lapsed(state: PlanState, now: datetime) -> bool:
 
 
 def why_not(state: PlanState, now: datetime) -> str | None:
-    """Return why no plan can be followed; None: one can.
+    """Return why no plan can be followed; None if a plan can.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) 
         partition_counts,
         {
             member.member_id: Member(
-                sorted(set(member.topics)),  # other clients may name one twice
+                sorted(set(member.topics)),  # other clients may repeat a partition
                 instance_id=member.instance_id or None,
             )
             for member in members

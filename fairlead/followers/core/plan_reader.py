@@ -1,7 +1,7 @@
 """Read the plan topic in the background, so that a rebalance need not wait for it.
 
-Belongs here: the thread, connections, and when the plan is up to date. Does not: what a record
-means (`plan_cache`), nor how a client library fetches it (each client's `PlanSource`).
+Belongs here: the thread, connections, and when the plan is up to date. Does not: the meaning of
+records (`plan_cache`), nor fetching them (each client's `PlanSource`).
 """
 
 import logging
@@ -37,7 +37,7 @@ class PlanSource(Protocol):
         """Return the next records, waiting at most `timeout_s`."""
 
     def moved(self) -> bool:
-        """Whether the group's key belongs to another partition now, or the topic is another one."""
+        """Whether the group's key belongs to another partition now, or the topic was replaced."""
 
     def at_end(self) -> bool:
         """Whether all records that existed at opening have been read."""
@@ -49,8 +49,8 @@ class PlanSource(Protocol):
 class PlanReader:
     """Keeps one group's plan current on a daemon thread, for one or several followers.
 
-    Each connection reads the partition from its beginning into a cache of its own, which begins
-    with the state before. Until the cache has reached the end, the last valid plan stays.
+    Each connection reads the partition from its beginning into its own cache, which starts with the
+    previous state. Until the cache has reached the end, the last valid plan stays.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class PlanReader:
         Connects; returns None if the plan topic does not exist. Called on the thread, again after
         each failure, with growing pauses.
     new_cache
-        Returns the cache of a connection, from its origin and the state before.
+        Returns the cache of a connection, from its origin and the previous state.
     on_tick
         Called on the thread after each read.
     clock
@@ -102,7 +102,7 @@ class PlanReader:
 
     @property
     def state(self) -> PlanState:
-        """The present knowledge of the plan."""
+        """The present state of the plan."""
         return self._state
 
     @property
@@ -115,7 +115,7 @@ class PlanReader:
         self.serve()
 
     def serve(self) -> bool:
-        """Read for one more follower; False: the reader has stopped."""
+        """Add a follower; False: the reader has stopped."""
         with self._progress:
             if self._stopping.is_set():
                 return False
@@ -125,7 +125,7 @@ class PlanReader:
             return True
 
     def stop(self) -> None:
-        """Stop reading when called for the last follower; does not wait."""
+        """Remove a follower; the last one stops the reader, without waiting."""
         with self._progress:
             self._users -= 1
             if self._users <= 0:
@@ -161,7 +161,7 @@ class PlanReader:
             return self._state
 
     def advance(self, read_s: float) -> float:
-        """Connect, or read the next records; return how many seconds to pause.
+        """Connect, or read the next records; return the seconds to pause.
 
         Parameters
         ----------
@@ -189,15 +189,15 @@ class PlanReader:
                 if pause_s := self.advance(self._read_s):
                     self._stopping.wait(pause_s)
         finally:
-            self._stopping.set()  # also after an error: later followers get another reader
+            self._stopping.set()  # also after an error, so that later followers get another reader
             self._disconnect()
 
     def _connect(self) -> str | None:
-        """Connect; return why there is nothing to read, if so."""
+        """Connect; return why there is nothing to read, else None."""
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # a lease ends it
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # its lease ends it
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
@@ -206,7 +206,7 @@ class PlanReader:
         return None
 
     def _read_on(self, read_s: float) -> str | None:
-        """Read the next records; return why to connect again, if so."""
+        """Read the next records; return why to connect again, else None."""
         source, cache = self._source, self._cache
         assert source is not None and cache is not None  # noqa: S101, PT018 - connected, both
         if self._now() >= self._look_at:

@@ -5,8 +5,8 @@ Does not: clocks, nor assigning time to partitions (`meter`).
 
 The planner ignores a report if its records grow by more than the committed offset. A client may
 commit before the application has processed the records (aiokafka's `getmany`) or long after, and it
-may read a record again. So each record counts once, and a report contains the counters from when
-the application had processed the records up to the committed offset.
+may read a record again. So each record counts once, and a report has the counters of the moment at
+which the application had processed the records before the committed offset.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ Pair = tuple[str, int]
 
 #: Maximum number of earlier states per partition; then every other one is removed.
 _KEPT: Final = 64
-#: Seconds. Time of no record is added up over this period before it is squared. Longer than the
+#: Seconds. Time without a record is summed over this period before it is squared. Longer than the
 #: time between two samples, so that many short batches do not make an interval narrow.
 _BLOCK_S: Final = 600.0
 
 
 class WorkAtOffset(NamedTuple):
-    """The counters when all records before an offset had been taken."""
+    """The counters at the time when all records before an offset had been taken."""
 
     offset: int
     records: int
@@ -145,10 +145,10 @@ class Progress:
         self.busy += took_s
 
     def widen(self, took_s: float, now: float) -> None:
-        """Widen the interval for time that may or may not belong to this partition.
+        """Widen the interval by time that may belong to this partition or to another.
 
         It may belong to the same partition every time. So the times of `_BLOCK_S` are added up
-        before they are squared, and the interval stays wide however many batches there are.
+        before they are squared, and the interval stays wide even after many batches.
         """
         if now - self._block_since > _BLOCK_S:
             self._block_s, self._block_since = 0.0, now
@@ -160,7 +160,7 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records from an earlier offset on again, starting from the last report."""
+        """Count records again from an earlier offset, starting from the last report."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._replays = False
@@ -205,7 +205,7 @@ class Progress:
         if self._newest.offset < self._resumed < now.offset:
             self._newest = self._newest._replace(offset=self._resumed)
             self._states.append(self._newest)
-        if now.records > self._newest.records:  # they may be of before the last commit
+        if now.records > self._newest.records:  # they may be older than the last commit
             self._ahead = max(self._ahead, self._committed - self._newest.offset)
         if len(self._states) >= _KEPT:
             del self._states[1:-1:2]

@@ -1,6 +1,6 @@
-"""When a newer plan is worth a rebalance.
+"""When to ask for a rebalance because of a newer plan.
 
-Belongs here: for which plan to ask, and when. Does not: asking (each client's module).
+Belongs here: the plans to ask for, and the time. Does not: asking (each client's module).
 """
 
 import random
@@ -17,8 +17,8 @@ class RejoinSchedule:
     Plans are compared by identity. A renewed lease needs no rebalance, unless the group does not
     follow the plan because its lease had expired.
 
-    Every member that reads a newer plan draws a moment within the jitter. The first one makes the
-    whole group rebalance; then the others need not ask. A member asks at most once for a plan, and
+    Every member that reads a newer plan draws a time within the jitter. The first request makes the
+    whole group rebalance; then others need not ask. A member asks at most once for a plan, and
     once for each lease that renews an expired one.
 
     Parameters
@@ -50,7 +50,7 @@ class RejoinSchedule:
 
     @property
     def pending(self) -> bool:
-        """Whether a moment has been drawn."""
+        """Whether the time of a request has been drawn."""
         return self._at is not None
 
     def unsettle(self) -> None:
@@ -65,9 +65,9 @@ class RejoinSchedule:
         seen
             The record's identity.
         lapsed
-            Whether it is a plan that was not followed because its lease had expired.
+            Whether `seen` is a plan that was not followed because its lease had expired.
         turn_s
-            Seconds for which this member leaves asking to others.
+            Seconds for which only other members ask.
         """
         self._settled, self._lapsed = seen, lapsed
         self._at = None
@@ -90,7 +90,7 @@ class RejoinSchedule:
         now
             A monotonic time in seconds.
         lapsed, lease_until
-            Whether it is a plan whose lease has expired; and the end of its lease, if it has one.
+            Whether `seen` is a plan whose lease has expired; and the end of the lease, if any.
         """
         if self._settled is None:
             return False

@@ -1,7 +1,7 @@
-"""A follower's status: its partitions, by which rule, since when, and why not by a plan.
+"""A follower's status: its partitions, their rule, since when, and why no plan is followed.
 
-Belongs here: the status, and since when it holds. Does not: how it comes about
-(`follower`, `fairlead.followers.confluent.member`).
+Belongs here: the status, and its start. Does not: the steps that lead to it (`follower`,
+`fairlead.followers.confluent.member`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,28 +40,28 @@ class FollowerStatus:
         The consumer's partitions: topic to partition numbers.
     rule
         "plan": the partitions are a plan's share; "range": range or the broker assigned them;
-        "nothing": this member gave its share up, and no decision came: it waits for the next
-        rebalance; "undecided": a rebalance is under way, or the consumer is in no group.
+        "nothing": this member gave up its share, no decision came, and it waits for the next
+        rebalance; "undecided": a rebalance is in progress, or the consumer is in no group.
     since
-        Since when the rule holds, by this machine's clock; UTC.
+        Time since which the rule applies, by this machine's clock; UTC.
     plan_version
         The plan that the present assignment follows; None: the fallback, or none yet.
     fallback_reason
         Why the present assignment follows no plan; None: it follows one.
     idle_reason
-        Why the consumer owns nothing although a rebalance has ended; None: it owns something.
+        Why the consumer owns nothing although a rebalance has ended; None: it owns partitions.
     latest_version
         The newest plan read; None: there is none.
     latest_problem
         Why the newest record was skipped, if it was.
     records_skipped
-        Unreadable or badly signed records in the plan topic.
+        Number of unreadable or badly signed records in the plan topic.
     caught_up
         Whether the plan topic has been read to its end.
     rebalances
-        Assignments received through this follower.
+        Number of assignments received through this follower.
     rejoins_asked
-        Rebalances this member asked for because of a newer plan.
+        Number of rebalances that this member requested because of a newer plan.
     reported
         Summary of the work that the consumer reports; `str()` returns it as text. None: reports are
         off (`FollowOptions(report_work=False)`).
@@ -85,12 +85,12 @@ class FollowerStatus:
 
 
 def idle_reason(plan: PlanDocument | None, name: str) -> str:
-    """Return why a member has no partitions, and what to do.
+    """Return why a member has no partitions, and the remedy.
 
     Parameters
     ----------
     plan
-        The plan that its group follows; None: range.
+        Version of the plan that its group follows; None: range.
     name
         Its `group.instance.id`, else its `client.id`.
     """
@@ -118,7 +118,7 @@ class FollowerState:
     clock
         The time.
     undecided
-        The note while a rebalance is under way.
+        The note during a rebalance.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:

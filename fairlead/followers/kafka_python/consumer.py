@@ -86,14 +86,14 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Set the consumer that new plans make join again. Call before its first poll."""
+        """Set the consumer that joins again for new plans. Call before its first poll."""
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
         self._join = joining(consumer)
         self._follower.rejoin_by(rejoin_request(consumer))
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
-        """Return the kind of rebalance that this assignor is for."""
+        """Return the kind of rebalance that this assignor supports."""
         kind = RebalanceProtocol.COOPERATIVE if self._cooperative else RebalanceProtocol.EAGER
         return [kind]
 
@@ -138,7 +138,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.assigned(assignment.user_data, generation)
 
     def _owned(self) -> dict[str, list[int]]:
-        """Return the consumer's partitions now: it may have lost those of its last assignment."""
+        """Return the consumer's present partitions, which may be fewer than assigned."""
         consumer = self._consumer() if self._consumer else None
         if consumer is None:
             raise ConfigurationError(
@@ -158,8 +158,8 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         As for KafkaConsumer, with the fields of `FollowOptions`. `group_id` is needed.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
         plans; default: range, so that you can replace consumers with Kafka's default one by one.
-        `cooperative=True`, as for `PlanAssignor`: then the default is none, and
-        `CooperativeStickyAssignor` may be given.
+        `cooperative=True`, as for `PlanAssignor`: then there is no default, and only
+        `CooperativeStickyAssignor` may be listed.
 
     Raises
     ------

@@ -4,15 +4,15 @@ Belongs here: asking for a rebalance, for which the client has no public method,
 three errors of kafka-python 3.0.
 
 1. A member that joins because a topic has grown, or because it subscribes to other topics, counts
-   the rebalance as done before it is. If a poll ends before the rebalance, the next poll does not
-   continue it; the member sends no heartbeats, and its group drops it without its noticing. A
-   request to join again lasts until the rebalance is over, so every join makes one.
+the rebalance as complete too early. If a poll ends before the rebalance, the next poll does not
+   continue it; the member sends no heartbeats, and its group drops it unnoticed. A request to join
+   again lasts until the rebalance is over, so every join makes such a request.
 2. A member that is dropped while it joins, because its process was stopped, joins again with its
    old partitions and does not call its listener. A cooperative member claims them, and reads them
    beside their new owner. If it gets a partition back, it continues at its old position, not at the
    committed offset. So every join removes the partitions of a lost member.
 3. An eager member that misses a generation would also continue at its old positions. So every join
-   makes it forget them, as Kafka's own client does. Paused partitions stay paused, and the listener
+forgets them, as Kafka's own client does. Paused partitions stay paused, and the listener
    of a member that is dropped later is still called.
 """
 
@@ -43,7 +43,7 @@ def rejoin_request(consumer: KafkaConsumer) -> Callable[[], None]:
 
 
 def joining(consumer: KafkaConsumer) -> Callable[[], None]:
-    """Return a function that an assignor must call each time that its consumer joins."""
+    """Return a function that an assignor must call whenever its consumer joins."""
     rejoin = rejoin_request(consumer)
     coordinator = weakref.ref(consumer._coordinator)  # noqa: SLF001 - as above
 
@@ -56,7 +56,7 @@ def joining(consumer: KafkaConsumer) -> Callable[[], None]:
 
 
 def _let_go(coordinator: Any) -> None:
-    """Remove outdated partitions and positions. Called where the client calls its listeners."""
+    """Remove outdated partitions and positions. Called when the client calls its listeners."""
     subscription = coordinator._subscription  # noqa: SLF001 - as above
     had = set(subscription.assigned_partitions())
     if not had:
@@ -79,7 +79,7 @@ def _let_go(coordinator: Any) -> None:
 
 
 def _forget_positions(subscription: Any) -> None:
-    """Own the same partitions, to be read from their committed offsets."""
+    """Reset the positions of owned partitions to their committed offsets."""
     for partition, state in list(subscription.assignment.items()):
         fresh = TopicPartitionState()
         fresh.paused = state.paused

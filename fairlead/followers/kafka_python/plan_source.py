@@ -1,7 +1,7 @@
 """Read the plan topic with kafka-python.
 
-Belongs here: finding and fetching the one partition that holds a group's key. Does not: what a
-record means (`plan_cache`).
+Belongs here: finding and fetching the one partition that holds a group's key. Does not: the meaning
+of records (`plan_cache`).
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ class KafkaPythonSource:
         group
             The group id.
         connection
-            A consumer's configuration; what does not concern the connection is left out.
+            A consumer's configuration; only its connection settings are used.
         topic
             The plan topic.
         """
@@ -67,7 +67,7 @@ class KafkaPythonSource:
                 "allow_auto_create_topics": False,
                 "auto_offset_reset": "earliest",
                 "enable_auto_commit": False,
-                "fetch_max_wait_ms": 5000,  # plans are rare: few requests
+                "fetch_max_wait_ms": 5000,  # plans are rare, so few requests are enough
                 "isolation_level": "read_committed",
             },
         )
@@ -91,8 +91,8 @@ class KafkaPythonSource:
         Raises
         ------
         ConnectionError
-            The topic was created again: offsets of the one before mean nothing in it, and the
-            client would go on counting where it was.
+            The topic was created again: offsets of the old topic are not valid in it, but the
+            client would continue with them.
         """
         log = _origin(self._consumer, self._partition.topic).log
         if log and log != self.origin.log:
