@@ -24,7 +24,7 @@ _FIRST_REST_S: Final = 1800.0
 def rest_s(times: int) -> float:
     """Return the back-off of a group after its n-th regression, in seconds.
 
-The same as migrations/sql/regression_checks.sql computes for real groups.
+    The same as migrations/sql/regression_checks.sql computes for real groups.
 
     Examples
     --------

@@ -50,8 +50,8 @@ class Stuck:
 class Spoil:
     """Partitions that slow down any member that reads them, except their home.
 
-No sample before a plan can show this. For example, records are expensive for members other
-than their home, whose cache is warm.
+    No sample before a plan can show this. For example, records are expensive for members other
+    than their home, whose cache is warm.
 
     Parameters
     ----------

@@ -47,8 +47,8 @@ class ScenarioWorld(World):
     ) -> "ScenarioWorld":
         """Draw a scenario, with Poisson arrivals. Equal seeds give equal worlds.
 
-Arrivals are a share of the capacity of the members at the start, at the cost of records at
-that time.
+        Arrivals are a share of the capacity of the members at the start, at the cost of records at
+        that time.
         """
         steps = round(hours * 3600 / step_s)
         at = np.arange(steps, dtype=np.float64) * step_s

@@ -14,9 +14,9 @@ _NOTHING = 1e-6
 class Chunks:
     """Members process chunks in the order in which they were fetched.
 
-A chunk has the records of a partition at the time of its fetch, at most 1 MiB. A partition is
-fetched again when its chunk is used up. The order of the first cycle is random, as is the order
-of brokers' answers; later cycles keep it.
+    A chunk has the records of a partition at the time of its fetch, at most 1 MiB. A partition is
+    fetched again when its chunk is used up. The order of the first cycle is random, as is the order
+    of brokers' answers; later cycles keep it.
 
     Parameters
     ----------

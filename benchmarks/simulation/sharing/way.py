@@ -44,5 +44,5 @@ class Sharing(Protocol):
         ...
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop fetched records of partitions; with `handed_out`, also those held by applications."""
+        """Drop fetched records of partitions; with `handed_out`, also those in applications."""
         ...
