@@ -29,7 +29,7 @@ def _dear_abroad(share: float) -> Scenario:
 
 
 def _crowded(name: str) -> Scenario:
-    """A member that gets more partitions than before becomes slow."""
+    """Return a scenario in which a member that gets more partitions becomes slow."""
     crowd = Spoil(tuple(range(100)), None, 0.5, most=10)
     what = f"`{name}`; whoever reads more than ten partitions does half of its speed"
     return replace(SCENARIOS[name], name=f"crowded-{name}", what=what, spoils=(crowd,))

@@ -300,7 +300,7 @@ class _Draw:
         return self.surged(surges), []
 
     def hot_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition that gets more than the fastest member, but not the group, can process."""
+        """Draw a partition that exceeds the fastest member, but not the group."""
         partition = int(self.rng.integers(work.size))
         readers = self.kind == self.kind[partition // self.each]
         wanted = float(self.rng.uniform(1.25, 2.0)) * self.speeds[readers].max()

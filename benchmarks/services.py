@@ -22,7 +22,7 @@ from fairlead.store.migrate import upgrade
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Make a folder for services that other users can read: root's Postgres runs as another user."""
+    """Make a folder that other users can read, because root's Postgres runs as another user."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as name:
         path = Path(name)
         path.chmod(0o755)

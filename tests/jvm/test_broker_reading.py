@@ -67,7 +67,7 @@ def test_members_topic_is_found_sooner_than_any_other_change(
 
 
 @pytest.mark.parametrize("without", form(short=["a right"], long=["a right", "a topic"]))
-def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
+def test_nothing_moves_if_plans_may_not_be_read_or_have_no_topic(
     broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
     """After a restart; JMX says why. With the right it reads again, and plans are followed."""

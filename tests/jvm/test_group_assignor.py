@@ -62,7 +62,7 @@ def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> N
 
 
 @pytest.mark.kafka
-def test_small_plans_of_millions_of_partitions_harm_nobody(
+def test_small_plans_of_millions_of_partitions_do_no_harm(
     cluster: Cluster, group: Group, broker: KafkaBroker, checks: Checks
 ) -> None:
     """Forty of them, on a heap of 512 MB: an int for each partition would be three times that."""
@@ -77,7 +77,7 @@ def test_small_plans_of_millions_of_partitions_harm_nobody(
 
 
 @pytest.mark.kafka
-def test_what_it_decides_is_shown_by_jmx(group: Group, broker: KafkaBroker, checks: Checks) -> None:
+def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) -> None:
     """Everything was read, a plan was followed, every call is counted, and there was no bug."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)

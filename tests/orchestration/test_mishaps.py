@@ -228,7 +228,7 @@ def test_database_that_is_away_for_ten_minutes(
     assert told(pipeline, unique_name)["since"] > now  # nobody could store it before
 
 
-def test_damaged_files_of_looks_stop_nothing(
+def test_damaged_sample_files_stop_nothing(
     pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
 ) -> None:
     """Groups are looked at, analysed and planned by the other files; none of these is lost."""
@@ -256,7 +256,7 @@ def test_damaged_files_of_looks_stop_nothing(
     assert told(pipeline, fine)["diagnosis"] == "healthy"
 
 
-def test_full_disk_for_looks_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
+def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
     """The tick says that the look is not kept, and which group needs a plan."""
     trouble = make_group("a", trouble=True)
     pipeline.recall(trouble)

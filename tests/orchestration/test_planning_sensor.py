@@ -122,9 +122,7 @@ def test_brokers_that_are_away_cost_a_tick_and_no_more(
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_run_is_about_the_groups_that_were_asked_for(
-    pipeline: Pipeline, make_group: MakeGroup
-) -> None:
+def test_run_covers_only_the_requested_groups(pipeline: Pipeline, make_group: MakeGroup) -> None:
     """Of a fleet one group, and a cohort that lies apart; nothing is said of the others."""
     a, b, c = (make_group(name, trouble=True) for name in "abc")
     prefix = a.removesuffix("-a")

@@ -125,7 +125,7 @@ def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     assert pipeline.store.get("billing", 1).state == "stale"
 
 
-def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrated: str) -> None:
+def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
     """Although a plan of the group is to be sent later."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
@@ -152,7 +152,7 @@ def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrate
     assert pipeline.store.get("orders", plan.version).state == "withdrawn"
 
 
-def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:
+def test_a_sensor_takes_samples(pipeline: Pipeline, make_groups: MakeGroups) -> None:
     """A look at what discovery covers, in the tick itself; the next one when it is due."""
     (a,) = make_groups("a")
     tick = pipeline.sensor("group_samples")
@@ -164,7 +164,7 @@ def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups
     assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
 
 
-def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
+def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
     """Sensors take turns: a fleet is looked at in a run of the job look, one at a time."""
     make_groups("a", "b")
     archive = SampleArchive(pipeline.settings.warehouse_path)
@@ -177,7 +177,7 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
     assert taken.groups == 2
 
 
-def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> None:
+def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
     """Nobody may have reported its end: three intervals are long enough for any look."""
     SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)

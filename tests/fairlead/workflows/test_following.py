@@ -71,7 +71,7 @@ def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopi
     return done
 
 
-def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to_not_follow(
+def test_publication_for_the_consumer_protocol_reports_a_broker_that_does_not_follow(
     *,
     cluster: KafkaSettings,
     plans: PlanTopic,
@@ -114,7 +114,7 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
     assert adopted.adoption.planned == 4
 
 
-def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
+def test_a_roster_is_sent_only_if_members_change(
     cluster: KafkaSettings,
     gateway: KafkaGateway,  # noqa: F811
     kafka_topic: Any,

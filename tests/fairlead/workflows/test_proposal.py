@@ -206,7 +206,7 @@ def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="somebody else")
 
 
-def test_plan_that_is_observed_is_approved_by_nobody(store: PlanStore, draft: MakeDraft) -> None:
+def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
     """It is stored once; another one takes its place when the policy observes no more."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})
     outcome = look(store, draft("s1", shadow=True), policy=observing)

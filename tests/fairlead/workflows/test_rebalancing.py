@@ -73,7 +73,7 @@ def rebalance(
 
 
 @pytest.mark.parametrize("assignor", ["uniform"])
-def test_nobody_moves_under_the_brokers_own_assignors(
+def test_nothing_moves_under_the_brokers_own_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
     """No planner sees the rebalance trigger; the members keep all partitions."""
@@ -133,7 +133,7 @@ def test_an_absent_and_an_empty_group_are_never_joined(
     assert unique_name not in gateway.list_groups()
 
 
-def test_a_killed_trigger_disturbs_nobody(
+def test_a_killed_trigger_disturbs_no_member(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
     """While it is there, nobody triggers another; members keep what they have."""

@@ -95,7 +95,7 @@ def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     assert new_follower(topic).seen.version == 2
 
 
-def test_an_epoch_that_nobody_draws_is_not_outdone(
+def test_an_impossible_epoch_is_not_exceeded(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
     """Without keys anybody may write the last one that there is; the planner's stays as it was."""
@@ -143,7 +143,7 @@ def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
     assert (seen.version, seen.epoch > epoch) == (1, True)
 
 
-def test_a_topic_that_grew_has_every_plan_where_followers_look(
+def test_a_topic_that_grew_has_every_plan_in_the_partition_of_its_key(
     settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
 ) -> None:
     """The key lands in another partition now, which has no record of the group."""
@@ -160,7 +160,7 @@ def test_a_topic_that_grew_has_every_plan_where_followers_look(
     assert published.partition == 0
 
 
-def test_a_withdrawal_that_was_covered_is_said_again(
+def test_a_withdrawal_that_was_covered_is_sent_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
     """A replay of the withdrawn plan does not bring it back for longer than a pass."""

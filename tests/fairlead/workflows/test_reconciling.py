@@ -133,7 +133,7 @@ def test_what_was_announced_and_not_sent_is_sent_or_discarded(
     assert store.outbox().outstanding() == []
 
 
-def test_a_record_that_the_topic_refuses_stops_nobody_else(
+def test_a_record_that_the_topic_refuses_stops_no_other_plan(
     settings: Settings, kafka_topic: KafkaTopic, store: PlanStore, approve: Approve
 ) -> None:
     """The largest of seven is found by halves; the others are published, and it has an end."""
@@ -260,7 +260,7 @@ def test_plan_that_is_frozen_waits_and_says_who_froze_it(
     assert run(store, topic)[0].published
 
 
-def test_somebody_elses_transaction_is_named(
+def test_another_producers_transaction_is_named(
     store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
 ) -> None:
     """The plan waits for the next pass; the other groups do not."""

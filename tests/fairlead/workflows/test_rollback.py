@@ -135,9 +135,7 @@ def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -
         back_to(second, version)
 
 
-def test_what_nobody_has_followed_is_nothing_to_go_back_to(
-    second: PlanStore, propose: Step
-) -> None:
+def test_rollback_to_an_unpublished_version_is_refused(second: PlanStore, propose: Step) -> None:
     """A rollback passes the freeze: by that name a new version would, even a rejected one."""
     propose("s3")
     for state in ("proposed", "rejected"):

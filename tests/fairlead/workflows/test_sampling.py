@@ -62,7 +62,7 @@ def an_hour_passes(engine: Engine) -> None:  # noqa: F811
         connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
 
 
-def test_look_is_what_the_broker_says(
+def test_sample_agrees_with_the_broker(
     *,
     gateway: KafkaGateway,  # noqa: F811
     join: Join,  # noqa: F811
@@ -100,7 +100,7 @@ def test_look_is_what_the_broker_says(
     assert archive.taken() == taken
 
 
-def test_groups_are_diagnosed_as_they_are_looked_at(
+def test_groups_are_diagnosed_when_sampled(
     *,
     gateway: KafkaGateway,  # noqa: F811
     join: Join,  # noqa: F811

@@ -16,7 +16,7 @@ def taken(took_s: float = 0.5) -> Taken:
     return Taken(NOON, took_s, 10_000, 1_000_000)
 
 
-def test_a_fleet_is_looked_at_less_often() -> None:
+def test_a_fleet_is_sampled_less_often() -> None:
     """Looking takes the share of the time that it may, and no more."""
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
@@ -28,12 +28,12 @@ def test_a_fleet_is_looked_at_less_often() -> None:
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)]
 )
-def test_a_look_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
+def test_a_sample_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
     """Half a tick early is early enough: who waits for the next tick is later than that."""
     assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
 
 
-def test_first_look_is_due_at_once() -> None:
+def test_first_sample_is_due_at_once() -> None:
     """And so is one after a clock that went wrong dated the newest ahead."""
     assert due(None, SETTINGS, NOON)
     assert due(taken(), SETTINGS, NOON - timedelta(days=1))

@@ -38,7 +38,7 @@ def test_lags_are_fetched_while_the_members_join() -> None:
     assert broker.asked == [{"t"}]
 
 
-def test_topics_that_only_others_read_are_asked_for_once() -> None:
+def test_topics_that_only_others_read_are_fetched_once() -> None:
     """A leader learns of them as it leads, and asks ahead the next time."""
     broker = Broker()
     reader = LagReader(broker.fetch)
@@ -71,7 +71,7 @@ def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -
     assert "Lags are unknown (not within" in caplog.text
 
 
-def test_what_failed_or_is_old_is_asked_again() -> None:
+def test_failed_or_old_lags_are_fetched_again() -> None:
     """A member that waits for others to join starts again, without its first answers."""
     time, answers = [0.0], iter([None, 7, 9])
 

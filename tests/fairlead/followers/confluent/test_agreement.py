@@ -46,7 +46,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 @pytest.mark.parametrize(
     ("number", "point"), form(short=SHORT, long=list(product(["SIGKILL", "SIGSTOP"], POINTS)))
 )
-def test_member_that_halts_within_a_round_holds_nobody_up(
+def test_member_that_halts_within_a_round_delays_no_other(
     group: ConfluentGroup, number: str, point: str
 ) -> None:
     """Dead or frozen at any point of a call, the others settle; a frozen one comes back in."""

@@ -51,7 +51,7 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
     return draw_up(records, state or PlanState(), now=DAY, member=records[0].member)
 
 
-def test_last_to_announce_writes_at_once_if_nobody_can_be_missing() -> None:
+def test_last_to_announce_writes_at_once_if_no_member_can_be_missing() -> None:
     """All is given up, and somebody has two: range leaves nobody without a share before that."""
     due = {
         name: round_.write_due_at()

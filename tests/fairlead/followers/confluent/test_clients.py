@@ -12,7 +12,7 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
 
 @pytest.mark.parametrize("client_of", [clients.admin_client, clients.sender])
-def test_client_is_shared_for_as_long_as_somebody_holds_it(client_of: Any) -> None:
+def test_client_is_shared_until_its_last_user_closes_it(client_of: Any) -> None:
     """By those who reach the cluster in the same way; nothing is left of it afterwards."""
     before = len(clients.shared)
     client = client_of(NOWHERE)
@@ -23,7 +23,7 @@ def test_client_is_shared_for_as_long_as_somebody_holds_it(client_of: Any) -> No
     assert len(clients.shared) == before
 
 
-def test_client_that_does_not_do_its_work_is_given_to_nobody_else() -> None:
+def test_failed_client_is_not_shared_any_more() -> None:
     """Who holds it keeps it; what takes its place is shared again."""
     client = clients.sender(NOWHERE)
     clients.forget(client)

@@ -31,7 +31,9 @@ def group(claimed: list[set[str]]) -> list[GroupMember]:
 
 
 @given(owners, claims)
-def test_nobody_gets_what_another_holds(goal: list[str], claimed: list[set[str]]) -> None:
+def test_no_member_gets_a_partition_that_another_owns(
+    goal: list[str], claimed: list[set[str]]
+) -> None:
     """Whatever members claim, contradictions included, no partition is read twice at a time."""
     for member, share in first_round(shares(goal), group(claimed)).items():
         for partition in share.get("t", []):

@@ -88,7 +88,7 @@ def test_leader_follows_the_plan_and_tells_its_version() -> None:
         assert stage.follower.plan_version() == 1
 
 
-def test_each_newer_plan_is_asked_for_once() -> None:
+def test_each_newer_plan_causes_one_rebalance_request() -> None:
     """Asking did not help? Then asking again would not either."""
     with following() as stage:
         stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
@@ -98,7 +98,7 @@ def test_each_newer_plan_is_asked_for_once() -> None:
         assert stage.rejoins == [2, 3]
 
 
-def test_plan_that_the_group_has_heard_of_is_not_asked_for() -> None:
+def test_plan_that_the_leader_knows_causes_no_request() -> None:
     """The leader knows that there is a newer plan: no member needs to tell it again."""
     with following() as stage:
         stage.be_led(AssignmentNote(plan_version=1, seen=seen(2)))
@@ -140,7 +140,9 @@ def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second(
 
 
 @pytest.mark.parametrize("user_data", [None, b""])
-def test_what_a_broker_assigns_is_taken_and_no_rebalance_asked_for(user_data: bytes | None) -> None:
+def test_brokers_assignment_is_accepted_without_a_rebalance_request(
+    user_data: bytes | None,
+) -> None:
     """In a group that is being converted there is no leader whom it could tell of a plan."""
     with following() as stage:
         stage.follower.subscription("a")
@@ -184,7 +186,7 @@ class HangingSource(ScriptedSource):
         return super().at_end()
 
 
-def test_leader_with_a_fresh_cache_asks_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFixture) -> None:
     """A rebalance does no input and output, and waits for none: the broker may even hang."""
     source = HangingSource()
     with following(source, FollowOptions(read_timeout_s=PATIENCE_S)) as stage:

@@ -138,7 +138,7 @@ def test_time_of_iterated_records_is_their_partitions(app: Application, takes: f
         assert sum(bounds) / 2 == pytest.approx(cost, rel=0.01)
 
 
-def test_list_of_several_partitions_is_told_apart(app: Application) -> None:
+def test_list_of_several_partitions_is_timed_by_partition(app: Application) -> None:
     """As confluent-kafka's consume() returns them: record by record in turns."""
     for _ in range(20):
         for record in app.consume([0, 1, 0, 0, 1]):

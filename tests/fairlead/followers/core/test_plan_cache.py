@@ -137,7 +137,7 @@ def test_withdrawal_covers_its_version_and_those_before() -> None:
     assert version(after(told(0, 2, withdrawn=True), told(1, 3, epoch=2))) == 3
 
 
-def test_same_plan_told_again_extends_its_lease_and_no_more() -> None:
+def test_same_plan_sent_again_only_extends_its_lease() -> None:
     """A later date counts, an earlier one does not; the plan is the very same object."""
     now = datetime.now(UTC).replace(microsecond=0)
     cache = PlanCache("group", ORIGIN, SIGNED)

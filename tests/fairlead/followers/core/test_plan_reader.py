@@ -156,7 +156,7 @@ def test_topic_that_grows_is_read_where_the_key_lands_now(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_reader_that_has_ended_serves_nobody_else() -> None:
+def test_ended_reader_serves_no_other_follower() -> None:
     """A callback of the application's may end its thread, as `sys.exit` does."""
 
     def leave() -> ScriptedSource | None:

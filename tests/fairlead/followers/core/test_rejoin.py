@@ -7,7 +7,7 @@ from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
 
-def test_nothing_is_asked_before_the_group_has_settled() -> None:
+def test_no_request_before_the_group_has_settled() -> None:
     """A rebalance under way adopts the newest plan anyway."""
     schedule = RejoinSchedule(jitter_s=0.0)
     assert not schedule.due(seen=Identity(1, 1), now=0.0)
@@ -25,7 +25,7 @@ def test_asks_once_for_a_plan_within_the_jitter() -> None:
     assert asked[0] <= 10
 
 
-def test_plan_the_group_has_heard_of_is_not_asked_for() -> None:
+def test_plan_that_the_group_knows_causes_no_request() -> None:
     """Somebody else asked first: the others' turns are over."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0))
@@ -51,7 +51,7 @@ def test_member_leaves_its_turn_to_those_before_it() -> None:
     ]
 
 
-def test_plan_that_is_told_again_is_not_asked_for() -> None:
+def test_plan_that_is_sent_again_causes_no_request() -> None:
     """Its place in the log is new, and nothing else."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5, sha256="9f2c"))
@@ -59,7 +59,7 @@ def test_plan_that_is_told_again_is_not_asked_for() -> None:
     assert schedule.due(seen=Identity(1, 5, withdrawn=True), now=0.0)
 
 
-def test_plan_that_was_not_followed_since_it_had_lapsed_is_asked_for_once_a_lease() -> None:
+def test_expired_plan_causes_one_request_per_lease() -> None:
     """It may be in force by the clock of the one and not by the other's: no end of rebalances."""
     first = datetime(2026, 1, 1, tzinfo=UTC)
     second = first + timedelta(hours=6)
@@ -74,7 +74,7 @@ def test_plan_that_was_not_followed_since_it_had_lapsed_is_asked_for_once_a_leas
     assert asked == [True, False, True]
 
 
-def test_longer_lease_of_a_plan_that_is_followed_is_not_asked_for() -> None:
+def test_longer_lease_of_a_followed_plan_causes_no_request() -> None:
     """It changes nobody's share."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5))
