@@ -65,7 +65,7 @@ def _marked(job: tuple[int, bool]) -> Result:
 
 
 def figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Count wrong diagnoses by cause and by flaw; name groups that reports made worse."""
+    """Count wrong diagnoses by cause and by flaw; name groups with more of them with reports."""
     by_cause: dict[str, Counter[str]] = {}
     by_flaw: dict[str, Counter[str]] = {}
     wrong: dict[int, Counter[str]] = {}

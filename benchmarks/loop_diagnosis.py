@@ -24,7 +24,7 @@ def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> lis
     ----------
     seed
         Seed of the arrivals.
-        each
+    each
         `map`, or a process pool's `map`.
     """
     rows = []

@@ -3,11 +3,11 @@
 Belongs here: comparing predictions with the simulated future and true costs. Does not:
 predicting (`fairlead.domain.analysis`), nor diagnoses (`loop_diagnosis`).
 
-A predicted catch-up time is compared with the simulation if nothing changes until then: no plan, no
-change of members, and utilisation of the members that are behind steady within `_STEADY`. A cost is
-compared with the true cost, relative to the rate-weighted median of all partitions connected by
-common owners. A cost must be known if its partition's shares of records differ twofold between
-stretches of two minutes of the last hour in which its owner was at its limit.
+A predicted catch-up time is checked only if nothing changes until then: no plan comes, no member
+joins or leaves, and the load of members that are behind varies by at most `_STEADY`. Costs are
+relative to the rate-weighted median of all partitions connected by common owners. A cost must be
+known if an owner was at its limit in several two-minute stretches of the last hour, and the
+partition's shares of its records differed twofold between them.
 """
 
 from collections import Counter
@@ -63,7 +63,7 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
     ----------
     seed
         Seed of the arrivals.
-        each
+    each
         `map`, or a process pool's `map`.
     """
     jobs: list[_Job] = [
@@ -207,7 +207,7 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Count the costs that must be known and are, and the intervals that contain the truth."""
+    """Count known costs, those that must be known, and intervals that contain the true cost."""
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:
         step = round((at - START.timestamp()) / world.step_s)

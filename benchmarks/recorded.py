@@ -69,11 +69,11 @@ def snapshot(
     ----------
     sizes
         Sizes of the groups.
-        at
+    at
         Time of the snapshot; None: now.
-        seed
+    seed
         Seed of the lags.
-        level
+    level
         Returns whether a group is level, by its number.
     """
     at = at or datetime.now(UTC)
