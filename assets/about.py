@@ -15,8 +15,8 @@ OWNERS: Final = ["team:fairlead"]
 #: The tag that shows what a run changes, so that people know which runs are safe.
 CHANGES: Final = "fairlead/changes"
 
-#: `nothing` except snapshots; the `history` in Postgres; `plans`, which consumers do not follow
-#: before publication; the partitions of `consumers`, by the plan topic; Dagster's `partitions`.
+#: Values of the tag. `nothing`: only snapshots. `history`: rows in Postgres. `plans`: plans that no
+#: consumer follows yet. `consumers`: the plan topic. `partitions`: Dagster's partitions.
 Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 
 
@@ -37,12 +37,12 @@ def about(what: Changed, callers: int = 2) -> dict[str, Any]:
 
 
 def written_here(callers: int = 1) -> dict[str, Any]:
-    """Return metadata with a link from the UI to the line that calls this.
+    """Return metadata with a link from the UI to the caller's line.
 
     Parameters
     ----------
     callers
-        Number of frames between that line and this function; 1: the line calls it directly.
+        Number of frames between that line and this function; 1: the line calls this function.
     """
     frame = inspect.currentframe()
     for _ in range(callers):

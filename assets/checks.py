@@ -31,7 +31,7 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import differences
 
 _PARTITION: Final = ["group", "topic", "partition"]
-#: Figures that depend only on the document; the others need the assignment before.
+#: Figures that depend only on the document; the others need the previous assignment.
 RECOMPUTED: Final = (
     *("count_min", "count_max", "balance_score"),
     *("lag_max", "lag_lower_bound", "topic_spread"),

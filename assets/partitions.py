@@ -1,7 +1,7 @@
 """The partitions of every asset: cohorts of consumer groups planned together.
 
-The discovery sensor adds and removes them. Which group belongs to which is
-`fairlead.domain.cohorts`.
+The discovery sensor adds and removes them. `fairlead.domain.cohorts` assigns groups to
+cohorts.
 """
 
 import dagster as dg

@@ -43,7 +43,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 
 def others(count: int) -> dict[str, str]:
-    """Return metadata with the number of groups that a table of `count` leaves out, if any.
+    """Return metadata with the number of groups beyond the table's `ROWS`, if `count` is larger.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def details(
     if url is not None:
         return link(text, url)
     command = ["why"] if version is None else ["plans", "review"]
-    end = ["--"] if group.startswith("-") else []  # a name that looks like an option
+    end = ["--"] if group.startswith("-") else []  # the name looks like an option
     named = [group] if version is None else [group, str(version)]
     return shell_join(["fairlead", *command, *end, *named])
 
@@ -85,7 +85,7 @@ def details(
 def in_order(
     things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
 ) -> list[Thing]:
-    """Return the things that belong to some groups, in the order of the groups."""
+    """Return the items of some groups, in the order of the groups."""
     place = {group: number for number, group in enumerate(groups)}
     mine = [thing for thing in things if group_of(thing) in place]
     return sorted(mine, key=lambda thing: place[group_of(thing)])

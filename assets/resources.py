@@ -86,7 +86,7 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         Parameters
         ----------
         doing
-            The work, for the log: at the beginning, and with its progress every few seconds.
+            Name of the work, logged at the beginning and every few seconds with its progress.
         report
             Called with each line of the log.
         work

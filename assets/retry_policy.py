@@ -34,7 +34,7 @@ CANNOT_HEAL: Final = (
 
 @contextmanager
 def failing_at_once() -> Iterator[None]:
-    """Fail without another attempt on errors that none can fix; a context manager or decorator.
+    """Fail at once on errors that no other attempt can fix; a context manager or decorator.
 
     Raises
     ------

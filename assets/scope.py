@@ -19,7 +19,7 @@ _STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """Groups of a run, of cohorts that need not be adjacent partitions."""
+    """Groups of a run; their cohorts need not be adjacent partitions."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,

@@ -8,15 +8,15 @@ import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
 /**
- * Asks brokers what they have sent over each of their listeners: BrokerBytes PID... Prints a line of JSON for
- * each broker: listener to bytes, the broker's own metric {@code outgoing-byte-total}.
+ * Prints the bytes that brokers have sent over each of their listeners: BrokerBytes PID... The output is a line
+ * of JSON per broker: listener to bytes, the broker's own metric {@code outgoing-byte-total}.
  */
 final class BrokerBytes {
     private static final String METRICS = "kafka.server:type=socket-server-metrics,listener=*,networkProcessor=*";
 
     private BrokerBytes() {}
 
-    /** Ask, one broker after the other. */
+    /** Query one broker after the other. */
     public static void main(String[] pids) throws Exception {
         for (String pid : pids) {
             VirtualMachine broker = VirtualMachine.attach(pid);

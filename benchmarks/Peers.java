@@ -29,8 +29,8 @@ import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
- * Times one assignor on one problem: Peers.java FILE PEER WARM_UPS RUNS. Prints nanoseconds of each
- * run, then the partitions of each member, a line each. Building the peer's input is not timed.
+ * Times one assignor on one problem: Peers.java FILE PEER WARM_UPS RUNS. Prints one line per run with its
+ * nanoseconds, then one line per member with its partitions. Building the peer's input is not timed.
  */
 public final class Peers {
     private final int[] counts;
@@ -70,7 +70,7 @@ public final class Peers {
         return values;
     }
 
-    /** A run: given its input, what it took and the partitions of each member. */
+    /** The result of a run: its duration and the partitions of each member. */
     private interface Run {
         int[] result();
     }
@@ -238,7 +238,7 @@ public final class Peers {
         return rows.stream().map(row -> row.stream().mapToInt(x -> x).toArray()).toArray(int[][]::new);
     }
 
-    /** KAFKA-5337's loop: for each partition, most lag first, the least of all subscribers. */
+    /** KAFKA-5337's loop: partitions by descending lag, each to the subscriber with the least lag. */
     private int[] lagAware() {
         int[][] subscribers = subscribers();
         int[] result = new int[members.length];

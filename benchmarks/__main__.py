@@ -1,4 +1,4 @@
-"""Assignors beside Kafka's own, for speed and for what plans are worth: `python -m benchmarks`.
+"""Assignors compared with Kafka's own, in speed and quality of plans: `python -m benchmarks`.
 
 Belongs here: running `speed` and `quality`, and writing results.json. Does not: measuring.
 """

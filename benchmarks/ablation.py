@@ -1,4 +1,4 @@
-"""What each rule and constant of the analysis is worth: `python -m benchmarks.ablation [NAME ...]`.
+"""The effect of each rule and constant of the analysis: `python -m benchmarks.ablation [NAME ...]`.
 
 Belongs here: switching one rule off, or changing one constant by a third, and counting wrong
 answers. Does not: the stories, groups and loops (`stories`, `random_scenarios`, `loop`).
@@ -39,9 +39,9 @@ from benchmarks.stories.retold import RETOLD
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: Random groups of plain consumers, and of those with the loops of real clients.
+#: Number of random groups of plain consumers, and of consumers with the loops of real clients.
 GROUPS: Final = {"plain groups": (False, 10), "real groups": (True, 4)}
-#: Scenarios that take longest.
+#: The slowest scenarios.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
 _HOURS: Final = 48.0
 _THIRD: Final = 1.0 / 3.0
@@ -61,14 +61,14 @@ def _no_partition(series: Any, *_: Any, **__: Any) -> Any:
 
 
 #: Constants that tune nothing: conversions, limits of arithmetic, memory and messages, defaults of
-#: Kafka, and what the interface of `fairlead decide` fixes.
+#: Kafka, and values fixed by the interface of `fairlead decide`.
 LIMITS: Final = frozenset(
     (
         *("AUTO_COMMIT_S", "DAY_S", "WEEK_S", "_GIGABYTE", "NINE_IN_TEN", "_MEDIAN_CHI2"),
         *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
         *("POINTS", "_CELLS", "_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
         *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S", "_UNKNOWN"),
-        *("SAMPLES_NEEDED", "LEAST_LOOKS", "MOSTLY", "_AUTO_COMMIT_S"),  # follow from others
+        *("SAMPLES_NEEDED", "LEAST_LOOKS", "MOSTLY", "_AUTO_COMMIT_S"),  # depend on others
     )
 )
 
@@ -114,7 +114,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One change: a rule that is off, or a constant times a factor; neither: none."""
+    """One change: a rule switched off, or a constant times a factor; neither: no change."""
 
     name: str
     rule: str = ""
@@ -123,7 +123,7 @@ class Variant:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Change the modules of this process for a while."""
+        """Apply the change to the modules of this process during the block."""
         module, name, instead = self.module, self.name.split()[0], None
         if self.rule:
             module, name, instead = RULES[self.rule]
@@ -160,7 +160,7 @@ def _scaled(value: Any, factor: float) -> Any:
 
 
 def variants() -> list[Variant]:
-    """Return all changes, none first."""
+    """Return all changes; the first one changes nothing."""
     found = [Variant("nothing"), *(Variant(name, rule=name) for name in RULES)]
     for module, name, _ in constants():
         if name in LIMITS:
@@ -211,7 +211,7 @@ def _loops() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all changes, or those whose names begin so; results of the others are kept."""
+    """Measure all changes, or those whose names have a prefix; keep the results of the others."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names")
     options.add_argument("--processes", type=int, default=2, help="how many at once")

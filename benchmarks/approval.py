@@ -1,8 +1,8 @@
-"""How long from an approval to the record in the plan topic: `python -m benchmarks.approval`.
+"""Time from an approval to the record in the plan topic: `python -m benchmarks.approval`.
 
-Belongs here: a plan a round that waits for a person, approved by SQL, the command, the job or a
-page, beside a real `dagster dev`; printing, and writing approval.json. Does not: making plans, and
-whether consumers follow (`reaction`).
+Belongs here: one waiting plan per round, approved by SQL, the command, the job or a page, with a
+real `dagster dev`; printing, and writing approval.json. Does not: making plans, nor whether
+consumers follow them (`reaction`).
 
 Rounds begin at random moments, since the sensor ticks at fixed intervals. Approval and record are
 dated by the database and by the record, on one machine.
@@ -37,17 +37,17 @@ from tests.stored import plan_history
 RESULTS: Final = Path(__file__).with_name("approval.json")
 GROUP, TOPIC, MEMBERS, PARTITIONS = "approval", "records", ("one", "two"), 4
 SETTINGS: Final = f'discovery.include = ["{GROUP}"]\n'
-#: Seconds: the medians of ten, and each of them.
+#: Goals in seconds: for the median of ten rounds, and for each round.
 MEDIAN_S, LONGEST_S = 20.0, 40.0
 SECRET: Final = "s" * 40
-#: Seconds between two ticks of the sensor: rounds begin at a random moment of it.
+#: Seconds between two ticks of the sensor; rounds begin at a random moment between ticks.
 INTERVAL_S: Final = 15.0
 
 Approve = Callable[[StoredPlan], None]
 
 
 def main() -> None:
-    """Measure each door in turn, print, and write approval.json."""
+    """Measure each way to approve in turn, print, and write approval.json."""
     with (
         harness.measuring(harness.parser(__doc__, rounds=10), RESULTS) as bench,
         installed(SETTINGS) as installation,
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def approving(installation: Installation, dagster: str, address: str) -> dict[str, Approve]:
-    """Return the four doors."""
+    """Return the four ways to approve."""
 
     def by_sql(plan: StoredPlan) -> None:
         with psycopg.connect(installation.url) as connection:
@@ -127,7 +127,7 @@ def measured(store: PlanStore, topic: PlanTopic, approve: Approve) -> float:
 
 
 def proposed(store: PlanStore) -> StoredPlan:
-    """Store a plan that waits; the next one is the other way round."""
+    """Store a plan that waits for approval; the next plan moves its partitions back."""
     halves = np.split(np.arange(PARTITIONS, dtype=np.int32), 2)
     turn = len(plan_history(store, GROUP)) % 2
     owned = {name: {TOPIC: halves[(turn + place) % 2]} for place, name in enumerate(MEMBERS)}
@@ -141,7 +141,7 @@ def proposed(store: PlanStore) -> StoredPlan:
 
 @contextmanager
 def members(servers: str) -> Iterator[None]:
-    """Run consumers that follow no plans: the group never rebalances."""
+    """Run consumers that follow no plans, so that the group never rebalances."""
     config: dict[str, Any] = {"bootstrap_servers": servers, "group_id": GROUP}
     with ExitStack() as stack:
         running = [
@@ -168,7 +168,7 @@ def pages(url: str) -> Iterator[str]:
 
 
 def show(bench: Bench, found: dict[str, list[float]]) -> None:
-    """Print the medians and the longest, and write all figures."""
+    """Print the medians and maxima, and write all figures."""
     rows = {
         door: {
             "median_s": harness.median(seconds, 1),

@@ -34,8 +34,8 @@ EVERY_S = 600.0
 TOPICS = (40, 30, 10, 20)
 PARTITIONS = sum(TOPICS)
 RECORDS_PER_S = 10_000.0  # of all partitions together, averaged over a day
-MEMBER_PER_S = 1_900.0  # what one member can work off
-# Ten members; two join on Wednesday noon, the first leaves on Saturday.
+MEMBER_PER_S = 1_900.0  # the rate that one member can process
+# Ten members: two join on Wednesday at noon, and the first one leaves on Saturday.
 CHANGES = (
     MemberChange(2.5 * 86_400, 10, joins=True),
     MemberChange(2.5 * 86_400, 11, joins=True),
@@ -44,7 +44,7 @@ CHANGES = (
 
 
 def week(seed: int = 1) -> ScenarioWorld:
-    """Let popularity be Zipf's and wander, and load follow the day."""
+    """Return the week: partitions' shares follow Zipf's law and drift, and load follows the day."""
     scenario = Scenario(
         name="week",
         what="a week whose skew drifts",
@@ -62,7 +62,7 @@ def week(seed: int = 1) -> ScenarioWorld:
 
 
 def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Return records a second of each partition in each stretch, shape (stretches, P)."""
+    """Return the rate of each partition in each stretch, records a second, shape (stretches, P)."""
     popularity = rng.permutation(-0.7 * np.log(np.arange(1, PARTITIONS + 1)))
     rates = np.empty((stretches, PARTITIONS))
     for number in range(stretches):
@@ -73,7 +73,7 @@ def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float6
 
 
 class Recorder(ByAssignor):
-    """Writes a sample whenever the planner would decide, and never plans."""
+    """A controller that writes a sample at each decision, and never plans."""
 
     def __init__(self, archive: SampleArchive) -> None:
         super().__init__("range")
@@ -81,7 +81,7 @@ class Recorder(ByAssignor):
         self.samples = 0
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Record; columns that nothing here reads are left out."""
+        """Record a sample, without columns that the backtest does not read."""
         at = MONDAY + timedelta(seconds=moment.at - START.timestamp())
         sample_id = f"{at:%Y%m%dT%H%M%S.%fZ}-00000000"
         series, problem = moment.series(), moment.problem

@@ -1,7 +1,7 @@
-"""Plain confluent-kafka consumers under KIP-848, many to a process, that tell what they own.
+"""Plain confluent-kafka consumers under KIP-848, many per process, that report their partitions.
 
-Belongs here: holding so many consumers that groups are of the size that is measured. Does not:
-anything that knows of plans.
+Belongs here: running enough consumers for groups of the measured size. Does not: anything about
+plans.
 """
 
 import multiprocessing as mp
@@ -14,20 +14,20 @@ from typing import Final, Self
 
 from confluent_kafka import Consumer, TopicPartition
 
-#: A consumer is served so often: what it is told waits at most so long to be written down.
+#: Seconds between two polls of a consumer: the maximum delay of a recorded change.
 TURN_S: Final = 0.01
-#: Bounds only what hangs.
+#: Seconds. Only ends consumers that hang.
 DEADLINE_S: Final = 240.0
 
 
 @dataclass(frozen=True)
 class Seat:
-    """One consumer to be.
+    """The configuration of one consumer.
 
     Parameters
     ----------
     group, name, topic
-        Whose it is, its client id, and what it reads.
+        Its group, its client id, and the topic that it reads.
     """
 
     group: str
@@ -37,16 +37,16 @@ class Seat:
 
 @dataclass(frozen=True)
 class Change:
-    """What a consumer was told.
+    """A change of a consumer's partitions.
 
     Parameters
     ----------
     at
-        On the clock `time.monotonic`, which is one for all processes of a machine.
+        Time on the clock `time.monotonic`, which all processes of a machine share.
     seat
-        Who.
+        The consumer.
     gained
-        Whether it has the partitions now, or has given them back.
+        Whether it got the partitions; else it gave them up.
     partitions
         Their numbers.
     """
@@ -58,18 +58,18 @@ class Change:
 
 
 class Members:
-    """Consumers in processes of their own. A context manager: on exit they are killed.
+    """Consumers in separate processes. A context manager, which kills them on exit.
 
     Parameters
     ----------
     servers
-        Where brokers are.
+        Addresses of brokers.
     seats
-        Who is to be there; they are dealt to the processes in turn.
+        The consumers, which are dealt to the processes in turn.
     processes
-        How many.
+        Number of processes.
     config
-        Of every consumer.
+        Configuration of every consumer.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Members:
             )
             for n in range(processes)
         ]
-        #: Who owns what, as far as `take` was called.
+        #: Owners of partitions at the last call of `take`.
         self.owned: dict[Seat, set[int]] = {seat: set() for seat in seats}
 
     def __enter__(self) -> Self:
@@ -99,7 +99,7 @@ class Members:
             process.join()
 
     def take(self, wait_s: float = 0.0) -> list[Change]:
-        """Return what has happened since the last call; waits so long for the first of it."""
+        """Return the changes since the last call; wait for the first one up to a time-out."""
         taken: list[Change] = []
         try:
             taken.append(self._changes.get(timeout=max(wait_s, 0.001)))
@@ -113,7 +113,7 @@ class Members:
         return taken
 
     def until(self, wanted: Mapping[Seat, set[int]]) -> list[Change]:
-        """Wait until everybody owns what is wanted; returns what has happened since `take`."""
+        """Wait until every member owns the wanted partitions; return the changes since `take`."""
         deadline, taken = time.monotonic() + DEADLINE_S, self.take()
         while self.owned != wanted:
             if time.monotonic() > deadline:
@@ -123,7 +123,7 @@ class Members:
 
 
 def _consume(config: Mapping[str, str], seats: Sequence[Seat], changes: "Queue[Change]") -> None:
-    """Serve consumers until the process that wants them is gone."""
+    """Poll consumers until the parent process has ended."""
     consumers = [_open(config, seat, changes) for seat in seats]
     wanted_by = mp.parent_process()
     while wanted_by is not None and wanted_by.is_alive():
@@ -139,7 +139,7 @@ def _open(config: Mapping[str, str], seat: Seat, changes: "Queue[Change]") -> Co
 
     def assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
-        consumer.pause(partitions)  # reading is not what is measured
+        consumer.pause(partitions)  # reading records is not measured
         tell(True, partitions)  # noqa: FBT003
 
     def revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -1,12 +1,12 @@
-"""How long until a group that a broker assigns has adopted a plan.
+"""Time until a group that is assigned by a broker has adopted a plan.
 
 `python -m benchmarks.broker_reaction`
 
-Belongs here: a broker with the assignor `fairlead` and a database of their own, groups of plain
-confluent-kafka consumers, and one plan after the other, which exchanges a tenth of the partitions;
-measuring from when its record is sent until the last partition was revoked and assigned, and what
-was revoked though it did not move; printing, and writing broker_reaction.json. Does not: the
-consumers (`broker_members`), following (`fairlead.workflows.following`).
+Belongs here: a separate broker with the assignor `fairlead`, and a database; groups of plain
+confluent-kafka consumers; successive plans, each of which exchanges a tenth of the partitions;
+the time from a plan's record until the last partition was revoked and assigned, and partitions
+that were revoked needlessly; printing, and writing broker_reaction.json. Does not: the consumers
+(`broker_members`), following (`fairlead.workflows.following`).
 """
 
 import statistics
@@ -37,7 +37,7 @@ from fairlead.workflows.reconciling import reconcile
 RESULTS: Final = Path(__file__).with_suffix(".json")
 EACH: Final = 6  # partitions of each member, of one topic
 SETTLES_S: Final = 60.0
-#: Of the processes that consumers share: a core is left to the broker, and one to the planner.
+#: Number of consumer processes: one core is left for the broker, and one for the planner.
 PROCESSES: Final = 2
 
 Owners = npt.NDArray[np.int64]
@@ -45,22 +45,22 @@ Owners = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Adopted:
-    """What became of one plan.
+    """The adoption of one plan.
 
     Parameters
     ----------
     verified_s
         Seconds from the beginning of the publication until its record was sent: verification,
-        the database, becoming the one sender.
+        the database, and fencing other publishers.
     target_s, adopted_s
-        Seconds from then on until the planner knew that the broker's target is the plan's, and
-        until the last partition was revoked or assigned.
+        Seconds from then until the planner knew that the broker's target is the plan's, and until
+        the last partition was revoked or assigned.
     triggers
-        How many it took.
+        Number of triggers.
     moved
-        Partitions that change owner by it.
+        Number of partitions that the plan moves.
     revoked_needlessly
-        Partitions that were taken from a member whose they stay.
+        Number of partitions that were revoked although their owner stays the same.
     """
 
     verified_s: float
@@ -77,11 +77,11 @@ class Measured:
     Parameters
     ----------
     members
-        How many consumers.
+        Number of consumers.
     settings
-        To the cluster.
+        Settings of the cluster.
     url
-        Of the database.
+        Address of the database.
     """
 
     def __init__(self, members: int, settings: KafkaSettings, url: str) -> None:
@@ -95,7 +95,7 @@ class Measured:
         self._owner: Owners = np.repeat(np.arange(members), EACH)
 
     def run(self, plans: int) -> list[Adopted]:
-        """Have the group adopt one plan after the other; the first is not counted."""
+        """Let the group adopt the plans one after the other; the first one is not counted."""
         create_topics(self._settings.bootstrap_servers, {self.topic: self.count})
         engine = create_store_engine(self._url)
         with ExitStack() as stack:
@@ -113,7 +113,7 @@ class Measured:
                 )
             )
             found = [self._adopt() for _ in range(plans + 1)]
-        return found[1:]  # before the first, targets are Kafka's uniform assignor's
+        return found[1:]  # before the first plan, targets are from Kafka's uniform assignor
 
     def _adopt(self) -> Adopted:
         self._settle()
@@ -169,7 +169,7 @@ class Measured:
             yield adoption, time.monotonic()
 
     def _settle(self) -> None:
-        """Wait until the group is at rest: plans come minutes apart."""
+        """Wait until the group is stable, because real plans are minutes apart."""
 
         def settled() -> bool:
             self._members.take()
@@ -229,7 +229,7 @@ def main() -> None:
 
 
 def measure(heartbeat_ms: int, sizes: Sequence[int], plans: int) -> list[dict[str, Any]]:
-    """Return a row for groups of each size, under a broker of its own."""
+    """Return a row for groups of each size, each with a separate broker."""
     heartbeat = {
         "group.consumer.heartbeat.interval.ms": str(heartbeat_ms),
         "group.consumer.min.heartbeat.interval.ms": str(heartbeat_ms),
@@ -244,7 +244,7 @@ def measure(heartbeat_ms: int, sizes: Sequence[int], plans: int) -> list[dict[st
 
 
 def summary(adopted: Sequence[Adopted]) -> dict[str, Any]:
-    """Say how long it took, and what moved."""
+    """Return medians of the durations, and the number of moves."""
 
     def spread(seconds: Sequence[float]) -> dict[str, float]:
         return {"median": round(statistics.median(seconds), 2), "worst": round(max(seconds), 2)}

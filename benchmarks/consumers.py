@@ -1,6 +1,6 @@
-"""Consumers of the three clients, alike: each polls on a thread of its own until it is stopped.
+"""Consumers of the three clients with one interface: each polls on its own thread until stopped.
 
-Belongs here: what differs between the clients. Does not: what is measured with them (`rebalance`,
+Belongs here: differences between the clients. Does not: measurements with them (`rebalance`,
 `drain`).
 """
 
@@ -23,7 +23,7 @@ Client = Literal["kafka-python", "aiokafka", "confluent-kafka"]
 CLIENTS: Final[tuple[Client, ...]] = ("kafka-python", "aiokafka", "confluent-kafka")
 WAIT_S: Final = 0.1
 
-#: Handles what was fetched: so many records of each partition.
+#: Handles a fetch, given the number of records of each partition.
 Work = Callable[[int], None]
 
 
@@ -56,7 +56,7 @@ class Member:
         raise NotImplementedError
 
     def _join(self) -> None:
-        """Let it join; note when, by the performance counter."""
+        """Let the consumer join; note the time, by the performance counter."""
         self.joined_at = time.perf_counter()
         self._thread.start()
 
@@ -143,11 +143,11 @@ class ConfluentMember(Member):
         settings = {name.replace("_", "."): value for name, value in config.items()}
         self._consumer = PlanConsumer(settings, options=options) if follow else Consumer(settings)
         self._topics = list(topics)
-        self._consumer.list_topics(timeout=60)  # so that both kinds are connected when they join
+        self._consumer.list_topics(timeout=60)  # connect before joining
 
     def _join(self) -> None:
-        # A follower listens to the coordination topic first; it joins when this returns, like the
-        # plain one.
+        # A follower reads the coordination topic first; after this call it joins, like a plain
+        # consumer.
         self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked)
         super()._join()
 

@@ -1,12 +1,12 @@
-"""What plans are for: a steady, skewed load shared out in four ways: `python -m benchmarks.drain`.
+"""The benefit of plans under a steady, skewed load: `python -m benchmarks.drain`.
 
 Belongs here: producers and consumers at fixed rates on a real broker, groups that read the same
-records at the same time under different assignors, and what each group's lag comes to. Does not:
-what following costs at a rebalance (`rebalance`).
+records at the same time under four different assignors, and each group's lag. Does not: the cost
+of following plans at a rebalance (`rebalance`).
 
-The plans are made as the pipeline makes them, without Spark: the gateway measures lag and who owns
-what, arrival rates come from one snapshot to the next, `sticky-lag-aware` plans, the plan topic
-carries the plan, and the followers rejoin when it is there.
+The plans are made as in the pipeline, without Spark: the gateway measures lag and owners, arrival
+rates are the differences of two snapshots, `sticky-lag-aware` plans, the plan is sent to the plan
+topic, and followers rejoin after reading it.
 """
 
 import time
@@ -42,12 +42,12 @@ TOPICS, PARTITIONS, CONSUMERS = 3, 8, 6
 CONSUMER_RATE: Final = 60.0
 """Records a second that one consumer can process."""
 LOAD: Final = 0.85
-"""Arrivals over what all consumers can process."""
+"""Arrivals over the capacity of all consumers."""
 SKEW: Final = 0.6
 """Exponent of the Zipf distribution of arrivals over partitions."""
 SECONDS: Final = 120.0
 RESTARTS: Final = (30.0, 75.0)
-"""When one consumer of every group is restarted: the other assignors act at rebalances alone."""
+"""When one consumer of every group is restarted: the other assignors act only at rebalances."""
 SAMPLE_S: Final = 3.0
 PLAN_S: Final = 15.0
 HORIZON_S: Final = 30.0
@@ -81,12 +81,12 @@ class Course:
     Parameters
     ----------
     name
-        Who assigns.
+        The assignor, or the planner.
     at_s, heaviest, total, consumed
-        One value a look: seconds since the beginning; lag of the heaviest consumer and of all;
-        records consumed so far.
+        One value per sample: seconds since the beginning; lag of the most loaded consumer and of
+        all consumers; records consumed so far.
     plans
-        Plans published.
+        Number of published plans.
     """
 
     name: str
@@ -134,16 +134,16 @@ class Group:
         self.start(number)
 
     def covered(self) -> bool:
-        """Whether every partition has its consumer."""
+        """Whether every partition has a consumer."""
         return sum(len(member.owned) for member in self._members.values()) == TOPICS * PARTITIONS
 
     def stop(self) -> None:
-        """Stop them all."""
+        """Stop all consumers."""
         while self._members:
             self._members.popitem()[1].__exit__(None, None, None)
 
     def note(self, sample: Sample, since: float) -> None:
-        """Note where the group stands."""
+        """Add a sample of the group's state."""
         committed, owner = np.maximum(sample["committed"], 0), np.array(sample["owner"])
         lag = np.maximum(sample["end"], 0) - committed
         by_member = np.bincount(owner[owner >= 0], weights=lag[owner >= 0], minlength=1)
@@ -154,7 +154,7 @@ class Group:
 
 
 class Planner:
-    """Plans for one group, again and again."""
+    """Plans repeatedly for one group."""
 
     def __init__(self, servers: str, group: Group, plan_topic: str) -> None:
         self.group = group
@@ -163,7 +163,7 @@ class Planner:
         self._before: tuple[float, npt.NDArray[np.int64]] | None = None
 
     def plan(self, sample: Sample) -> None:
-        """Publish a plan from what was measured, where it changes something."""
+        """Publish a plan from the measurements, if it changes owners."""
         name, end = self.group.group_id, np.maximum(sample["end"], 0)
         at, before = time.monotonic(), self._before
         self._before = at, end
@@ -198,7 +198,7 @@ class Planner:
 
 
 def rates(topics: list[str]) -> dict[tuple[str, int], float]:
-    """Return the records a second of each partition: of some more than of others."""
+    """Return the rate of each partition, in records a second, skewed by Zipf's law."""
     weights = 1.0 / np.arange(1, TOPICS * PARTITIONS + 1) ** SKEW
     np.random.default_rng(5).shuffle(weights)
     each = weights / weights.sum() * LOAD * CONSUMERS * CONSUMER_RATE
@@ -268,7 +268,7 @@ def draw(courses: list[Course]) -> None:
 
 
 def main() -> None:
-    """Measure, print the table, keep the figures and draw the plot."""
+    """Measure, print the table, write the figures and draw the plot."""
     options = harness.parser(__doc__)
     options.add_argument("--seconds", type=float, default=SECONDS)
     with harness.measuring(options, RESULTS) as bench, kafka() as broker:
@@ -284,7 +284,7 @@ def main() -> None:
 
 
 def summary(course: Course) -> tuple[str, ...]:
-    """Return what the second half came to."""
+    """Return the figures of the second half."""
     half = len(course.at_s) // 2
     consumed = course.consumed[-1] - course.consumed[half]
     arrived = consumed + course.total[-1] - course.total[half]

@@ -1,6 +1,6 @@
 """Diagnoses of random groups whose reports of work are flawed, with and without the reports.
 
-Belongs here: counting by cause and by flaw, and what must hold. Does not: drawing groups
+Belongs here: counting by cause and by flaw, and the goals. Does not: drawing groups
 (`random_scenarios`), or marking diagnoses (`scoring`).
 
 `python -m benchmarks.flawed_reports`. Each group is diagnosed twice, with the same arrivals.
@@ -20,9 +20,9 @@ from benchmarks.scoring import Marked, mark
 
 RESULTS: Final = Path(__file__).with_name("flawed_reports.json")
 SEED: Final = 1
-#: Causes in which reports are to halve what is wrong.
+#: Causes for which reports must halve the number of wrong diagnoses.
 _HALVED: Final = ("expensive partition", "slow member")
-#: Number of a group, whether it reports, and what was said.
+#: Number of a group, whether it reports, and its diagnoses.
 Result = tuple[int, bool, list[Marked]]
 
 
@@ -65,7 +65,7 @@ def _marked(job: tuple[int, bool]) -> Result:
 
 
 def figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Count wrong diagnoses by cause and by flaw; name groups that reports made worse."""
+    """Count wrong diagnoses by cause and by flaw; name groups with more of them with reports."""
     by_cause: dict[str, Counter[str]] = {}
     by_flaw: dict[str, Counter[str]] = {}
     wrong: dict[int, Counter[str]] = {}

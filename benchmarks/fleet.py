@@ -1,7 +1,7 @@
-"""Planning a fleet from recorded snapshots, and where the time goes: `python -m benchmarks.fleet`.
+"""Planning a fleet from recorded snapshots, and the time per step: `python -m benchmarks.fleet`.
 
 Belongs here: the planning run at several sizes, through Dagster, on one core and two, and with a
-giant among small groups, each in a process of its own; beside what its steps cannot beat. Does not:
+giant among small groups, each in a separate process; and lower bounds for its steps. Does not:
 the snapshots (`recorded`), fetching from a broker (`fleet_fetch`).
 """
 
@@ -45,14 +45,14 @@ from orchestration.definitions import build_defs
 
 RESULTS: Final = Path(__file__).with_name("fleet.json")
 EACH, MEMBERS = 100, 10
-SMALL, TIMES = 1_000, 10  # groups of the small fleet; how many times as many the large one has
+SMALL, TIMES = 1_000, 10  # groups of the small fleet; factor for the large fleet
 CORES: Final = 2
-GIANT: Final = 1_000_000  # partitions of one group beside small ones, a thousand for each member
+GIANT: Final = 1_000_000  # partitions of one giant group among small groups, a thousand per member
 GIB: Final = 2**30
 GOALS: Final = ("12 at most", "1.6 at least", "1.5 at most", "0.1 at most")
-#: A run whose events are in Dagster's database alone, and not among the benchmark's own lines.
+#: A run that logs its events only to Dagster's database, not to the benchmark's output.
 QUIET: Final = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
-#: Measures on a warehouse, fleets of these sizes and a database.
+#: A measurement, given a warehouse, the sizes of fleets, and a database.
 Measure = Callable[[Warehouse, list[Size], str], dict[str, Any]]
 CONFIG: Final = """
 [[policies]]
@@ -97,12 +97,12 @@ def main() -> None:
 
 
 def fleet(groups: int) -> Size:
-    """Return the size of a fleet of so many groups."""
+    """Return the size of a fleet with a number of groups."""
     return Size(groups, EACH, MEMBERS)
 
 
 def ratios(found: Mapping[str, Any]) -> dict[str, float]:
-    """Return what the goals are about."""
+    """Return the ratios that have goals."""
     small, large = found["small fleet"], found["large fleet"]
     alone, beside = found["small ones alone"], found["small ones beside a giant"]
     return {
@@ -115,8 +115,8 @@ def ratios(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
-    """Measure one thing, with a JVM and a Postgres of its own; Spark's start is left out."""
-    # Or the JVM and Python's workers of one Spark core would share two of the machine.
+    """Take one measurement with a separate JVM and Postgres; Spark's start is excluded."""
+    # Otherwise one Spark core would use two cores, for the JVM and for Python's workers.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with surroundings(cores) as (warehouse, url):
         build_session(load_settings().spark).range(1).count()
@@ -125,7 +125,7 @@ def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any
 
 @contextmanager
 def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
-    """Start a Postgres, point the settings at it, and give Dagster a home on it."""
+    """Start a Postgres; set the environment and Dagster's home to use it."""
     with folder() as place, postgres() as server:
         url = server.url("fairlead")
         (place / "fairlead.toml").write_text(CONFIG)
@@ -174,7 +174,7 @@ def planning_run(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str,
 
 
 def work_of_steps(instance: dg.DagsterInstance, run_id: str) -> dict[str, float]:
-    """Return the seconds that each step's own function took: from its start to its first result."""
+    """Return the seconds of each step's function, from its start to its first result."""
     began: dict[str, float] = {}
     ended: dict[str, float] = {}
     for record in instance.all_logs(run_id):
@@ -196,12 +196,12 @@ def candidates_alone(warehouse: Warehouse, sizes: list[Size], _: str) -> dict[st
     write_candidates(spark, warehouse, snapshot, dict.fromkeys(names, policy), GroupMemories())
     all_s = time.time() - began
     ends = sorted(task_ends(spark))
-    small = ends[:-1] if len(sizes) > 1 else ends  # the giant's task is the last by far
+    small = ends[:-1] if len(sizes) > 1 else ends  # the giant's task ends long after the others
     return {"small_s": small[-1] - began, "all_s": all_s}
 
 
 def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
-    """Write a snapshot, and the looks of the day before it."""
+    """Write a snapshot, and the samples of the day before."""
     snapshot = recorded.snapshot(sizes)
     archive = SampleArchive(warehouse.path)
     for look_id, look in recorded.past(snapshot):
@@ -213,7 +213,7 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
 
 
 def remember(url: str, snapshot: GroupSnapshot) -> None:
-    """Store what a fleet that was planned before remembers: the speeds of half of the members."""
+    """Store the memories of a fleet that was planned before: the speeds of half of the members."""
     at = snapshot.snapshot_at - timedelta(minutes=15)
     speed = Capacity(200.0, measured=True, at=at.timestamp())
     found = {
@@ -246,7 +246,7 @@ def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
 
 
 def task_ends(spark: SparkSession) -> Iterator[float]:
-    """Yield when the tasks of the newest stage ended, in seconds since the epoch."""
+    """Yield the end times of the newest stage's tasks, in seconds since the epoch."""
     context = spark.sparkContext
     stages = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/stages"
     newest = max(asked(stages), key=lambda stage: stage["stageId"])
@@ -256,13 +256,13 @@ def task_ends(spark: SparkSession) -> Iterator[float]:
 
 
 def asked(url: str) -> Any:
-    """Ask Spark's own interface."""
+    """Query Spark's REST API."""
     with urllib.request.urlopen(url) as answer:  # noqa: S310 - this process's own session
         return json.load(answer)
 
 
 def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
-    """Time what the steps cannot beat, on the same rows."""
+    """Time the lower bounds of the steps, on the same rows."""
     snapshot, _ = with_lag(warehouse, sizes)
     spark = build_session(load_settings().spark)
     lag = spark.read.parquet(f"{warehouse.path}/lag/{snapshot}")
@@ -287,13 +287,13 @@ def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
 
 
 def discard(rows: DataFrame) -> None:
-    """Compute rows and write them nowhere."""
+    """Compute rows and discard them."""
     rows.write.format("noop").mode("overwrite").save()
 
 
 @contextmanager
 def watched_memory() -> Iterator[Callable[[], int]]:
-    """Sample the memory of this process and all it has started; the result tells the peak."""
+    """Sample the memory of this process and its children; the yielded value has the peak."""
     seen, done = [0], threading.Event()
     postgres = [
         process for process in psutil.process_iter(["name"]) if process.info["name"] == "postgres"
@@ -314,7 +314,7 @@ def watched_memory() -> Iterator[Callable[[], int]]:
 
 
 def own_bytes(process: psutil.Process) -> int:
-    """Return what a process alone has in memory; 0 where it has ended."""
+    """Return the private memory of a process, in bytes; 0 if it has ended."""
     try:
         return int(process.memory_full_info().uss)
     except (psutil.NoSuchProcess, psutil.AccessDenied):
@@ -322,7 +322,7 @@ def own_bytes(process: psutil.Process) -> int:
 
 
 def show(bench: Bench, results: Mapping[str, Any], small: int, large: int) -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     fleets = [results["small fleet"], results["large fleet"]]
     steps = {
         name: [measured["steps_s"][name] for measured in fleets] for name in fleets[0]["steps_s"]

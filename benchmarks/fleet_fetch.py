@@ -1,10 +1,10 @@
-"""How fast a fleet is fetched, beside Kafka's own tool: `python -m benchmarks.fleet_fetch`.
+"""Speed of fetching a fleet, compared with Kafka's own tool: `python -m benchmarks.fleet_fetch`.
 
-Belongs here: a cluster with many groups, a snapshot of all of them with its lag, and Kafka's
-consumer-group tool describing the same, in turns, compared partition by partition; printing, and
-writing fleet_fetch.json. Does not: planning a fleet from recorded snapshots.
+Belongs here: a cluster with many groups; in turns, a snapshot of all groups with lag, and the same
+by Kafka's consumer-group tool, compared partition by partition; printing, and writing
+fleet_fetch.json. Does not: planning a fleet from recorded snapshots.
 
-Three brokers, since the partitions are more than the files that one process may commonly open.
+There are three brokers, because one process may not open enough files for all partitions.
 """
 
 import sys
@@ -48,27 +48,27 @@ RECORDS = 10  # at most, in a partition
 DEADLINE_S = 120.0
 
 Lags = dict[tuple[str, str, int], int | None]
-"""Group, topic and partition to lag; None: nothing is committed."""
+"""Group, topic and partition to lag; None: no committed offset."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured, in seconds; medians, but for the rounds.
+    """The measurements, in seconds; all except `rounds` are medians.
 
     Parameters
     ----------
     groups, live, partitions
-        How many groups, how many of them with members, and how many partitions they read.
+        Numbers of groups, of groups with members, and of partitions that they read.
     our, snapshot_s, lag_s
-        All of ours; of it, connecting and fetching; and Parquet and Spark.
+        Fairlead's total time; its part for connecting and fetching; its part for Parquet and Spark.
     spread_s
-        Of the snapshot: how far apart in time its offsets can be.
+        Maximum time between the offsets of a snapshot.
     tool_s, tool_start_s
-        Kafka's tool; of it, its start.
+        The time of Kafka's tool, and of its start.
     ratio, ratio_without_start
-        How often ours fits into the tool's time.
+        The tool's time over Fairlead's time.
     rounds
-        All of ours and the tool's time in each round.
+        Fairlead's and the tool's time in each round.
     """
 
     groups: int
@@ -87,7 +87,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Round:
-    """One turn of ours."""
+    """One round of Fairlead."""
 
     snapshot_s: float
     lag_s: float
@@ -96,12 +96,12 @@ class Round:
 
     @property
     def whole_s(self) -> float:
-        """All of it."""
+        """The total time."""
         return self.snapshot_s + self.lag_s
 
 
 def main() -> None:
-    """Measure a fleet; print the table and keep the figures."""
+    """Measure a fleet; print the table and write the figures."""
     options = harness.parser(__doc__, rounds=ROUNDS)
     options.add_argument("--groups", type=int, default=GROUPS, help=f"{LIVE} at least")
     with harness.measuring(options, RESULTS) as bench, folder() as place:
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def measure(servers: str, spark: SparkSession, place: Path, groups: int, bench: Bench) -> Result:
-    """Let both sides tell all lags, in turns; end where they do not tell the same."""
+    """Let both sides read all lags, in turns; fail if their lags differ."""
 
     def turn(number: int) -> tuple[Round, float, float]:
         ours = by_fairlead(servers, spark, place / f"warehouse-{number}", groups)
@@ -157,7 +157,7 @@ def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path, groups:
     """Fetch all groups as the assets do, and measure their lag."""
     began = time.perf_counter()
     with KafkaGateway(KafkaSettings(bootstrap_servers=servers)) as gateway:
-        gateway.list_groups()  # which leaves out groups that nobody ever joined
+        gateway.list_groups()  # leaves out groups that no member ever joined
         snapshot = gateway.snapshot([name(number) for number in range(groups)])
     fetched = time.perf_counter()
     warehouse = Warehouse(str(warehouse_path))
@@ -197,9 +197,9 @@ def lags_by_kafka(output: str) -> Lags:
 
 
 def require_equal(ours: Lags, theirs: Lags) -> None:
-    """End with an error unless both tell the same.
+    """End with an error if the lags of both sides differ.
 
-    Of groups without members the tool leaves out what was never committed.
+    For groups without members, the tool leaves out partitions without a commit.
     """
     ours_committed = {key: lag for key, lag in ours.items() if lag is not None}
     theirs_committed = {key: lag for key, lag in theirs.items() if lag is not None}
@@ -221,7 +221,7 @@ def fleet(servers: str, groups: int) -> Iterator[None]:
         )
         for number in range(groups)
     ]
-    for start in range(0, groups, 20):  # thousands of partitions at once keep the brokers silent
+    for start in range(0, groups, 20):  # brokers stop answering while they create thousands
         for created in admin.create_topics(topics[start : start + 20]).values():
             created.result(DEADLINE_S)
     random = np.random.default_rng(0)
@@ -234,12 +234,12 @@ def fleet(servers: str, groups: int) -> Iterator[None]:
 
 
 def produce(servers: str, ends: np.ndarray) -> None:
-    """Append so many records to each partition."""
+    """Append a number of records to each partition."""
     producer = Producer(
         {
             "bootstrap.servers": servers,
             "queue.buffering.max.messages": int(ends.sum()) + 1,
-            # It takes the brokers a while until all know all topics; librdkafka would log each.
+            # librdkafka would log each topic that a broker does not know yet.
             "topic.metadata.propagation.max.ms": int(DEADLINE_S * 1000),
             "log_level": 3,
         }
@@ -261,7 +261,7 @@ def commit(admin: AdminClient, offsets: np.ndarray, chosen: np.ndarray) -> None:
     """Commit the offsets of the chosen partitions, for each group in one request."""
     pending = list(range(len(offsets)))
     deadline = time.monotonic() + DEADLINE_S
-    while pending:  # a coordinator refuses what it does not know yet
+    while pending:  # a coordinator refuses topics that it does not know yet
         if time.monotonic() > deadline:
             sys.exit(f"{len(pending)} groups could not commit")
         answers = {}
@@ -280,7 +280,7 @@ def commit(admin: AdminClient, offsets: np.ndarray, chosen: np.ndarray) -> None:
 
 
 def join(servers: str, leaving: ExitStack) -> None:
-    """Let consumers join the first groups, wait until they own everything, and fetch nothing."""
+    """Let consumers join the first groups without fetching; wait until they own all partitions."""
     consumers = []
     for number in range(LIVE):
         for member in range(MEMBERS):
@@ -290,7 +290,7 @@ def join(servers: str, leaving: ExitStack) -> None:
                     "group.id": name(number),
                     "client.id": f"{name(number)}-{member}",
                     "enable.auto.commit": False,
-                    "max.poll.interval.ms": 1_800_000,  # nobody polls while we measure
+                    "max.poll.interval.ms": 1_800_000,  # no polls while measuring
                     "session.timeout.ms": 45_000,
                 }
             )
@@ -313,7 +313,7 @@ def name(number: int) -> str:
 
 
 def show(bench: Bench, result: Result) -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     without = result.tool_s - result.tool_start_s
     bench.show(
         f"{result.groups} groups, {result.live} of them with members, "

@@ -1,8 +1,8 @@
-"""What every benchmark shares: its command line, rounds in turns, medians, results and tables.
+"""Common code of benchmarks: command line, rounds in turns, medians, results and tables.
 
-Belongs here: reading options before anything starts, keeping the output of everything that is
-measured out of the benchmark's own, and writing what was found. Does not: what is measured, nor
-the services it is measured on (`services`).
+Belongs here: reading options before anything starts, separating the output of measured programs
+from the benchmark's own, and writing results. Does not: the measurements, nor their services
+(`services`).
 """
 
 import argparse
@@ -26,7 +26,7 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
-#: Where the output of what is measured goes: Dagster's, Spark's, the clients'.
+#: Directory for the output of Dagster, Spark and the clients.
 LOGS: Final = ROOT / ".fairlead" / "benchmarks"
 _WIDTH: Final = 140
 
@@ -35,18 +35,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Bench:
-    """A benchmark that runs.
+    """A running benchmark.
 
     Parameters
     ----------
     options
-        What its command line says.
+        The options of its command line.
     console
-        Where it prints.
+        The console for its output.
     results
-        Where its figures are kept beside it.
+        The file with its figures, beside the module.
     load
-        Of the machine when it began, over a minute.
+        The machine's load average over one minute, at the start.
     """
 
     options: argparse.Namespace
@@ -56,15 +56,15 @@ class Bench:
 
     @property
     def keeps(self) -> bool:
-        """Whether its figures are those that the docs show, not some of a trial."""
+        """Whether to write the figures, which the docs show; not in a trial run."""
         return bool(self.options.answer == self.results)
 
     def log(self, *said: object) -> None:
-        """Say what goes on."""
+        """Print a line about progress."""
         self.console.log(*said)
 
     def show(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print a table, its first column to the left and the others to the right."""
+        """Print a table; the first column is aligned left, the others right."""
         table = Table()
         for number, heading in enumerate(headings):
             table.add_column(heading, justify="right" if number else "left")
@@ -73,7 +73,7 @@ class Bench:
         self.console.print(f"\n[bold]{title}[/bold]", table)
 
     def write(self, figures: Mapping[str, Any]) -> None:
-        """Write figures, with the facts of the machine."""
+        """Write figures, with a description of the machine."""
         machine = {
             "processor": platform.machine(),
             "cpus": os.cpu_count(),
@@ -86,7 +86,7 @@ class Bench:
 
 
 def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentParser:
-    """Return the command line of a benchmark, by its docstring; `rounds` is how many it has."""
+    """Return a benchmark's argument parser, with its docstring and the default number of rounds."""
     found = argparse.ArgumentParser(description=(doc or "").partition("\n\n")[0])
     if rounds is not None:
         found.add_argument("--rounds", type=int, default=rounds, help="default: %(default)s")
@@ -95,16 +95,16 @@ def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentPa
 
 @contextmanager
 def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench]:
-    """Read the command line; from then on the benchmark itself prints, and nobody else.
+    """Read the command line; from then on, only the benchmark itself prints.
 
-    All else that this process and its children print, to its end, goes to a log in `LOGS`: clients
-    that outlive their broker say so. Where it fails, the error is printed.
+    All other output of this process and its children goes to a log in `LOGS`: for example, clients
+    that outlive their broker log errors. If the benchmark fails, the error is printed.
     """
     options.add_argument(
         "--answer", type=Path, default=results, help="where figures go, if not beside the others"
     )
     given = options.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started ends in order
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exits context managers
     LOGS.mkdir(parents=True, exist_ok=True)
     path = LOGS / f"{results.stem}.log"
     kept = os.dup(1), os.dup(2)
@@ -123,18 +123,18 @@ def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench
 
 
 def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list[list[T]]:
-    """Call each side once a round, one after the other, so that a busy machine concerns all.
+    """Call each side once per round, one after the other, so that a busy machine affects all sides.
 
     Parameters
     ----------
     sides
         Called with the number of the round.
     warm_ups
-        Rounds before, which do not count.
+        Number of rounds before the first that counts.
 
     Returns
     -------
-    For each side what its rounds returned.
+    The results of each side's rounds.
 
     Examples
     --------
@@ -167,6 +167,6 @@ def rounded(value: Any, digits: int = 3) -> Any:
 
 
 def apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function of a module in a process of its own, which has imported that alone."""
+    """Call a function of a module in a new process, which imports only that module."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()

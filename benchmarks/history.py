@@ -1,7 +1,7 @@
-"""How long the questions people ask take at ten million rows of lag.
+"""The time of common queries at ten million rows of lag.
 
-Belongs here: a month of history of twenty groups, the questions, and timing them. Does not: storing
-(`store`), nor which plans the database chooses for them (`tests/fairlead/store/test_explain.py`).
+Belongs here: a month of history of twenty groups, the queries, and timing them. Does not: storing
+(`store`), nor the database's query plans (`tests/fairlead/store/test_explain.py`).
 """
 
 import time
@@ -15,7 +15,7 @@ from fairlead.store.engine import transaction
 GROUPS, SNAPSHOTS, PARTITIONS, VERSIONS, MOVES = 20, 1_000, 500, 50, 500
 ROWS = GROUPS * SNAPSHOTS * PARTITIONS
 RUNS = 5
-# Snapshots are 43 minutes apart: a thousand take the thirty days of the default retention.
+# Snapshots are 43 minutes apart: a thousand cover the thirty days of the default retention.
 FILL = (
     f"""
     INSERT INTO fairlead_raw.consumer_group (group_id)
@@ -119,7 +119,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """How long an answer of so many rows took, median."""
+    """The median time of a query, and its number of rows."""
 
     question: str
     rows: int
@@ -127,7 +127,7 @@ class Reading:
 
 
 def measure(engine: Engine) -> list[Reading]:
-    """Fill the database, and ask everything; rows travel to the client."""
+    """Fill the database, and run all queries; the client reads all rows."""
     for statement in FILL:
         with transaction(engine) as connection:
             connection.execute(text(statement))
@@ -137,7 +137,7 @@ def measure(engine: Engine) -> list[Reading]:
 
 
 def ask(engine: Engine, question: str) -> Reading:
-    """Time a question, after having asked it once."""
+    """Time a query, after running it once."""
     with transaction(engine) as connection:
 
         def asked(_: int) -> tuple[float, int]:

@@ -1,7 +1,7 @@
-"""Fairlead and Dagster of this checkout, beside services of their own.
+"""Fairlead and Dagster of this checkout, with separate services.
 
 Belongs here: settings and databases, running commands, Dagster's daemon and `dagster dev`, and
-asking its UI. Does not: what is timed (`reaction`, `reaction_chain`).
+queries to its UI. Does not: timing (`reaction`, `reaction_chain`).
 """
 
 import json
@@ -24,7 +24,7 @@ from benchmarks.services import folder, wait_until
 from fairlead.sandbox import Sandbox
 from tests.ui.running import free_port
 
-#: Bounds only what hangs.
+#: Seconds. Only ends processes that hang.
 PATIENCE_S: Final = 600.0
 STOP_S: Final = 60.0
 WORKSPACE: Final = str(ROOT / "workspace.yaml")
@@ -56,13 +56,13 @@ mutation($key: String!) {
 }
 """
 
-#: What Dagster recorded of a run: type, step, seconds since the epoch.
+#: An event of a Dagster run: type, step, seconds since the epoch.
 Event = tuple[str, str | None, float]
 
 
 @contextmanager
 def installed(settings: str) -> Iterator["Installation"]:
-    """Start a Kafka and a Postgres, and make an installation on them."""
+    """Start a Kafka and a Postgres, and yield an installation that uses them."""
     with folder() as place:
         sandbox = Sandbox(place / "services")
         with sandbox as services:
@@ -75,13 +75,13 @@ class Installation:
     Parameters
     ----------
     place
-        A folder for them.
+        A folder for the files.
     sandbox
-        The services, running.
+        The running services.
     servers
-        Where Kafka is.
+        Kafka's addresses.
     settings
-        For `fairlead.toml`, beside where the services are.
+        Further lines of `fairlead.toml`, in addition to the addresses of the services.
     """
 
     def __init__(self, place: Path, sandbox: Sandbox, servers: str, settings: str) -> None:
@@ -89,7 +89,7 @@ class Installation:
         self.warehouse = str(place / "warehouse")
         self.url = sandbox.postgres.url("fairlead")
         self._dagster_url = sandbox.postgres.url("dagster")
-        #: Where runs find Spark: a warm one, where there is one.
+        #: Settings of Spark for runs: a warm Spark, if there is one.
         self.spark = "auto"
         place.joinpath("fairlead.toml").write_text(
             SETTINGS.format(folder=place, servers=servers, url=self.url) + settings
@@ -105,7 +105,7 @@ class Installation:
         self.run("fairlead", "db", "upgrade")
 
     def start(self, *words: str, in_a_group: bool = False) -> "subprocess.Popen[bytes]":
-        """Start a command of this checkout's environment, perhaps in a process group of its own."""
+        """Start a command of this checkout's environment, optionally in a new process group."""
         return subprocess.Popen(
             [str(Path(sys.executable).with_name(words[0])), *words[1:]],
             cwd=ROOT,
@@ -114,12 +114,12 @@ class Installation:
         )
 
     def run(self, *words: str) -> dict[str, float]:
-        """Run a command to its end; return how long it took, and how much of a processor.
+        """Run a command to its end; return its duration and its processor time.
 
         Raises
         ------
         CalledProcessError
-            It failed.
+            The command failed.
         """
         began, spent = time.perf_counter(), cpu_s()
         with self.start(*words) as process:
@@ -129,11 +129,11 @@ class Installation:
         return {"s": time.perf_counter() - began, "cpu_s": cpu_s() - spent}
 
     def rows(self, statement: str, *values: object) -> list[Any]:
-        """Return what the planner's database answers."""
+        """Return the rows of a query to the planner's database."""
         return _answered(self.url, statement, values)
 
     def events(self, run_id: str | None = None) -> list[Event]:
-        """Return what Dagster recorded of a run; None: of the newest one."""
+        """Return the events of a run; None: of the newest run."""
         newest = "SELECT run_id FROM runs ORDER BY id DESC LIMIT 1"
         statement = (
             "SELECT dagster_event_type, step_key, extract(epoch FROM timestamp)::float8"
@@ -143,7 +143,7 @@ class Installation:
         return _answered(self._dagster_url, statement, (run_id,))
 
     def wait_for_state(self, group: str, *states: str) -> float:
-        """Wait until a group's plan is in one of these states; return when, by `perf_counter`."""
+        """Wait until a group's plan has one of some states; return the time, by `perf_counter`."""
         statement = b"SELECT 1 FROM fairlead.plan WHERE group_id = %s AND state = ANY(%s)"
         with psycopg.connect(self.url, autocommit=True) as connection:
             wait_until(
@@ -156,7 +156,7 @@ class Installation:
 
     @contextmanager
     def warm_spark(self) -> Iterator[None]:
-        """Keep a Spark warm."""
+        """Run a warm Spark during the block."""
         self.run("fairlead", "spark", "up")
         try:
             yield
@@ -174,7 +174,7 @@ class Installation:
 
     @contextmanager
     def running(self, *words: str, ready: Callable[[], bool] = lambda: True) -> Iterator[None]:
-        """Run a service from when it is ready to the block's end."""
+        """Start a service, wait until it is ready, and run it until the block's end."""
         with self.start(*words, in_a_group=True) as process:
             try:
                 wait_until(
@@ -222,7 +222,7 @@ class Installation:
 
 
 def cpu_s() -> float:
-    """Return the processor seconds of all children that have ended, and of theirs."""
+    """Return the processor seconds of all ended children and their descendants."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -233,7 +233,7 @@ def _answered(url: str, statement: str, values: tuple[object, ...]) -> list[Any]
 
 
 def _asked(url: str, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask Dagster's GraphQL interface, which is what the UI does."""
+    """Query Dagster's GraphQL API, as the UI does."""
     body = json.dumps({"query": query, "variables": variables}).encode()
     request = urllib.request.Request(  # noqa: S310 - our own server
         f"{url}/graphql", body, {"Content-Type": "application/json"}
@@ -255,7 +255,7 @@ def _answers(url: str) -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and what it has started."""
+    """End a process and its children."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             os.killpg(process.pid, number)

@@ -156,9 +156,9 @@ def shares(settings: Settings, servers: str) -> None:
 
 
 def time_lag(found: KeyShares, real: Int64) -> float:
-    """Return how far the forecast of four consumers' time lag is from that of a simulated group.
+    """Return the error of the forecast time lag of four consumers, compared with a simulated group.
 
-    The consumers can take a fifth less than arrives.
+    The capacity of the consumers is a fifth less than the arrivals.
     """
     rates = real / HORIZON_S
     capacities = np.full(4, rates.sum() / 4 / 1.25)

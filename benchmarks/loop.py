@@ -1,8 +1,8 @@
 """The closed loop, side by side: `python -m benchmarks.loop [NAME ...]`.
 
-Belongs here: running every scenario with everybody who can decide, and writing loop.json. Does not:
+Belongs here: running every scenario with every controller, and writing loop.json. Does not:
 the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses (`loop_diagnosis`,
-`loop_flips`), whether predictions come true (`loop_told`), or the simulation itself
+`loop_flips`), the accuracy of predictions (`loop_told`), or the simulation itself
 (`benchmarks.simulation`).
 
 Names are those of scenarios, `diagnosis`, `flips` and `told`; without, everything is run,
@@ -40,7 +40,7 @@ _OTHERS: Final = ("diagnosis", "flips", "told")
 
 
 def main() -> None:
-    """Run everything, or what is named; only everything is written down."""
+    """Run everything, or the named parts; write results only if everything was run."""
     options = harness.parser(__doc__)
     options.add_argument(
         "names", nargs="*", choices=[[], *SCENARIOS, *_OTHERS], metavar="NAME", help="of a scenario"
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def measure(name: str) -> list[dict[str, Any]]:
-    """Run a scenario with everybody who can decide."""
+    """Run a scenario with every controller."""
     what = SCENARIOS[name]
     world = ScenarioWorld.of(what, seed=SEED, hours=HOURS)
     rows = []
@@ -98,7 +98,7 @@ def measure(name: str) -> list[dict[str, Any]]:
 
 
 def how(seconds: float) -> dict[str, Any]:
-    """Say how the figures were obtained."""
+    """Describe how the figures were obtained."""
     return {
         "command": "make bench-loop",
         "hours": HOURS,

@@ -1,6 +1,6 @@
-"""How often the diagnosis is right over random groups.
+"""The share of right diagnoses over random groups.
 
-Belongs here: how many groups, and the goal. Does not: the groups and their marks
+Belongs here: the number of groups, and the goal. Does not: the groups and their marks
 (`benchmarks.simulation`).
 """
 
@@ -18,14 +18,14 @@ _GOAL: Final = 0.95
 
 
 def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> list[dict[str, Any]]:
-    """Mark every diagnosis of every group: plain and real, never planned or not, reporting or not.
+    """Mark every diagnosis of every group: plain or real, with or without plans and reports.
 
     Parameters
     ----------
     seed
-        Of the arrivals.
+        Seed of the arrivals.
     each
-        `map`, or that of a pool of processes.
+        `map`, or a process pool's `map`.
     """
     rows = []
     for reports, real, plans in product((False, True), repeat=3):
@@ -51,7 +51,7 @@ def _marked(number: int, *, real: bool, plans: bool, seed: int, reports: bool) -
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    """Right in 95 of 100."""
+    """Return the goals: 95 of 100 diagnoses are right."""
     return [
         Goal(
             "random groups",

@@ -17,17 +17,17 @@ from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.loop import Cadence
 
-#: Of each way of sharing; every other one is late.
+#: Number of groups for each way of sharing time; every second group is behind.
 GROUPS: Final = 25
 CLIENTS: Final = ("proportional", "kafka-python", "confluent-kafka", "aiokafka getmany")
-#: What happens, happens within two hours; counted is the hour behind the next.
+#: Length of a run: changes happen in the first two hours, and the fourth hour is counted.
 _HOURS: Final = 4.0
 _CADENCE: Final = Cadence(sample_s=60.0, decision_s=60.0)
 _SHARE: Final = 0.1
 
 
 def measure(seed: int) -> list[dict[str, Any]]:
-    """Diagnose steady groups every minute, and count those of which two things are said."""
+    """Diagnose steady groups every minute, and count those with two different diagnoses."""
     return [
         {
             "client": with_reports(client) if reports else client,
@@ -40,7 +40,7 @@ def measure(seed: int) -> list[dict[str, Any]]:
 
 
 def _numbers() -> list[int]:
-    """Return numbers of groups in which nothing happens, and of groups with members too full."""
+    """Return the numbers of groups without a change, and of groups with overloaded members."""
     turns = range((GROUPS + 1) // 2)
     kinds = (CAUSES.index("healthy"), CAUSES.index("unbalanced"))
     return [turn * len(CAUSES) + kind for turn in turns for kind in kinds][:GROUPS]
@@ -56,7 +56,7 @@ def _flips(number: int, client: str, seed: int, *, reports: bool) -> bool:
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    """At most a tenth of the groups."""
+    """Return the goals: at most a tenth of the groups flip."""
     return [
         Goal(f"steady, {row['client']}", "groups that flip", row["flip"], _SHARE * row["groups"])
         for row in rows

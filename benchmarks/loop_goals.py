@@ -1,6 +1,6 @@
-"""What the planner has to reach in the closed loop.
+"""Goals of the planner in the closed loop.
 
-Belongs here: the goals, held against figures. Does not: measuring (`loop`).
+Belongs here: the goals, compared with figures. Does not: measuring (`loop`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from benchmarks.simulation.registry import (
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-#: Partition-minutes over the objective that count as none: 0.01 % of 100 partitions in 42 hours.
+#: Partition-minutes over the objective that count as 0: 0.01 % of 100 partitions in 42 hours.
 _NOTHING = 25.0
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure of the planner's, and the most it may be."""
+    """A figure of the planner, and its maximum."""
 
     scenario: str
     what: str
@@ -34,16 +34,16 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Whether it is reached."""
+        """Whether the goal is met."""
         return self.value <= self.limit
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it by name, with whether it is met."""
+        """Return the fields, and whether the goal is met."""
         return {**asdict(self), "met": self.met}
 
 
 def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
-    """Hold every scenario that the planner was run in against its goals."""
+    """Return the goals of every scenario in which the planner was run."""
     found: list[Goal] = []
     for name in dict.fromkeys(row["scenario"] for row in rows):
         by = {row["controller"]: row for row in rows if row["scenario"] == name}
@@ -55,7 +55,7 @@ def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
 
 
 def with_reports(name: str) -> str:
-    """Return the name of what is measured with reports of work, too."""
+    """Return the name of the measurement with reports of work."""
     return f"{name}, reports"
 
 

@@ -1,8 +1,8 @@
-"""What the closed loop came to, for people: tables in a console and in the docs, and the plot.
+"""Results of the closed loop for people: tables in a console and in the docs, and the plot.
 
 Belongs here: showing figures. Does not: measuring (`loop`), or the goals (`loop_goals`).
 
-Its tables in docs/measurements.md stand between comments that name them, and are replaced.
+Tables in docs/measurements.md are between comments with their names, and are replaced there.
 """
 
 import re
@@ -30,7 +30,7 @@ _PEERS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS)
 
 
 def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
-    """Print everybody in one scenario."""
+    """Print the figures of all controllers in one scenario."""
     first = SCENARIOS[rows[0]["scenario"]]
     headings = (
         "who decides",
@@ -51,7 +51,7 @@ def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
 
 
 def show(bench: Bench, document: Mapping[str, Any]) -> None:
-    """Print the diagnoses, what flips, what is told, and every goal."""
+    """Print the accuracy of diagnoses and predictions, changes of diagnoses, and every goal."""
     for row in document["diagnosis"]:
         bench.console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
     for row in document["flips"]:
@@ -95,7 +95,7 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
 
 
 def _courses(document: Mapping[str, Any]) -> str:
-    """Lateness where the planner's groups are late for long, and the sum of all others."""
+    """Return rows of scenarios with much time over the objective, and a sum of the others."""
     late, others = [], []
     for name, found in _by_scenario(document).items():
         if any(found[who]["over_objective"] > _LONG for who in _PLANNERS):
@@ -106,7 +106,7 @@ def _courses(document: Mapping[str, Any]) -> str:
 
 
 def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
-    """Return a row: the sums over some scenarios."""
+    """Return a row with the sums over some scenarios."""
 
     def total(who: str) -> float:
         return sum(float(by[who]["over_objective"]) for by in found)

@@ -1,13 +1,13 @@
-"""Whether what is told comes true: when a group will have caught up, and what records take.
+"""Accuracy of predictions: when a group will have caught up, and the costs of records.
 
-Belongs here: what then happens, and what records truly take, held against what is told. Does not:
-telling it (`fairlead.domain.analysis`), nor diagnoses (`loop_diagnosis`).
+Belongs here: comparing predictions with the simulated future and true costs. Does not:
+predicting (`fairlead.domain.analysis`), nor diagnoses (`loop_diagnosis`).
 
-When all will be in time is held against what happens where nothing changes until then: no plan,
-nobody who comes or goes, and what arrives at the late members' partitions, over what they can do,
-within `_STEADY`. A cost is held against its truth over the rate-weighted median of all that is
-connected by who has read what. It must be known where stretches of two minutes in the last hour, in
-which the owner truly was at its limit, hold the partition in shares that differ twofold.
+A predicted catch-up time is checked only if nothing changes until then: no plan comes, no member
+joins or leaves, and the load of members that are behind varies by at most `_STEADY`. Costs are
+relative to the rate-weighted median of all partitions connected by common owners. A cost must be
+known if an owner was at its limit in several two-minute stretches of the last hour, and the
+partition's shares of its records differed twofold between them.
 """
 
 from collections import Counter
@@ -34,37 +34,37 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: What is told where so much of each late member's speed is spare is to be as near as the next two.
+#: With this spare share of speed, the next two limit errors: relative, or a number of samples.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _LOOKS: Final = 2
 _STEADY: Final = 0.05
-#: What never happens in so long never does.
+#: Seconds. A group that does not catch up within this time counts as never caught up.
 _NEVER_S: Final = 6 * 3600.0
 _STRETCH_S, _SEEN_S, _FULL, _TWOFOLD = 120.0, 3600.0, 0.995, 2.0
-#: Shares of less than this do not count as different.
+#: Smaller shares do not count as different.
 _SMALL: Final = 0.02
-#: Groups whose costs are told: scenarios, and the clients that read in them.
+#: Scenarios and clients of the groups whose costs are checked.
 _COSTLY: Final = ("heavy", "own-costs", "slow-and-dear", "skew")
 _CLIENTS: Final = ("proportional", "confluent-kafka", "aiokafka", "kafka-python")
 _COSTLY_HOURS, _HOURS, _CHANGING_HOURS = 3.0, 12.0, 30.0
 _WRONG: Final = 0.1
-#: A scenario, the client whose costs are told, whether it is planned and reports, and a seed.
+#: Scenario, client (None: catch-up times), whether the group gets plans, whether it reports, seed.
 _Job = tuple[str, str | None, bool, bool, int]
-#: How often what was told, and how often it came true, by what it is of.
+#: Number of predictions and of right predictions, by kind.
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)
 
 
 def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
-    """Say how much of what is told comes true.
+    """Return how many predictions come true.
 
     Parameters
     ----------
     seed
-        Of the arrivals.
+        Seed of the arrivals.
     each
-        `map`, or that of a pool of processes.
+        `map`, or a process pool's `map`.
     """
     jobs: list[_Job] = [
         (name, None, planned, reports, seed)
@@ -85,7 +85,7 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
 
 
 def goals(rows: Rows) -> list[Goal]:
-    """Nine in ten; of costs over all clients."""
+    """Return the goals: nine in ten are right, for costs over all clients."""
     total = _summed(rows, lambda row: f"told, {row['of']}" if "told" in row else row["what"])
     return [
         Goal(scenario, what, round(1 - sums[part] / sums[whole], 3), _WRONG)
@@ -98,7 +98,7 @@ def goals(rows: Rows) -> list[Goal]:
 def _summed(
     rows: Iterable[dict[str, Any]], by: Callable[[dict[str, Any]], Key]
 ) -> dict[Key, Counter[str]]:
-    """Add up what rows count, by what a function says of each row."""
+    """Add up the counts of rows, grouped by a function of the row."""
     total: dict[Key, Counter[str]] = {}
     for row in rows:
         counts = {name: row[name] for name in row.keys() - {"what", "of"}}
@@ -114,7 +114,7 @@ _GOALS: Final = (
 
 
 def _told(job: _Job) -> Rows:
-    """Run a group; count what was told of it and came true."""
+    """Run a group; count its predictions and the right ones."""
     name, client, planned, reports, seed = job
     what = SCENARIOS[name] if client is None else replace(SCENARIOS[name], client=client)
     hours = _CHANGING_HOURS if what.kind == "changing" else _HOURS
@@ -128,7 +128,7 @@ def _told(job: _Job) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Future:
-    """What then happened: `late` and `in_time_at` by step, bool and int64 of shape (N + 1,)."""
+    """The future at each step: `late` and `in_time_at`, bool and int64 of shape (N + 1,)."""
 
     ran: ScenarioRun
     late: Mask
@@ -137,7 +137,7 @@ class _Future:
 
     @classmethod
     def of(cls, ran: ScenarioRun) -> "_Future":
-        """Look at a run; what crawls or is stuck is left out."""
+        """Return the future in a run, without throttled and stuck partitions."""
         world = ran.world
         ill = np.isfinite(world.limits).any(axis=0) | world.uncommitted.any(axis=0)
         behind = np.where(ill, 0.0, ran.time_lags())
@@ -149,7 +149,7 @@ class _Future:
         return cls(ran, late, np.minimum.accumulate(found[::-1])[::-1], behind)
 
     def happens_s(self, step: int) -> tuple[float, float]:
-        """Return when all is in time, infinite: never, and until when nobody's share changes."""
+        """Return the seconds until all have caught up (inf: never), and until owners change."""
         world = self.ran.world
         changes = [round(handover.at_s / world.step_s) for handover in self.ran.handovers]
         end = min((at for at in changes if at > step), default=world.steps)
@@ -158,7 +158,7 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return the least share of late members' speeds that is spare, and how much it varies."""
+        """Return the minimum spare share of speed of members that are behind, and its range."""
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
         late = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0
@@ -171,7 +171,7 @@ class _Future:
 
 
 def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
-    """Count how often it was told right when a late group would be in time."""
+    """Count the right predictions of when a group will have caught up."""
     world, future = ran.world, _Future.of(ran)
     planned_at = {round(item.at_s / world.step_s) for item in ran.handovers if item.planned}
     for at, decision in planner.decisions:
@@ -184,7 +184,7 @@ def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
         seconds, until = future.happens_s(step)
         told = np.inf if forecast.catch_up_s is None else forecast.catch_up_s
         if np.isinf(seconds) and not (told <= until - STAYS_S or until >= _NEVER_S):
-            continue  # something changed before either
+            continue  # the group changed earlier
         owner = [owner for since_s, owner in ran.owners if since_s <= step * world.step_s][-1]
         last = min(step + round(min(seconds, until) / world.step_s), world.steps - 1)
         spare, varies = future.spare(step, last, owner)
@@ -207,7 +207,7 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Count how many costs are known that must be, and how many intervals hold the truth."""
+    """Count known costs, those that must be known, and intervals that contain the true cost."""
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:
         step = round((at - START.timestamp()) / world.step_s)
@@ -233,7 +233,7 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
 def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
     """Return each member's partitions, and their shares of the records in stretches at its limit.
 
-    By the step in which a stretch ended; nobody plans, so that owners stay.
+    Keys are the steps at which stretches ended. Without plans, owners stay.
     """
     world, owner = ran.world, ran.owners[0][1]
     read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)
@@ -253,7 +253,7 @@ def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
 
 
 def _truth(ran: ScenarioRun, step: int) -> Float64:
-    """Return what records truly take, over the usual of what is connected by who has read what."""
+    """Return true costs, relative to the median of partitions connected by common owners."""
     world = ran.world
     costs, rates = world.costs[step], world.rates[step]
     owners = np.stack([owner for since_s, owner in ran.owners if since_s < step * world.step_s])

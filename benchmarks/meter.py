@@ -1,10 +1,10 @@
-"""What measuring work costs per record: `python -m benchmarks.meter`.
+"""The cost per record of measuring work: `python -m benchmarks.meter`.
 
-Belongs here: each way of taking records from a `PlanConsumer` that reports its work, against one
-that does not, in turns. Records are in memory, because a broker's would take longer than the meter.
-Does not: what clients and brokers take (`drain`).
+Belongs here: each way to read records from a `PlanConsumer`, with and without reports, in turns.
+Records are in memory, because fetching would take longer than the meter. Does not: the cost of
+clients and brokers (`drain`).
 
-Times are processor time, and the least of many short rounds: other processes hardly matter.
+Times are processor times, the minimum of many short rounds, so other processes hardly matter.
 """
 
 import argparse
@@ -34,12 +34,12 @@ HANDLER_S: Final = 50e-6
 MAX_S: Final = 300.0
 
 Handler = Callable[[], None]
-#: Takes so many records, with reports or without, and returns the seconds.
+#: Reads a number of records, with reports or without, and returns the seconds.
 Loop = Callable[[bool, int, Handler], float]
 
 
 def main() -> None:
-    """Print microseconds per record, and the throughput that is left with a handler of 50 us."""
+    """Print microseconds per record, and the remaining throughput with a handler of 50 us."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=200)
     rounds = options.parse_args().rounds
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _least(loop: Loop, count: int, handler: Handler, rounds: int) -> list[float]:
-    """Return the least seconds of a round without and with reports."""
+    """Return the minimum seconds of a round, without and with reports."""
     sides = [partial(_round, loop, report, count, handler) for report in (False, True)]
     return [min(seconds) for seconds in in_turns(rounds, *sides)]
 
@@ -82,7 +82,7 @@ MESSAGES: Final = [_message(offset) for offset in range(RECORDS)]
 
 
 def _made(kind: Any, report: bool, **attributes: Any) -> Any:  # noqa: FBT001 - as in `Loop`
-    """Return a consumer without a connection: only what taking records needs."""
+    """Return a consumer without a connection, which can only return records."""
     consumer = kind.__new__(kind)
     meter = Meter(MAX_S) if report else None
     vars(consumer).update({"_closed": False, "_meter": meter, **attributes})

@@ -1,6 +1,6 @@
-"""Scenarios in which plans make it worse, on purpose: what no look at a group before them can tell.
+"""Scenarios in which plans make the group worse, for reasons that no earlier sample can show.
 
-Belongs here: these scenarios by name. Does not: those in which plans help, or do no harm
+Belongs here: these scenarios by name. Does not: scenarios in which plans help or do no harm
 (`benchmarks.simulation.catalogue`).
 """
 
@@ -17,29 +17,29 @@ from benchmarks.simulation.scenario import Scenario, Spoil
 from benchmarks.simulation.traffic import Surge
 from benchmarks.simulation.world import ScenarioWorld
 
-#: Of ten members, what each reads under `range`.
+#: Ten members to their partitions under `range`.
 _AT_HOME: Final = {member: tuple(range(10 * member, 10 * member + 10)) for member in range(10)}
 
 
 def _dear_abroad(share: float) -> Scenario:
-    """Every partition's records are dear to whoever is not its owner under `range`."""
+    """Every partition's records are expensive for all members except its owner under `range`."""
     spoils = tuple(Spoil(mine, member, share) for member, mine in _AT_HOME.items())
     what = f"`skew`; whoever reads what is another's under range does {share:.0%} of its speed"
     return replace(SCENARIOS["skew"], name=f"dear-abroad-{share:.0%}", what=what, spoils=spoils)
 
 
 def _crowded(name: str) -> Scenario:
-    """Whoever gets more partitions than it had becomes slow."""
+    """Return a scenario in which a member that gets more partitions becomes slow."""
     crowd = Spoil(tuple(range(100)), None, 0.5, most=10)
     what = f"`{name}`; whoever reads more than ten partitions does half of its speed"
     return replace(SCENARIOS[name], name=f"crowded-{name}", what=what, spoils=(crowd,))
 
 
 def _turned(seed: int) -> Scenario:
-    """Load turns right after the first plan: what moved grows, and what its receivers had.
+    """After the first plan, load shifts to moved partitions and to those of their new owners.
 
-    What its givers keep goes quiet. The owners before the plan would be a little overloaded, and
-    those after it are by two thirds.
+    The previous owners' other partitions get few records. Without the plan, members would be a
+    little overloaded; with it, some are overloaded by two thirds.
     """
     before = SCENARIOS["pair"]
     world = ScenarioWorld.of(before, seed=seed, hours=12.0)
@@ -66,4 +66,4 @@ MISLED: Final[Mapping[str, Callable[[int], Scenario]]] = MappingProxyType(
         "turned": _turned,
     }
 )
-"""Scenarios by name, each drawn for a seed: load turns on the plan that the seed leads to."""
+"""Scenarios by name, each for one seed, because the shift of load depends on that seed's plan."""

@@ -1,12 +1,12 @@
-"""Whether librdkafka takes the answer to an earlier `assign()` for the next one: without Fairlead.
+"""Whether librdkafka confuses the answers to two calls of `assign()`, without Fairlead.
 
 `python -m benchmarks.old_answers`
 
-Belongs here: a consumer that is assigned partitions, gives them up at once and is assigned them
-again, while a second client commits other offsets in between; counting where it begins before what
-was committed. Twice: as it comes, and with an answer of the coordinator before each last
-assignment, as every rebalance brings one. Does not: followers, whose assignments lie between
-rebalances (`tests/fairlead/followers/test_storm.py`).
+Belongs here: a consumer that gets partitions, gives them up at once and gets them again, while a
+second client commits other offsets in between; counting how often it begins before the committed
+offset. There are two variants: without a pause, and with an answer of the coordinator before the
+second assignment, as in every rebalance. Does not: followers, which assign between rebalances
+(`tests/fairlead/followers/test_storm.py`).
 """
 
 import random
@@ -45,7 +45,7 @@ def _count(servers: str, topic: str, *, between: bool) -> str:
             for number in range(PARTITIONS):
                 producer.produce(topic, b"", partition=number)
         producer.flush()
-        for _ in range(rng.randint(1, 3)):  # possessions of a moment
+        for _ in range(rng.randint(1, 3)):  # partitions owned only for a moment
             reader.assign(everything)
             possessions += PARTITIONS
             time.sleep(rng.uniform(0, 0.004))

@@ -1,6 +1,6 @@
-"""How long the server takes for a page of a fleet, the median of twenty.
+"""The server's time for a page of a fleet, as the median of twenty.
 
-`python -m benchmarks.pages`. A database of its own: 10,000 groups of 20 partitions, half of them
+`python -m benchmarks.pages`. A separate database: 10,000 groups of 20 partitions, half of them
 unbalanced, with samples of two days, decisions every quarter of an hour for some days, and
 summaries of ninety days (`retention_fill`).
 """
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def timed(make: Callable[[], str]) -> tuple[float, float, int]:
-    """Return seconds, seconds of this process's CPU, and characters of a page."""
+    """Return a page's seconds, CPU seconds of this process, and characters."""
     began, used = time.perf_counter(), time.process_time()
     page = make()
     return time.perf_counter() - began, time.process_time() - used, len(page)

@@ -1,6 +1,6 @@
-"""Made-up plans, as the planner's database takes them and as followers read them.
+"""Made-up plans, in the forms for the planner's database and for followers.
 
-Belongs here: everything of a plan but who reads what. Does not: planning.
+Belongs here: all parts of a plan except the owners. Does not: planning.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ Owned = Mapping[str, Mapping[str, npt.ArrayLike]]
 def document(
     group: str, counts: Counts, owned: Owned, *, version: int = 1, **further: Any
 ) -> PlanDocument:
-    """Return the document of a plan under which everybody subscribes to all topics."""
+    """Return the document of a plan in which all members subscribe to all topics."""
     now = datetime.now(UTC)
     return PlanDocument(
         group=group,

@@ -1,7 +1,7 @@
-"""How fast approved plans are published: `python -m benchmarks.publication --groups 10000`.
+"""Speed of publishing approved plans: `python -m benchmarks.publication --groups 10000`.
 
-Belongs here: publishing the plans of many groups from a database of its own to a broker of its own,
-verification included; printing, and writing publication.json. Does not: making plans (`fleet`).
+Belongs here: publishing the plans of many groups from a separate database to a separate broker,
+including verification; printing, and writing publication.json. Does not: making plans (`fleet`).
 """
 
 import time
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, Any]:
-    """Approve a plan of each group, and publish them all."""
+    """Approve one plan per group, and publish all of them."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     for first in range(0, len(groups), AT_ONCE):
@@ -87,7 +87,7 @@ def proposed(group: str) -> PlanDraft:
 
 
 def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
-    """Describe groups as the drafts have them: asking brokers is not what is measured."""
+    """Return descriptions of groups that match the drafts; queries to brokers are not measured."""
     return {
         group: LiveGroup(
             group,

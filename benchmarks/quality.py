@@ -1,4 +1,4 @@
-"""What plans are worth: load over the lower bound, count spread, moves, on seeded scenarios.
+"""Quality of plans on seeded scenarios: load over the lower bound, count spread, moves.
 
 Belongs here: every assignor on every scenario, from a round-robin start and again after jitter.
 Does not: time (`speed`).
@@ -19,9 +19,9 @@ SEED = 1
 class Plan:
     """One assignor on one scenario.
 
-    `ratio` is the most loaded member over the lower bound, `spread` the difference between most and
-    fewest partitions, `moves` partitions that change their owner; each from a round-robin start,
-    and for the next plan after every lag jittered by up to 10 %.
+    `ratio` is the load of the most loaded member over the lower bound, `spread` the difference
+    between most and fewest partitions, `moves` the number of moved partitions. Each is measured
+    from a round-robin start, and for the next plan after every lag changed by up to 10 %.
     """
 
     scenario: str

@@ -1,17 +1,17 @@
-"""What assignors send between racks, by the brokers' own count: `python -m benchmarks.racks`.
+"""Traffic between racks by assignor, as brokers count it: `python -m benchmarks.racks`.
 
-Belongs here: three brokers in three racks, groups that read alike topics one after the other, and
-the report. Does not: how brokers are asked (BrokerBytes.java).
+Belongs here: three brokers in three racks, groups that read similar topics one after the other,
+and the report. Does not: reading brokers' metrics (BrokerBytes.java).
 
-Each broker has a listener for the consumers of each rack, and counts the bytes that it sends over
-each. Replicas are in two of the three racks, and brokers send consumers to the one in their rack
-(KIP-392). Members join while there is nothing to read; then as many records are produced as for any
-other group, and read to the last. So figures are totals, which no clock and no load changes.
+Each broker has one listener per consumer rack, and counts the bytes that it sends over each
+listener. Replicas are in two of the three racks, and brokers direct consumers to the replica in
+their rack (KIP-392). Members join before records are produced; every group then reads the same
+number of records to the end. So figures are totals, independent of clocks and load.
 
-The group that follows plans begins as uniform has dealt the same partitions, since its own brokers'
-assignor, Kafka's newest, knows no racks; then comes the plan of `fairlead plan` under the policy
-`racks = "prefer"`. What arrived in the first round is taken to have arrived evenly over 20
-minutes: so long is the history that a plan asks for.
+The group that follows plans begins with the assignment of `uniform`, because Kafka's newest
+assignor on brokers ignores racks; then it follows the plan of `fairlead plan` under the policy
+`racks = "prefer"`. The arrivals of the first round are spread evenly over 20 minutes, the length
+of history that a plan needs.
 """
 
 import json
@@ -53,9 +53,9 @@ from tests.cluster import KafkaCluster
 
 RESULTS: Final = Path(__file__).with_name("racks.json")
 RACKS: Final = ("r1", "r2", "r3")
-#: One member each; unlike the topics, they are the same in every rack.
+#: Racks, with one member each; all have equal members, but not equal topics.
 MEMBERS: Final = (*RACKS, *RACKS)
-#: Topic to partitions, and records of each in a round.
+#: Topic to its partitions, and to the records of each partition in a round.
 TOPICS: Final = {"clicks": (12, 900), "orders": (7, 600), "audit": (5, 300)}
 RECORDS: Final = sum(partitions * records for partitions, records in TOPICS.values())
 BYTES: Final = 1_000
@@ -76,24 +76,24 @@ Owned = frozenset[tuple[str, int]]
 
 
 def topics_of(group: str) -> dict[str, tuple[int, int]]:
-    """Return the topics that a group reads: its own, so that there is nothing to read at first."""
+    """Return the topics that a group reads: its own topics, which are empty at first."""
     return {f"{group}-{name}": shape for name, shape in TOPICS.items()}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What brokers have sent while a group read everything once.
+    """The traffic of brokers while a group read all records once.
 
     Parameters
     ----------
     assigned_by
-        The assignor, or where the group stood with its plan.
+        The assignor, or the stage of the group with a plan.
     sent, between
-        Bytes to consumers, and those of them to consumers in another rack.
+        Bytes to consumers, and bytes to consumers in another rack.
     busiest
-        Bytes of records that the busiest member has read, over the mean of all members.
+        Bytes of records read by the busiest member, over the mean of all members.
     moved
-        Partitions that a plan has moved before; 0: there is none.
+        Partitions that a previous plan moved; 0: there was no plan.
     """
 
     assigned_by: str
@@ -104,7 +104,7 @@ class Reading:
 
 
 class RackMember(Member):
-    """A librdkafka consumer in a rack, which reaches brokers by the listener of its rack."""
+    """A librdkafka consumer in a rack, which connects to the listener for its rack."""
 
     def __init__(self, servers: str, group: str, number: int) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class RackMember(Member):
 
 
 class Traffic:
-    """What the brokers of a cluster have sent to consumers, since they were last asked."""
+    """Traffic from the brokers of a cluster to consumers, between two readings."""
 
     def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
         processes = [broker.process() for broker in cluster.brokers.values()]
@@ -153,13 +153,13 @@ class Traffic:
         self._before = self._now()
 
     def since(self) -> tuple[int, int]:
-        """Return bytes sent, and those of them to another rack."""
+        """Return the bytes sent, and the bytes sent to another rack."""
         before, self._before = self._before, self._now()
         sent = {key: self._before[key] - before[key] for key in before}
         return sum(sent.values()), sum(b for (of, to), b in sent.items() if of != to)
 
     def _now(self) -> dict[tuple[str, str], int]:
-        """Ask: (rack of the broker, rack of the consumers) to bytes."""
+        """Read the metrics: (rack of the broker, rack of the consumers) to bytes."""
         told = subprocess.run(self._command, capture_output=True, text=True, check=True, timeout=60)
         lines = [json.loads(line) for line in told.stdout.splitlines()]
         return {
@@ -170,7 +170,7 @@ class Traffic:
 
 
 class Measured:
-    """A cluster, and what is measured on it."""
+    """A cluster, and its measurements."""
 
     def __init__(self, cluster: KafkaCluster, place: Path, bench: Bench) -> None:
         self._cluster, self._place, self._bench = cluster, place, bench
@@ -179,7 +179,7 @@ class Measured:
         self._traffic = Traffic(cluster, place)
 
     def create_topics(self) -> None:
-        """Create the topics that groups read, and that of plans."""
+        """Create the topics of groups, and the plan topic."""
         every = {PLANS: 1}
         for group in GROUPS:
             every |= {name: partitions for name, (partitions, _) in topics_of(group).items()}
@@ -197,7 +197,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Have one group after the other read everything, the last before its plan and after."""
+        """Let the groups read all records in turn, the last group before and after its plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)
@@ -235,7 +235,7 @@ class Measured:
             ]
             for member in members:
                 stack.enter_context(member)
-            for _ in range(2):  # who joins late, and looks for the replica to fetch from
+            for _ in range(2):  # members may join late, and then choose a replica to fetch from
                 wait_until(lambda: self._is_shared_out(members), f"{name} settles")
                 time.sleep(SETTLING_S)
             yield members
@@ -246,7 +246,7 @@ class Measured:
         return sum(shares) == total and all(shares)
 
     def _read(self, assigned_by: str, members: Sequence[RackMember], moved: int = 0) -> Reading:
-        """Have as much produced as in every round, and read."""
+        """Produce the records of a round, and let the group read them."""
         read = [member.read for member in members]
         self._traffic.since()
         for topic, (partitions, records) in topics_of(members[0].group).items():
@@ -285,7 +285,7 @@ class Measured:
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
-    """Return a plan that gives members of the same names what others have of their own topics."""
+    """Return a plan with the owners that another group's members of the same names have."""
     topics = topics_of(FOLLOWING)
     alike = dict(zip(topics_of("uniform"), topics, strict=True))
     shares: dict[str, dict[str, list[int]]] = {name: {} for name in owned}
@@ -296,7 +296,7 @@ def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
 
 
 def history(newest: pa.Table) -> pa.Table:
-    """Return looks a minute apart before one, in which as much arrived between each two."""
+    """Return samples a minute apart before a sample, with equal arrivals between them."""
     rows = []
     for back in range(1, TIMES):
         (row,) = newest.to_pylist()
@@ -310,7 +310,7 @@ def history(newest: pa.Table) -> pa.Table:
 
 
 def main() -> None:
-    """Measure, print the table and keep the figures."""
+    """Measure, print the table and write the figures."""
     settings = [{"broker.rack": rack, SELECTOR: RACK_AWARE} for rack in RACKS]
     listeners = [rack.upper() for rack in RACKS]
     with (

@@ -1,15 +1,15 @@
-"""Random groups of which it is known what is the matter, and from when on.
+"""Random groups with a known cause of trouble, and its time.
 
-Belongs here: drawing them so that their cause cannot be disputed. Does not: analysing the answers
+Belongs here: drawing groups whose cause is beyond dispute. Does not: marking the diagnoses
 (`scoring`).
 
-Every group begins healthy: under `range` nobody is used above `_CALM`. At a moment something
-happens, or nothing does; it makes some member's utilisation at least `_CLEAR`, where the cause is
-one of too much work, and never leaves anybody between the two.
+Every group begins healthy: under `range`, no member's utilisation is above `_CALM`. Later something
+happens, or nothing. If the cause is too much work, the utilisation of some members becomes at least
+`_CLEAR`, and no member's is between these limits.
 
-Plain groups have equal records, read in proportion, and looks that miss nothing. Real ones have 2
-to 300 members of any client, some in two kinds that read different topics, records that cost what
-they like, looks that miss, and members that are replaced where no member is the cause.
+Plain groups have records of equal cost, read in proportion, and complete samples. Real groups have
+2 to 300 members of any client, some of two kinds that read different topics; costs that vary;
+samples with missing values; and, unless a member is the cause, members that are replaced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ CAUSES: Final = (
 REAL_CAUSES: Final = (*CAUSES, "throttled partition")
 #: Groups that report may also have a partition whose records become expensive.
 REPORTED_CAUSES: Final = (*REAL_CAUSES, "expensive partition")
-#: What is wrong with reports, or with how applications work.
+#: Flaws of reports, and ways in which applications work that distort reports.
 FLAWS: Final[tuple[Mapping[str, Any], ...]] = (
     {"application": "flush"},
     {"application": "collect"},
@@ -59,30 +59,30 @@ FLAWS: Final[tuple[Mapping[str, Any], ...]] = (
 #: Chance of a second flaw.
 _ANOTHER: Final = 0.3
 HOURS: Final = 6.0
-#: Partitions of a group at most, so that a group is analysed in seconds.
+#: Maximum number of partitions of a group, so that its analysis takes seconds.
 _PARTITIONS: Final = 1200
-#: Causes of which no member is one.
+#: Causes that do not depend on a member.
 _WHOEVER_READS: Final = frozenset(
     {"healthy", "overloaded", "hot partition", "stuck partition", "throttled partition"}
 )
-#: Members of groups in which some are replaced, at least: the others have room for one's work.
+#: Minimum members of a group with replacements: the others have room for one member's work.
 _MANY: Final = 12
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A scenario, and what is the matter with it.
+    """A scenario, and the cause of its trouble.
 
     Parameters
     ----------
     scenario
-        What happens.
+        The scenario.
     cause
-        The right diagnosis while nothing is done about it; `unknown`: a member commits nothing.
+        The right diagnosis without plans; `unknown`: a member commits nothing.
     names
-        Of whom or what.
+        The members or partitions of the diagnosis.
     since_s
-        From when on, seconds from the start.
+        When the cause begins, seconds from the start.
     """
 
     scenario: Scenario
@@ -97,7 +97,7 @@ def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = 
     Parameters
     ----------
     causes
-        Of which these; none: `REAL_CAUSES` or `CAUSES`.
+        The causes to draw from; empty: `REAL_CAUSES` or `CAUSES`.
     """
     rng = np.random.default_rng((8 if real else 7, number))
     causes = causes or (REAL_CAUSES if real else CAUSES)
@@ -109,7 +109,7 @@ def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = 
 
 
 def random_reports(number: int) -> ReportHabit:
-    """Draw how a group's consumers work and report, with one flaw or several; flaws take turns."""
+    """Draw how a group's consumers work and report, with one or more flaws; flaws take turns."""
     rng = np.random.default_rng((9, number))
     found = ReportHabit(seed=number, spread=float(rng.choice([0.3, 0.3, 1.0, 2.0])))
     changes = [FLAWS[number % len(FLAWS)]]
@@ -121,7 +121,7 @@ def random_reports(number: int) -> ReportHabit:
 
 
 class _Draw:
-    """One attempt: a calm group under `range`, and something that happens to it."""
+    """One attempt to draw a calm group under `range`, and an event that happens to it."""
 
     def __init__(self, number: int, cause: str, rng: np.random.Generator, *, real: bool) -> None:
         self.rng, self.cause = rng, cause
@@ -131,7 +131,7 @@ class _Draw:
         speed = float(rng.choice([50.0, 100.0, 400.0]))
         self.speeds = speed * rng.uniform(0.92, 1.08, self.members)
         commit_s = float(rng.choice([5.0, 5.0, 5.0, 30.0, 120.0]))
-        #: Of each member: 1 reads another topic, of records that take a tenth.
+        #: Kind of each member; kind 1 reads another topic, whose records cost a tenth.
         self.kind = np.zeros(self.members, np.int64)
         self.scenario = Scenario(
             name=f"random-{number}",
@@ -150,7 +150,7 @@ class _Draw:
             self.scenario = replace(self.scenario, name=f"real-{number}", **self.real())
 
     def real(self) -> dict[str, Any]:
-        """Draw what plain groups have not."""
+        """Draw the properties of a real group."""
         rng = self.rng
         unseen = float(rng.choice([0.0, 0.02, 0.1]))
         costs = TrueCosts(float(rng.choice([0.0, 0.0, 0.3, 0.8])), int(rng.integers(1 << 30)))
@@ -167,7 +167,7 @@ class _Draw:
         return {**common, "costs": costs}
 
     def two_kinds(self) -> dict[str, Any]:
-        """Make half of the members ten times as fast; their own topic gets ten times as much."""
+        """Make half of the members ten times as fast, with a topic of ten times as many records."""
         self.kind[self.members // 2 :] = 1
         before = self.speeds
         self.speeds = before * np.where(self.kind == 1, 10, 1)
@@ -184,7 +184,7 @@ class _Draw:
         }
 
     def churn(self) -> dict[str, Any]:
-        """Replace a quarter of the members; partitions are equal, for they go to others."""
+        """Replace a quarter of the members; make partitions equal, because their owners change."""
         new_members = self.members // 4
         every_s = (HOURS - 1) * HOUR_S / new_members
         return {
@@ -197,7 +197,7 @@ class _Draw:
         }
 
     def labelled(self) -> Labelled | None:
-        """Return the group with its label; None: this draw was not clear."""
+        """Return the group with its label; None: the cause of this draw is not clear."""
         work = self.work()
         if (self.used(work) > _CALM).any():
             return None
@@ -218,7 +218,7 @@ class _Draw:
         return Labelled(scenario, self.cause, frozenset(names), self.since_s)
 
     def work(self) -> Float64:
-        """Return what arrives at the start, in records of the usual kind a second, shape (P,)."""
+        """Return arrivals at the start, in records of usual cost a second, shape (P,)."""
         work: Float64 = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).work[0]
         return work
 
@@ -229,12 +229,12 @@ class _Draw:
         return used
 
     def fits(self, work: Float64, speeds: Float64, share: float) -> bool:
-        """Whether no kind of members is used beyond a share, all in all."""
+        """Whether the total utilisation of each kind of members is at most a share."""
         used = np.bincount(np.repeat(self.kind, self.each), work) / np.bincount(self.kind, speeds)
         return bool((used <= share).all())
 
     def small(self, work: Float64, share: float) -> bool:
-        """Whether no partition takes more than a share of the slowest member that may read it."""
+        """Whether each partition uses at most a share of the slowest member that may read it."""
         slowest = np.array([self.speeds[self.kind == kind].min() for kind in self.kind])
         return bool((work <= share * np.repeat(slowest, self.each)).all())
 
@@ -245,17 +245,17 @@ class _Draw:
         return replace(self.scenario, traffic=replace(traffic, surges=surges))
 
     def name(self, partition: int) -> str:
-        """Name a partition."""
+        """Return a partition's name."""
         kind = int(self.kind[partition // self.each])
         before = sum(self.scenario.topics[:kind])
         return f"{self.scenario.topic_names[kind]}-{partition - before}"
 
     def nothing(self, _: Float64) -> tuple[Scenario, list[str]] | None:
-        """Nothing happens."""
+        """Draw no event."""
         return self.scenario, []
 
     def surge_of_members(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """One or two members' partitions get more, while others have room."""
+        """Draw more arrivals for one or two members' partitions, while others have room."""
         chosen = self.rng.choice(self.members, int(self.rng.integers(1, 3)), replace=False)
         wanted = self.rng.uniform(1.2, 1.6, chosen.size)
         factors = wanted / self.used(work)[chosen]
@@ -266,17 +266,17 @@ class _Draw:
         after = work.copy()
         for surge in surges:
             after[list(surge.partitions)] *= surge.factor
-        # Others have room, and every partition is small enough to go there.
+        # Other members have room, and every partition is small enough to move there.
         if not self.fits(after, self.speeds, 0.8) or not self.small(after, 0.5):
             return None
         return self.surged(surges), [self.scenario.members[int(member)] for member in chosen]
 
     def of(self, member: int) -> tuple[int, ...]:
-        """Partitions of a member under `range`."""
+        """Return a member's partitions under `range`."""
         return tuple(range(member * self.each, (member + 1) * self.each))
 
     def slow_member(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """One member gets slow."""
+        """Draw a member that becomes slow."""
         member = int(self.rng.integers(self.members))
         share = float(self.rng.uniform(0.2, 0.55))
         speeds = self.speeds.copy()
@@ -287,7 +287,7 @@ class _Draw:
         return replace(self.scenario, slow=slow), [self.scenario.members[member]]
 
     def surge_of_all(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """More arrives than all can do, and nobody is left who keeps up with ease."""
+        """Draw more arrivals than all members can process; no member keeps up with ease."""
         kinds = np.repeat(self.kind, self.each)
         wanted = float(self.rng.uniform(1.2, 1.6))
         factors = wanted * np.bincount(self.kind, self.speeds) / np.bincount(kinds, work)
@@ -300,7 +300,7 @@ class _Draw:
         return self.surged(surges), []
 
     def hot_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """One partition gets more than the fastest member can do; the group could."""
+        """Draw a partition that exceeds the fastest member, but not the group."""
         partition = int(self.rng.integers(work.size))
         readers = self.kind == self.kind[partition // self.each]
         wanted = float(self.rng.uniform(1.25, 2.0)) * self.speeds[readers].max()
@@ -312,7 +312,7 @@ class _Draw:
         return self.surged((Surge((partition,), factor, self.since_s),)), [self.name(partition)]
 
     def expensive_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """One partition's records take a multiple, more than its owner has time for."""
+        """Draw a partition whose records become too expensive for its owner."""
         partition = int(self.rng.integers(work.size))
         member = partition // self.each
         wanted = float(self.rng.uniform(1.2, 1.6)) - self.used(work)[member]
@@ -327,7 +327,7 @@ class _Draw:
         return replace(self.scenario, costs=costs), [self.name(partition)]
 
     def stuck_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """One partition is not committed any more, read or not."""
+        """Draw a partition that is no longer committed, whether or not it is read."""
         partition = int(self.rng.integers(work.size))
         if self.rng.integers(2):
             stuck = (Stuck(partition, from_s=self.since_s),)
@@ -336,7 +336,7 @@ class _Draw:
         return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
     def throttled_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """One partition is read at a part of what arrives, whoever owns it."""
+        """Draw a partition that any owner reads at less than the arrival rate."""
         partition = int(self.rng.integers(work.size))
         rates = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).rates[0]
         per_s = float(rates[partition] * self.rng.uniform(0.1, 0.6))
@@ -344,7 +344,7 @@ class _Draw:
         return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
     def silent_member(self, _: Float64) -> tuple[Scenario, list[str]] | None:
-        """One member commits nothing any more."""
+        """Draw a member that stops committing."""
         member = int(self.rng.integers(self.members))
         stuck = tuple(Stuck(partition, from_s=self.since_s) for partition in self.of(member))
         return replace(self.scenario, stuck=stuck), [self.scenario.members[member]]

@@ -1,11 +1,11 @@
-"""From a cause to the plan that cures it, on real services: `python -m benchmarks.reaction`.
+"""Time from a cause to the plan that cures it, on real services: `python -m benchmarks.reaction`.
 
-Belongs here: what is timed from where to where; printing, and writing reaction.json. Does not: how
-commands and Dagster are run (`installation`), a consumer that slows down (`reaction_chain`), fleets
-(`fleet`, `fleet_looks`).
+Belongs here: the timed intervals; printing, and writing reaction.json. Does not: running commands
+and Dagster (`installation`), a consumer that slows down (`reaction_chain`), fleets (`fleet`,
+`fleet_looks`).
 
-A group has twelve partitions and two consumers that follow plans, one of them behind; its looks of
-the twenty minutes before are written down (`tests.recalled`). Each round has a group of its own.
+A group has twelve partitions and two consumers that follow plans, one of them behind; its samples
+of the previous twenty minutes are stored first (`tests.recalled`). Each round has a new group.
 """
 
 import os
@@ -29,7 +29,7 @@ from tests.recalled import CONSUMED, recall
 RESULTS: Final = Path(__file__).with_name("reaction.json")
 PARTS: Final = ("shell", "cold", "warm", "clicks")
 PARTITIONS: Final = 12
-#: Records behind, of each partition: the first consumer is, by Kafka's range.
+#: Lag of each partition: under Kafka's range, the first consumer is behind.
 BEHIND: Final = (100, 80, 60, 50, 40, 30, 5, 5, 5, 5, 5, 5)
 TOPIC: Final = "records"
 SETTINGS: Final = """
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 class Reaction:
-    """Rounds of everything, each with the load that the machine had."""
+    """Rounds of all measurements, each with the machine's load."""
 
     def __init__(self, installation: Installation, bench: Bench) -> None:
         self._installation, self._bench = installation, bench
@@ -96,7 +96,7 @@ class Reaction:
         make_topic(installation.servers)
 
     def shell(self) -> None:
-        """Time the commands that a person waits for."""
+        """Time the commands whose end a person waits for."""
         run = self._installation.run
         with self._group() as group:
             self._each(HELP, lambda: run("fairlead", "--help"))
@@ -108,7 +108,7 @@ class Reaction:
         self._each(row, self.planned)
 
     def planned(self) -> Round:
-        """Time a planning run from a shell, in a process of its own."""
+        """Time a planning run from a shell, in a separate process."""
         with self._group() as group:
             began, at, spent = time.perf_counter(), time.time(), cpu_s()
             start = self._installation.start
@@ -120,7 +120,7 @@ class Reaction:
         return used | parts(self._installation.events(), at)
 
     def clicks(self, url: str) -> None:
-        """Time a click to the stored plan."""
+        """Time from a click to the stored plan."""
 
         def clicked(planned: str, state: str, job: str, **launch: Any) -> Round:
             began, at = time.perf_counter(), time.time()
@@ -137,7 +137,7 @@ class Reaction:
         self._each(CLICK, planned)
 
     def rows(self) -> dict[str, Any]:
-        """Return what was measured, medians first."""
+        """Return the measurements, medians first."""
         return {
             row: {
                 "goal_s": goal,
@@ -158,7 +158,7 @@ class Reaction:
 
     @contextmanager
     def _group(self) -> Iterator[str]:
-        """Start a group of two consumers, one of them behind, and write down its past."""
+        """Start a group of two consumers, one of them behind, and store its earlier samples."""
         group, servers = f"reaction-{uuid.uuid4().hex[:8]}", self._installation.servers
         commit(servers, group)
         config: dict[str, Any] = {
@@ -183,7 +183,7 @@ class Reaction:
 
 
 def parts(events: Sequence[Event], began: float) -> dict[str, float]:
-    """Return where a run's time went: until it started, and of each step."""
+    """Return the seconds until a run started, and of each step."""
     at = {kind: when for kind, _, when in reversed(events)}
     found = {}
     if "PIPELINE_DEQUEUED" in at:
@@ -199,7 +199,7 @@ def parts(events: Sequence[Event], began: float) -> dict[str, float]:
 
 
 def make_topic(servers: str) -> None:
-    """Make the topic that all groups read."""
+    """Create the topic that all groups read."""
     create_topics(servers, {TOPIC: PARTITIONS})
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20})
     for partition, behind in enumerate(BEHIND):
@@ -209,7 +209,7 @@ def make_topic(servers: str) -> None:
 
 
 def commit(servers: str, group: str) -> None:
-    """Let a group have read the beginning of each partition."""
+    """Commit an offset near the beginning of each partition for a group."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     offsets = [TopicPartition(TOPIC, number, CONSUMED) for number in range(PARTITIONS)]
     consumer.commit(offsets=offsets, asynchronous=False)

@@ -1,8 +1,8 @@
-"""From a consumer that slows down to the plan that is followed: `-m benchmarks.reaction_chain`.
+"""Time from a slow consumer to the plan that is followed: `python -m benchmarks.reaction_chain`.
 
-Belongs here: a group on a real broker whose consumers take their time for each record and commit
-within every look, Dagster's daemon with looks every 15 s and a warm Spark beside it, and when what
-was seen; printing, and writing reaction_chain.json. Does not: the run alone (`reaction`).
+Belongs here: a group on a real broker whose consumers need time for each record and commit between
+samples, Dagster's daemon with samples every 15 s, a warm Spark, and the time of each stage;
+printing, and writing reaction_chain.json. Does not: the run itself (`reaction`).
 """
 
 import time
@@ -20,9 +20,9 @@ from fairlead.wire.document import PlanDocument
 RESULTS: Final = Path(__file__).with_name("reaction_chain.json")
 TOPIC: Final = "records"
 PARTITIONS, MEMBERS = 12, 3
-ARRIVE_S, DO_S = 120.0, 100.0  # records a second, in all and of a consumer
+ARRIVE_S, DO_S = 120.0, 100.0  # records a second: in total, and of a consumer
 SLOWED: Final = 3.0
-#: Looks before the cause: what is healthy is known then.
+#: Number of samples before the cause: enough to know the healthy state.
 HEALTHY_S: Final = 120.0
 PATIENTLY: Final = {"within_s": PATIENCE_S, "every_s": 0.1}
 SETTINGS: Final = """
@@ -36,13 +36,13 @@ approval = {automatic = true}
 
 
 class Pace:
-    """How long a consumer takes for its records."""
+    """Time that a consumer needs for its records."""
 
     def __init__(self) -> None:
         self.per_s = DO_S
 
     def __call__(self, records: int) -> None:
-        """Take as long as they take."""
+        """Sleep for as long as the records take."""
         time.sleep(records / self.per_s)
 
 
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def measured(installation: Installation, group: str, bench: Bench) -> dict[str, Any]:
-    """Slow one of a group's consumers down; return the seconds until what was seen."""
+    """Slow down one of a group's consumers; return the seconds until each stage."""
     paces = [Pace() for _ in range(MEMBERS)]
     with ExitStack() as stack:
         members = {
@@ -113,7 +113,7 @@ def measured(installation: Installation, group: str, bench: Bench) -> dict[str, 
                 for name, share in document.members.items()
             )
 
-        time.sleep(HEALTHY_S)  # looks are taken meanwhile: that is what is waited for
+        time.sleep(HEALTHY_S)  # wait while samples are taken
         wait_until(lambda: found() == "healthy", f"{group} is healthy", **PATIENTLY)
         bench.log(f"{group} is healthy")
         paces[1].per_s = DO_S / SLOWED

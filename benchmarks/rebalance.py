@@ -1,7 +1,7 @@
-"""What following plans costs at a rebalance, beside plain range: `python -m benchmarks.rebalance`.
+"""Cost of following plans at a rebalance, compared with range: `python -m benchmarks.rebalance`.
 
 Belongs here: time from the last member's join until every partition is assigned, on a real broker,
-followers and plain consumers in turns. Does not: what plans are good for (`drain`).
+followers and plain consumers in turns. Does not: the benefit of plans (`drain`).
 """
 
 import random
@@ -27,24 +27,24 @@ from fairlead.wire.document import PlanDocument
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
-#: Between two heartbeats, for each member of the group, as all of them beat in one process. The
-#: others hear of a join by their next heartbeat, so short ones show what the rest takes.
+#: Seconds between two heartbeats, per member, because all members are in one process. Members hear
+#: of a join at their next heartbeat, so short intervals show the time of the other steps.
 HEARTBEAT_S = 0.005
 GOALS: dict[Client, float] = {"kafka-python": 1.3, "aiokafka": 1.3, "confluent-kafka": 2.0}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """How long a rebalance takes.
+    """Durations of a rebalance.
 
     Parameters
     ----------
     client, members
-        Which client library, and how many members once the last one has joined.
+        The client library, and the number of members including the last one.
     plain_s, follower_s
         Medians over the rounds, in seconds.
     ratio
-        Of the two.
+        `follower_s` over `plain_s`.
     """
 
     client: Client
@@ -57,7 +57,7 @@ class Cost:
 def measure(
     servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
-    """Let the last member join and leave again and again, without plans and with them in turns."""
+    """Let the last member join and leave repeatedly, without plans and with plans in turns."""
     heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (
@@ -73,7 +73,7 @@ def measure(
 def group(
     servers: str, client: Client, members: int, heartbeat_s: float, *, follow: bool
 ) -> Iterator[Callable[[], float]]:
-    """Run all members but the last; yield what lets that one join, measures, and leave."""
+    """Run all members except the last; yield a function that measures its join and ends it."""
     name = uuid.uuid4().hex[:8]
     count = members * PARTITIONS_EACH
     create_topics(servers, {name: count, f"{name}-plans": 1})
@@ -92,13 +92,13 @@ def group(
         others = []
         for number in range(members - 1):
             others.append(stack.enter_context(member(number)))
-            # Consumers of different processes do not beat in step; followers take longer to start.
+            # Consumers in different processes send heartbeats at different moments.
             time.sleep(heartbeat_s / members)
         wait_until(lambda: settled(others, everything), "the group settles")
 
         def join() -> float:
             last = member(members - 1)
-            # The others hear of it by their next heartbeat: join anywhere between two of them.
+            # Other members hear of the join at their next heartbeat: join between two of them.
             time.sleep(rng.uniform(0, heartbeat_s))
             with last:
                 everybody = [*others, last]
@@ -115,7 +115,7 @@ def group(
 def config(
     servers: str, client: Client, name: str, number: int, heartbeat_s: float, *, follow: bool
 ) -> dict[str, Any]:
-    """Return the settings of one consumer, in the client's own words."""
+    """Return the settings of one consumer, with the client's own names."""
     found: dict[str, Any] = {
         "bootstrap_servers": servers,
         "group_id": name,
@@ -125,8 +125,8 @@ def config(
     if follow:
         found["plan_topic"] = f"{name}-plans"
     if client == "confluent-kafka":
-        # librdkafka looks whether a heartbeat is due when a timer of its wakes it: twice a second
-        # but for this one.
+        # librdkafka checks whether a heartbeat is due when a timer wakes it: without this setting,
+        # twice a second.
         found["auto_commit_interval_ms"] = found["heartbeat_interval_ms"]
         return found | {"partition_assignment_strategy": "range"}
     plain = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}[client]
@@ -136,19 +136,19 @@ def config(
 
 
 def settled(members: list[Member], everything: set[tuple[str, int]]) -> bool:
-    """Whether members share out all partitions, each to one of them."""
+    """Whether every partition has exactly one owner."""
     shares = [member.owned for member in members]
     return sum(map(len, shares)) == len(everything) and set().union(*shares) == everything
 
 
 def plan(name: str, members: int, count: int) -> PlanDocument:
-    """Return a plan that gives each member as much as range does, but every n-th partition."""
+    """Return a plan with range's number of partitions for each member, but every n-th partition."""
     owned = {f"c{number}": {name: range(number, count, members)} for number in range(members)}
     return document(name, {name: count}, owned)
 
 
 def main() -> None:
-    """Measure all clients with 10 and 50 members; print the table and keep the figures."""
+    """Measure all clients with 10 and 50 members; print the table and write the figures."""
     options = harness.parser(__doc__, rounds=11)
     options.add_argument("--members", type=int, nargs="*", default=[10, 50])
     with harness.measuring(options, RESULTS) as bench, kafka() as broker:

@@ -1,4 +1,4 @@
-"""Recorded snapshots of made-up fleets: what the planner is measured on without a cluster.
+"""Recorded snapshots of made-up fleets, for measuring the planner without a cluster.
 
 Belongs here: groups of any number and size, with skewed lag, as samples. Does not: measuring
 (`fleet`).
@@ -18,19 +18,19 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, flat, new_snapshot_i
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100
-#: Records behind of each partition of a level group, and of the heaviest one of a skewed group.
+#: Lag of each partition of a level group, and of the heaviest partition of a skewed group.
 LEVEL, HEAVIEST = 1_000, 100_000
 #: Committed offset of each partition.
 STANDS = 5_000_000
-#: Records a second read of a partition: of a level group, of a member at its limit, of one at rest.
+#: Records a second read from a partition: of a level group, a member at its limit, an idle member.
 LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
-#: One in so many members of a skewed group is at its limit.
+#: In a skewed group, one in this number of members is at its limit.
 ONE_IN = 10
 
 
 @dataclass(frozen=True)
 class Size:
-    """Groups alike: so many, of so many partitions and members each."""
+    """A number of equal groups, each with a number of partitions and members."""
 
     groups: int
     partitions: int
@@ -38,17 +38,17 @@ class Size:
 
     @property
     def in_topic(self) -> int:
-        """Partitions of a topic, all but the last one."""
+        """Number of partitions of each topic except the last."""
         return max(IN_TOPIC, -(-self.partitions // TOPICS_AT_MOST))
 
     @property
     def topics(self) -> int:
-        """How many topics a group reads."""
+        """Number of topics that a group reads."""
         return -(-self.partitions // self.in_topic)
 
 
 def every_third(number: int) -> bool:
-    """Whether the group of a number is level, unless somebody says otherwise."""
+    """Whether a group is level, by its number: the default of `level`."""
     return number % 3 == 0
 
 
@@ -61,20 +61,20 @@ def snapshot(
 ) -> GroupSnapshot:
     """Make the snapshot of a fleet.
 
-    A group reads topics of its own, of `IN_TOPIC` partitions, or of more where these would be more
-    than `TOPICS_AT_MOST` topics. Its members own them in turns. One in `ONE_IN` of them has fallen
-    behind: the lag of its partitions is Zipf's, shuffled. Level groups have nobody behind.
+    A group reads its own topics, of `IN_TOPIC` partitions, or of more if there would be more than
+    `TOPICS_AT_MOST` topics. Its members own partitions in turns. One in `ONE_IN` members is behind:
+    the lag of its partitions follows Zipf's law, shuffled. In level groups no member is behind.
 
     Parameters
     ----------
     sizes
-        Of the groups.
+        Sizes of the groups.
     at
-        When it was taken; None: now.
+        Time of the snapshot; None: now.
     seed
-        Decides the lags.
+        Seed of the lags.
     level
-        Which groups are level, by their numbers.
+        Returns whether a group is level, by its number.
     """
     at = at or datetime.now(UTC)
     snapshot_id = new_snapshot_id(at)
@@ -92,9 +92,9 @@ def snapshot(
 
 
 def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
-    """Make the samples of the day before a snapshot: one per 5 minutes in the last hour, else 15.
+    """Yield samples of the day before a snapshot, every 5 minutes in the last hour, else every 15.
 
-    Half of the lag of those that fall behind has come about in the last hour.
+    Half of the lag of members that are behind arises in the last hour.
 
     Yields
     ------

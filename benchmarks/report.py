@@ -1,4 +1,4 @@
-"""Tables and the plot: what was measured, for people.
+"""The measurements for people: tables and the plot.
 
 Belongs here: printing and drawing. Does not: measuring (`speed`, `quality`).
 """
@@ -17,7 +17,7 @@ PLOT = DOCS / "pareto.svg"
 def show(
     bench: Bench, rows: list[Row], plans: list[Plan], growth: Mapping[str, float], memory: int
 ) -> None:
-    """Print everything that was measured."""
+    """Print all measurements."""
     bench.show(
         "Speed: medians, both sides warmed",
         ("work", "assignor", "seconds", "ours is", "partitions min-max", "goal"),
@@ -48,7 +48,7 @@ def show(
 
 
 def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
-    """Yield ours and the peers, a line each."""
+    """Yield a row for Fairlead's assignor and for each peer."""
     for row in rows:
         ours = row.timings[0]
         for timing in row.timings:
@@ -64,7 +64,7 @@ def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
 
 
 def draw(plans: list[Plan], path: Path = PLOT) -> None:
-    """Draw heaviest load against moves for every scenario, with the flagship's frontier."""
+    """Draw the maximum load over moves per scenario, with the frontier of the main assignor."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
 
@@ -76,7 +76,7 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
         axes = figure.subplots(2, 3)
         for axis, (scenario, group) in zip(axes.flat, scenarios, strict=True):
             for number, plan in enumerate(group):
-                # Smaller ones on top: several assignors may share a point.
+                # Smaller markers on top: several assignors may share a point.
                 size = 14 - 2 * number
                 (line,) = axis.plot(
                     plan.moves, plan.ratio, "o", markersize=size, label=plan.assignor

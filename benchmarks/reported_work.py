@@ -1,4 +1,4 @@
-"""Reported work against what applications measure: `python -m benchmarks.reported_work`.
+"""Reported work compared with applications' own logs: `python -m benchmarks.reported_work`.
 
 Belongs here: groups of three consumers on a real broker, and comparing the planner's analysis of
 their reports with the consumers' own logs. Does not: the consumers (`working`).
@@ -42,22 +42,22 @@ PARTITIONS: Final = 18
 CONSUMERS: Final = 3
 EXPENSIVE: Final = (10.0, 3.0)
 SLOW: Final = 1.5
-#: Usual partitions by which a slow consumer is told from expensive partitions.
+#: Usual partitions that distinguish a slow consumer from expensive partitions.
 USUAL: Final = 6
 #: Seconds of reading before the first sample; between samples; numbers of samples.
 WARM_S: Final = 10.0
 SAMPLE_S: Final = 30.0
 SAMPLES: Final = 5
-#: As above, of groups that get plans.
+#: The same, for groups that get plans.
 LOOP_SAMPLE_S: Final = 10.0
 LOOP_SAMPLES: Final = 42
 LEAST_RECORDS: Final = 20
-#: An interval is called wrong if it ends so many times away from the truth.
+#: An interval is wrong if its nearer end differs from the truth by this factor.
 FAR: Final = 1.25
 SETTLES_S: Final = 600.0
 QUIET, BUSY = 0.3, 0.75
-"""Of `Load.utilisation`; a loaded machine wakes sleepers up late, which makes more of it."""
-#: Groups of so many loops run at the same time.
+"""Utilisation as a multiple of `Load.utilisation`: on a loaded machine, sleeps take longer."""
+#: Number of loops whose groups run at the same time.
 TOGETHER: Final = 3
 CLOSED: Final = (
     "kafka-python, iterator",
@@ -77,9 +77,9 @@ class Load:
     Parameters
     ----------
     loop
-        What its consumers do: a key of `LOOPS` or `APPLICATIONS`, or `JAVA`.
+        The loop of its consumers: a key of `LOOPS` or `APPLICATIONS`, or `JAVA`.
     utilisation
-        Work of all partitions over what all consumers can do.
+        Work of all partitions over the capacity of all consumers.
     cv
         Coefficient of variation of the times per record.
     usual_s
@@ -94,7 +94,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Taken:
-    """A sample, and when it was taken by the clock of the logs."""
+    """A sample with its time, by the clock of the logs."""
 
     rows: pa.Table
     at: float
@@ -148,7 +148,7 @@ class Trial:
         ]
 
     def utilised(self, first: float, last: float) -> float:
-        """Return the work of a period over what all consumers can do, by the logs."""
+        """Return the work in a period over the capacity of all consumers, by the logs."""
         means = {
             name: true_means(log, self.seconds[name], first, last)
             for name, log in self.logs.items()
@@ -168,7 +168,7 @@ class Groups:
     settings
         Its settings.
     classpath
-        Of Java consumers.
+        Classpath of Java consumers.
     """
 
     def __init__(self, servers: str, classpath: str) -> None:
@@ -231,9 +231,9 @@ def analysed(
 def true_means(log: Float64, seconds: Float64, first: float, last: float) -> Float64:
     """Return the mean time of a record of each partition in a period, by the consumer's log.
 
-    The mean of the drawn times is known, so it does not depend on which were drawn. To it comes
-    what the handler took on average beyond the drawn time, of all records in the period: a busy
-    machine wakes it up later at some times than at others.
+    This is the known mean of the distribution, which does not depend on the draws, plus the
+    handler's average excess over the drawn time, for all records in the period: the delay of a
+    sleeping handler varies with the machine's load.
     """
     mine = log[(log[:, 1] >= first) & (log[:, 1] < last)]
     beyond: float = (mine[:, 2] - mine[:, 3]).mean() if len(mine) else np.nan
@@ -254,8 +254,8 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
 
     Returns
     -------
-    Numbers of intervals: of partitions with enough records, of these `shown`, and of these true;
-    `wrong`: known, and `FAR` away from the truth.
+    Numbers of intervals: of partitions with enough records; `shown` ones among these; right ones
+    among these; and `wrong` ones, which differ from the truth by `FAR`.
     """
     question, decision = analysed(samples)
     work, logs = decision.work, trial.logs
@@ -279,8 +279,8 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
 def named(trial: Trial, question: Question, decision: PlanDecision) -> bool:
     """Whether the evidence names both expensive partitions and the slow consumer.
 
-    Without enough usual partitions, the consumer cannot be told from its partitions: then both
-    explanations have to be there.
+    Without enough usual partitions, a slow consumer and expensive partitions look the same: then
+    the evidence must have both explanations.
     """
     said, owner = decision.diagnosis.evidence, question.problem.owner
     if trial.slow not in question.problem.members:
@@ -339,7 +339,7 @@ class Controlled:
     changes
         When plans were published, seconds since the epoch.
     capacities
-        What is remembered of consumers.
+        The measured capacities of consumers.
     said
         The reasons for the plans.
     """

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import psycopg
 from psycopg import sql
 
-#: The day that is under way; the week of docs/sql.md has it, too.
+#: The present day, which is also in the week of docs/sql.md.
 TODAY = date(2026, 1, 6)
 TIMES = 96  # a day
 
@@ -187,7 +187,7 @@ def fill(url: str, size: Size, *, groups: int, partitions: int, seen: int) -> No
         "began_kept": began_kept.isoformat(),
     }
     with psycopg.connect(url, options="-c timezone=UTC") as connection:
-        # Rows as triggers would leave them, without their work: what they sum up is written above.
+        # Triggers are off: the summaries that they would write are written above.
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET synchronous_commit = off")
         for statement in (*_OF_GROUPS, _PLAN, *_OF_PLANS):

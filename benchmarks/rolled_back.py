@@ -1,15 +1,15 @@
 """Which plans are rolled back: `python -m benchmarks.rolled_back [NAME ...]`.
 
-Belongs here: the planner in the scenarios made to mislead it, beside never planning, and what it
-takes back in every other one. Does not: the scenarios (`benchmarks.misled`, `catalogue`).
+Belongs here: the planner in scenarios that mislead it, compared with never planning, and its
+rollbacks in every other scenario. Does not: the scenarios (`benchmarks.misled`, `catalogue`).
 
-Names are those of scenarios; only a run of all of them is written down.
+Names are those of scenarios; results are written only if all scenarios were run.
 
-In a scenario that is not made to mislead, a plan may do harm, too: before a cost is known, it puts
-what is dear where there is no room. So each plan that is rolled back there is held against the
-truth: the same world is run with the plan and without it, and nothing else is decided since.
-A plan is rolled back wrongly if partitions are late for no longer with it than without it, from the
-plan on until a horizon after it was rolled back.
+In other scenarios, a plan may do harm, too: before costs are known, it may move expensive
+partitions to members without room. So each plan that is rolled back there is compared with the
+truth: the same world is run with the plan and without it, without later decisions. A rollback is
+wrong if partitions are not longer behind with the plan than without it, from the plan until one
+horizon after the rollback.
 """
 
 import time
@@ -37,12 +37,12 @@ from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.world import Int32
 
 RESULTS: Final = Path(__file__).with_name("rolled_back.json")
-#: Lateness of plans made wrong on purpose, of that of never planning, at most.
+#: Maximum time over the objective in misleading scenarios, relative to never planning.
 WORSE: Final = 1.3
 
 
 def main() -> None:
-    """Run everything, or what is named."""
+    """Run all scenarios, or the named ones."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", choices=[[], *MISLED, *SCENARIOS], metavar="NAME")
     options.add_argument("--hours", type=float, default=HOURS, help="default: %(default)s")
@@ -85,24 +85,24 @@ def main() -> None:
 
 
 class Settled(Planner):
-    """A planner that decides nothing more after a plan, or, `without` it, from that moment on."""
+    """A planner whose last plan is a given one or, if `without`, the one before it."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
         super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)
         self._planned_at, self._without = planned_at, without
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Plan up to the plan."""
+        """Return a plan until the given one."""
         last = np.nextafter(self._planned_at, 0) if self._without else self._planned_at
         return super().plan(moment) if moment.at <= last else None
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Take back what was planned before the plan."""
+        """Roll back only plans before the given one."""
         return super().take_back(moment) if moment.at < self._planned_at else None
 
 
 def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
-    """Run a scenario with the planner; one that misleads it without any plan, too."""
+    """Run a scenario with the planner; if it misleads the planner, also without plans."""
     misled = name in MISLED
     what = replace(MISLED[name](seed), name=name) if misled else SCENARIOS[name]
     world = ScenarioWorld.of(what, seed=seed, hours=hours)
@@ -128,9 +128,9 @@ def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
 
 
 def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
-    """Say when a plan was rolled back, and how late partitions are with it and without it.
+    """Return the time of a rollback, and the time over the objective with the plan and without it.
 
-    Late is in partition-minutes.
+    Times over the objective are in partition-minutes.
     """
     world, back, eager = done.world, done.handovers[place], done.world.scenario.eager
     planned_s = next(step.at_s for step in done.handovers[place::-1] if step.planned)
@@ -145,7 +145,7 @@ def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
 
 
 def goals(row: dict[str, Any]) -> list[Goal]:
-    """Hold a scenario's row against its goals."""
+    """Return the goals of a scenario's row."""
     if not row["misled"]:
         return [Goal(row["scenario"], "plans rolled back wrongly", row["wrongly"], 0)]
     most = WORSE * row["never_planned_over_objective"]

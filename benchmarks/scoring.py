@@ -1,6 +1,6 @@
-"""How often a diagnosis is right, over groups of which the truth is known.
+"""The share of right diagnoses, over groups whose true cause is known.
 
-Belongs here: what would have been right at each look, and counting. Does not: drawing groups
+Belongs here: the right diagnosis at each sample, and counting. Does not: drawing groups
 (`random_scenarios`), diagnosing (`fairlead.domain.analysis`).
 """
 
@@ -22,21 +22,21 @@ from fairlead.simulation.controllers import START
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.world import Int32
 
-#: Answers: a diagnosis and the names it is about.
+#: A diagnosis, and the members or partitions that it names.
 Answer = tuple[str, frozenset[str]]
 #: Causes that no plan removes.
 _LASTING = frozenset(
     {"hot partition", "stuck partition", "throttled partition", "overloaded", "unknown"}
 )
 
-#: A cause is to be named within so long, and two explanations are allowed for so long, seconds.
+#: Seconds. Time until a cause must be named, and time in which two explanations are allowed.
 _SEEN_S: Final = HOUR_S / 2
 _OPEN_S: Final = 2 * HOUR_S
 
 
 @dataclass(frozen=True)
 class Marked:
-    """One diagnosis: of which scenario, when, what was right, what was said."""
+    """One diagnosis with its scenario, cause and time, and whether it is right."""
 
     scenario: str
     cause: str
@@ -46,12 +46,12 @@ class Marked:
 
 
 def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = False) -> list[Marked]:
-    """Let the planner diagnose a group at each decision, and mark what it says.
+    """Let the planner diagnose a group at each decision, and mark the diagnoses.
 
-    Marked is what is said from half an hour after the cause on, of looks that miss nothing; where
-    it may plan, also the diagnosis that each plan rests on. Without plans the cause is right for
-    ever. With them it is as long as it makes anybody late; then healthy is, and in between also
-    recovering.
+    Diagnoses of complete samples are marked from half an hour after the cause; with plans, also the
+    diagnosis behind each plan. Without plans, the cause stays the right diagnosis. With plans, it
+    is right while a member is behind because of it; then `healthy` is right, and in between also
+    `recovering`.
     """
     world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)
     cadence = Cadence()
@@ -75,7 +75,7 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
 
 
 class _Truth:
-    """What would be right at a moment of a run."""
+    """The right diagnoses at each moment of a run."""
 
     def __init__(self, labelled: Labelled, ran: ScenarioRun) -> None:
         self._labelled, self._world = labelled, ran.world
@@ -83,7 +83,7 @@ class _Truth:
         self._owners = ran.owners
 
     def allows(self, at_s: float, said: Answer) -> bool:
-        """Whether an answer is right."""
+        """Whether a diagnosis is right."""
         labelled, world = self._labelled, self._world
         if at_s < labelled.since_s:
             return said == ("healthy", frozenset())
@@ -103,7 +103,7 @@ class _Truth:
         if not full:
             return name in ({"recovering", cause} if late else {"healthy"})
         if name == "slow member":
-            # It, or one of what it reads: until something can have told the two apart.
+            # The member, or one of its partitions, until samples can distinguish them.
             open_ = at_s <= labelled.since_s + _OPEN_S and len(names - labelled.names) == 1
             if expensive:
                 return open_ and names == labelled.names | full

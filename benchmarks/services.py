@@ -1,7 +1,7 @@
-"""The services that benchmarks run on: of their own, and gone afterwards.
+"""Temporary services for benchmarks.
 
 Belongs here: starting them, topics, records, waiting. Does not: consumers
-(`consumers`, `broker_members`), nor a Dagster beside them (`installation`).
+(`consumers`, `broker_members`), nor Dagster (`installation`).
 """
 
 import threading
@@ -22,7 +22,7 @@ from fairlead.store.migrate import upgrade
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Make a folder for services; Postgres is another user's process where this one is root's."""
+    """Make a folder that other users can read, because root's Postgres runs as another user."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as name:
         path = Path(name)
         path.chmod(0o755)
@@ -55,7 +55,7 @@ def kafka(**options: Any) -> Iterator[KafkaBroker]:
 
 
 def create_topics(servers: str, counts: Mapping[str, int]) -> None:
-    """Create topics of so many partitions."""
+    """Create topics with a number of partitions each."""
     admin = AdminClient({"bootstrap.servers": servers})
     topics = [NewTopic(name, count) for name, count in counts.items()]
     for created in admin.create_topics(topics).values():
@@ -64,7 +64,7 @@ def create_topics(servers: str, counts: Mapping[str, int]) -> None:
 
 @contextmanager
 def arrivals(servers: str, rates: Mapping[tuple[str, int], float]) -> Iterator[None]:
-    """Produce so many records a second to each partition, until the context ends."""
+    """Produce records to each partition at a fixed rate, until the context ends."""
     over = threading.Event()
 
     def produce() -> None:
@@ -97,7 +97,7 @@ def wait_until(
     Raises
     ------
     TimeoutError
-        It does not come in time.
+        The condition does not hold in time.
     """
     deadline = time.monotonic() + within_s
     while not condition():

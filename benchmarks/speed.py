@@ -1,8 +1,8 @@
-"""How long assignors take, beside Kafka's own in the same run.
+"""Speed of assignors, compared with Kafka's own in the same run.
 
-Belongs here: what is compared with what, and timing both sides: warmed, medians. Ours includes
-everything from arrays to arrays; building the peer's input is not timed. Does not: comparing
-results (`quality`).
+Belongs here: the compared pairs, and timing both sides: medians after warm-up. Fairlead's time
+includes everything from arrays to arrays; building the peer's input is not timed. Does not:
+comparing results (`quality`).
 """
 
 import json
@@ -33,7 +33,7 @@ STICKY, UNIFORM = "StickyAssignor", "UniformAssignor"
 
 @dataclass(frozen=True)
 class Peer:
-    """Whom ours is held against, and how often it is run."""
+    """An assignor to compare with, and its number of runs."""
 
     name: str
     warm_ups: int = 5
@@ -42,7 +42,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Work:
-    """One row: an assignor on a problem, its peers, and the goal as it was set."""
+    """One row: an assignor, a problem, its peers, and the goal."""
 
     what: str
     assignor: str
@@ -53,7 +53,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds, median of all runs, and the balance that was reached."""
+    """Median seconds of all runs, and the balance of the assignment."""
 
     name: str
     seconds: float
@@ -64,7 +64,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured for one piece of work; ours first."""
+    """The timings of one `Work`; Fairlead's is the first."""
 
     what: str
     goal: str
@@ -98,7 +98,7 @@ WORK = (
         "sticky",
         lambda: workloads.half_of_the_topics(40_000, 50, 500),
         "200x faster than StickyAssignor",
-        # Half a minute a run: it warms up while it runs.
+        # A run takes half a minute, and warms up meanwhile.
         (Peer(STICKY, 0, 1), Peer(UNIFORM)),
     ),
     Work(
@@ -120,7 +120,7 @@ WORK = (
         "sticky",
         lambda: workloads.in_three_racks(workloads.equal_group()),
         "no goal was set",
-        # Minutes a run.
+        # A run takes minutes.
         (Peer(STICKY, 0, 1), Peer(UNIFORM)),
     ),
     Work(
@@ -160,18 +160,18 @@ WORK = (
 
 
 def from_sticky(problem: Problem) -> Problem:
-    """Let everybody own what sticky gives."""
+    """Return the problem with the owners that `sticky` assigns."""
     return workloads.owned_by(problem, assign("sticky", problem).owner)
 
 
 def log_normal(problem: Problem) -> Problem:
-    """Replace the lags by log-normal ones: no hot partition ends the search early."""
+    """Replace the lags by log-normal ones, so that no hot partition ends the search early."""
     lags = np.random.default_rng(2).lognormal(6, 1, problem.partition_total)
     return replace(problem, weights=lags.astype(np.int64))
 
 
 def measure_all(progress: Callable[[str], None], only: Container[str] | None = None) -> list[Row]:
-    """Measure every piece of work, or some by their names."""
+    """Measure every `Work`, or those with the given names."""
     rows = []
     for work in (task for task in WORK if only is None or task.what in only):
         problem = work.build()
@@ -186,10 +186,10 @@ def measure_all(progress: Callable[[str], None], only: Container[str] | None = N
 
 
 def growth() -> dict[str, float]:
-    """Return, for each assignor, time a partition at 10^6 over that at 10^4.
+    """Return, for each assignor, the time per partition at 10^6 partitions over that at 10^4.
 
-    100 topics and 200 members with equal subscriptions; sticky ones from a sticky start with one
-    member gone.
+    With 100 topics and 200 members with equal subscriptions; sticky assignors start from a sticky
+    assignment with one member gone.
     """
     ratios = {}
     for name in ASSIGNORS:
@@ -204,7 +204,7 @@ def growth() -> dict[str, float]:
 
 
 def time_ours(name: str, problem: Problem) -> Timing:
-    """Time one of ours, each run on arrays nobody has looked at yet."""
+    """Time one of Fairlead's assignors, each run on new arrays."""
     taken: list[float] = []
     assignment = assign(name, replace(problem))
     while len(taken) < 3 or (sum(taken) < 1.0 and len(taken) < 20):
@@ -236,7 +236,7 @@ def timing(name: str, taken: list[float], counts: Int64) -> Timing:
 
 
 def to_bytes(problem: Problem) -> bytes:
-    """Write a problem the way Peers.java reads it: big-endian, lengths before arrays."""
+    """Write a problem in the format of Peers.java: big-endian, lengths before arrays."""
     arrays: list[Any] = [
         problem.partition_counts,
         problem.subscription_offsets,

@@ -1,10 +1,10 @@
-r"""How fast history is stored and read: `python -m benchmarks.store`.
+r"""Speed of storing and reading history: `python -m benchmarks.store`.
 
-Belongs here: rows a second through `PlanStore`, beside psql's `\copy` of the same rows into the
-same tables, in turns; printing, and writing store.json. Does not: the questions asked of a long
-history (`history`).
+Belongs here: rows a second through `PlanStore`, compared with psql's `\copy` of the same rows into
+the same tables, in turns; printing, and writing store.json. Does not: queries of a long history
+(`history`).
 
-Everything runs on a Postgres of its own, which is gone afterwards.
+Everything runs on a temporary Postgres.
 """
 
 import statistics
@@ -34,7 +34,7 @@ NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Writing:
-    """Rows a second, medians; `share` is ours over psql's."""
+    """Median rows a second; `share` is the rate of `PlanStore` over that of psql."""
 
     what: str
     rows: int
@@ -82,12 +82,12 @@ def measure_lag(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
         rows = rows.rename_columns({"group": "group_id"}).drop_columns("snapshot_id")
         return copying(rows, "fairlead_raw.partition_lag", url, file)
 
-    store.record_lag(lag_rows(2 * rounds))  # both sides find the day made, and pages warm
+    store.record_lag(lag_rows(2 * rounds))  # warm-up for both sides
     return compare("lag of a snapshot", GROUPS * EACH, ours, theirs, rounds)
 
 
 def measure_moves(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
-    """Store plans that move everything by `PlanStore.record_decision`, document and all."""
+    """Store plans that move all partitions, with documents, by `PlanStore.record_decision`."""
     moves = move_rows()
 
     def ours(turn: int) -> Callable[[], object]:
@@ -96,7 +96,7 @@ def measure_moves(store: PlanStore, url: str, file: Path, rounds: int) -> Writin
 
     def theirs(turn: int) -> Callable[[], object]:
         group = f"psql-{turn}"
-        record_decision(store, everything(group, moves.slice(0, 0)))  # what the moves refer to
+        record_decision(store, everything(group, moves.slice(0, 0)))  # the moves refer to it
         rows = moves.append_column("group_id", pa.repeat(group, moves.num_rows))
         rows = rows.append_column("version", pa.repeat(1, moves.num_rows))
         return copying(rows, "fairlead_raw.moved_partition", url, file)
@@ -111,7 +111,7 @@ def compare(
     theirs: Callable[[int], Callable[[], object]],
     rounds: int,
 ) -> Writing:
-    """Time both sides in turns; each function prepares a turn, and returns what is timed."""
+    """Time both sides in turns; each function prepares a turn, and returns the function to time."""
     ours_s, theirs_s = map(
         statistics.median,
         in_turns(
@@ -130,7 +130,7 @@ def compare(
 
 
 def copying(rows: pa.Table, table: str, url: str, file: Path) -> Callable[[], object]:
-    r"""Write rows to a file for psql; return what lets it `\copy` them."""
+    r"""Write rows to a file for psql; return a function that copies them by `\copy`."""
     pa.csv.write_csv(rows, file, pa.csv.WriteOptions(include_header=False, quoting_style="needed"))
     copy = rf"\copy {table} ({', '.join(rows.column_names)}) FROM '{file}' (FORMAT csv)"
     command = [str(psql_path()), url, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", copy]
@@ -138,7 +138,7 @@ def copying(rows: pa.Table, table: str, url: str, file: Path) -> Callable[[], ob
 
 
 def lag_rows(turn: int) -> pa.Table:
-    """Return a snapshot of all groups, an hour after the one of the turn before."""
+    """Return a snapshot of all groups, an hour after that of the previous turn."""
     size = GROUPS * EACH
     random = np.random.default_rng(turn)
     lag, end = random.integers(0, 10**6, size), random.integers(10**9, 10**10, size)
@@ -182,7 +182,7 @@ def move_rows() -> pa.Table:
 
 
 def everything(group: str, moves: pa.Table) -> PlanDraft:
-    """Return a plan of all partitions, in shares that are no ranges."""
+    """Return a plan of all partitions, in shares that are not contiguous ranges."""
     counts = {f"t{number}": IN_TOPIC for number in range(TOPICS)}
     numbers = np.arange(IN_TOPIC, dtype=np.int32)
     owned = {
@@ -193,7 +193,7 @@ def everything(group: str, moves: pa.Table) -> PlanDraft:
 
 
 def show(bench: Bench, writings: list[Writing], readings: list[history.Reading]) -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     bench.show(
         r"Storing, beside psql's \copy (goal: half of it)",
         ("what", "rows", "rows a second", "psql", "share"),

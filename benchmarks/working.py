@@ -1,7 +1,7 @@
-"""Consumers that measure their own work, each in a process of its own.
+"""Consumers that measure their own work, each in a separate process.
 
 Belongs here: each client's loops, and applications that process batches or use threads and tasks.
-Does not: groups, or comparing with what is reported (`reported_work`).
+Does not: groups, or comparisons with reports (`reported_work`).
 
 A handler sleeps for a drawn time. The application logs each record: partition, start (seconds of
 the monotonic clock), seconds that the handler took, and the drawn seconds.
@@ -37,7 +37,7 @@ COMMIT_MS: Final = 1000
 WAIT_S: Final = 0.2
 FLUSH: Final = 500
 WORKERS: Final = 4
-#: Records in the queue that makes its producer wait.
+#: Number of records in a queue at which its producer waits.
 QUEUE: Final = 20
 #: Seconds. Shorter times are spent in a loop, because a sleep would take longer.
 SPIN_S: Final = 2e-4
@@ -45,12 +45,12 @@ SPIN_S: Final = 2e-4
 
 @dataclass(frozen=True)
 class Work:
-    """What a consumer does.
+    """The work of a consumer.
 
     Parameters
     ----------
     servers, group, topic, name
-        Where it reads, and its `client.id`.
+        The cluster, group and topic, and the consumer's `client.id`.
     loop
         A key of `LOOPS` or `APPLICATIONS`, or `JAVA`.
     seconds
@@ -77,7 +77,7 @@ def start(work: Work, classpath: str) -> "subprocess.Popen[bytes]":
     Parameters
     ----------
     classpath
-        Of `Working.java`.
+        Classpath of `Working.java`.
     """
     if work.loop == JAVA:
         given = (work.servers, work.group, work.topic, work.name, work.path, work.cv)
@@ -108,12 +108,12 @@ def work_until_told() -> None:
 
 
 class Application:
-    """Handles records, and measures how long.
+    """Handles records, and measures their time.
 
     Parameters
     ----------
     work
-        What it does.
+        The consumer's work.
     """
 
     def __init__(self, work: Work) -> None:
@@ -141,7 +141,7 @@ class Application:
     def handle_all(self, partitions: Sequence[int]) -> None:
         """Process several records together, such as one insert.
 
-        Their time is shared out in proportion to the drawn times.
+        Their time is divided in proportion to the drawn times.
         """
         began = time.monotonic()
         drawn = [self.draw(partition) for partition in partitions]
@@ -261,7 +261,7 @@ async def _getmany(app: Application, consumer: Any) -> None:
                 await app.handle_async(record)
 
 
-#: What a consumer may do: client and loop to a function that does it until SIGTERM.
+#: Client and loop to a function that runs the loop until SIGTERM.
 LOOPS: Final[dict[str, Callable[[Application], None]]] = {
     "kafka-python, iterator": _iterate,
     "kafka-python, poll": _poll,
@@ -307,7 +307,7 @@ def _executor_map(app: Application) -> None:
 
 
 def _workers(length: int) -> Callable[[Application], None]:
-    """Return an application whose threads take records from a queue; 0: of any length."""
+    """Return an application whose threads take records from a queue; 0: no limit of its length."""
 
     def run_workers(app: Application) -> None:
         records: queue.Queue[Any] = queue.Queue(length)

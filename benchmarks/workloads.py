@@ -1,4 +1,4 @@
-"""The problems that are measured, from fixed seeds.
+"""The measured problems, from fixed seeds.
 
 Belongs here: large groups as arrays, and the scenarios of uneven lag. Does not: measuring.
 """
@@ -18,14 +18,14 @@ Rows = Sequence[npt.NDArray[Any]]
 
 
 def group(counts: npt.ArrayLike, subscriptions: Rows, lags: npt.ArrayLike | None = None) -> Problem:
-    """Return the problem of a group in which nobody owns anything yet.
+    """Return the problem of a group in which no partition has an owner.
 
     Parameters
     ----------
     counts
         Partitions of each topic, shape (T,).
     subscriptions
-        For each member the topic numbers it reads, ascending.
+        The numbers of the topics that each member reads, ascending.
     lags
         Shape (P,); None: no lag.
     """
@@ -49,19 +49,19 @@ def group(counts: npt.ArrayLike, subscriptions: Rows, lags: npt.ArrayLike | None
 def equal_group(
     partitions: int = PARTITIONS, topics: int = TOPICS, members: int = MEMBERS
 ) -> Problem:
-    """Everybody reads every topic; Zipf lags."""
+    """Return a group in which every member reads every topic, with Zipf lags."""
     rng = np.random.default_rng(partitions)
     rows = [np.arange(topics)] * members
     return group(np.full(topics, partitions // topics), rows, zipf(rng, partitions))
 
 
 def owned_by(problem: Problem, owner: Int32) -> Problem:
-    """Return the problem in which everybody owns what `owner` says."""
+    """Return the problem with these owners."""
     return replace(problem, owner=owner)
 
 
 def one_member_gone(problem: Problem) -> Problem:
-    """Let the last of an evenly assigned group's members leave."""
+    """Return an evenly assigned group without its last member."""
     owner = assign("sticky", problem).owner
     last = len(problem.members) - 1
     rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
@@ -76,7 +76,7 @@ def one_member_gone(problem: Problem) -> Problem:
 
 
 def in_three_racks(problem: Problem) -> Problem:
-    """Put members into three racks by turns, and two replicas of each partition, at random."""
+    """Place members in three racks in turns, and two replicas of each partition at random."""
     racks = ("r0", "r1", "r2")
     sets = (frozenset[str](), *(frozenset(racks) - {rack} for rack in racks))
     rng = np.random.default_rng(3)
@@ -89,7 +89,7 @@ def in_three_racks(problem: Problem) -> Problem:
 
 
 def half_of_the_topics(partitions: int, topics: int, members: int) -> Problem:
-    """Each member reads its own random half of the topics."""
+    """Return a group in which each member reads a random half of the topics."""
     rng = np.random.default_rng(topics)
     rows = [np.sort(rng.choice(topics, topics // 2, replace=False)) for _ in range(members)]
     return group(np.full(topics, partitions // topics), rows)
@@ -98,7 +98,7 @@ def half_of_the_topics(partitions: int, topics: int, members: int) -> Problem:
 def sparse_and_skewed(
     partitions: int = PARTITIONS, topics: int = TOPICS, members: int = MEMBERS
 ) -> Problem:
-    """Topics of Zipf sizes; each member reads one to five of them."""
+    """Return a group with topics of Zipf sizes, in which each member reads one to five topics."""
     rng = np.random.default_rng(5)
     sizes = 1 / np.arange(1, topics + 1)
     counts = np.floor(sizes / sizes.sum() * partitions).astype(np.int64)
@@ -108,13 +108,13 @@ def sparse_and_skewed(
 
 
 def zipf(rng: np.random.Generator, partitions: int) -> npt.NDArray[np.float64]:
-    """Lags in proportion to 1, 1/2, 1/3, ..., on partitions at random."""
+    """Return lags proportional to 1, 1/2, 1/3, ..., in random order of partitions."""
     ranked = 1e4 * partitions / np.arange(1, partitions + 1)
     return rng.permutation(ranked)
 
 
 def scenarios(seed: int) -> Iterator[tuple[str, Problem]]:
-    """Yield groups of 50 members and about 1,000 partitions, with lag uneven in different ways."""
+    """Yield groups of 50 members and about 1,000 partitions, with different kinds of uneven lag."""
     rng = np.random.default_rng(seed)
     topics, members, each = 20, 50, 50
     partitions = topics * each
@@ -135,7 +135,7 @@ def scenarios(seed: int) -> Iterator[tuple[str, Problem]]:
 
 
 def jittered(problem: Problem, owner: Int32, seed: int) -> Problem:
-    """Let every lag change by up to 10 %, for a group that owns what `owner` says."""
+    """Return the problem with these owners, and with every lag changed by up to 10 %."""
     rng = np.random.default_rng(seed)
     lags: Int64 = (problem.weights * rng.uniform(0.9, 1.1, problem.weights.size)).astype(np.int64)
     return replace(problem, weights=lags, owner=owner)

@@ -6,4 +6,4 @@ not use `from __future__ import annotations`.
 
 from fairlead.common.threads import one_thread
 
-one_thread()  # before a module here imports numpy
+one_thread()  # before any module of this package imports numpy

@@ -48,7 +48,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             "store": StoreResource(),
             "spark": SparkResource(),
         },
-        # One Spark session a process: a process a step would start one for each step.
+        # Steps in one process share a Spark session; in a process each, every step would start one.
         "executor": dg.in_process_executor,
     }
     return dg.Definitions(**(arguments | overrides))

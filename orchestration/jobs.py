@@ -6,7 +6,7 @@ import dagster as dg
 
 from assets.about import about
 
-#: By name: in another project, a selection of all assets would include its own.
+#: Selected by name: in a larger project, a selection of all assets would include other assets.
 STEPS: Final = (
     "group_offsets",
     "candidate_plans",

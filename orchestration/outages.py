@@ -1,4 +1,4 @@
-"""Ticks while the database or Kafka does not answer: skipped with one line, without a traceback.
+"""Skipping ticks while the database or Kafka does not answer, with one line and no traceback.
 
 Belongs here: which errors skip a tick, and the reason that Dagster shows. Does not: the ticks.
 """

@@ -87,7 +87,7 @@ def planning_sensor(
 def _by_cohort(
     groups: Iterable[str], policies: Sequence[Policy], known: set[str]
 ) -> dict[str, list[str]]:
-    """Return cohort to groups, of the cohorts that Dagster knows."""
+    """Return the groups of each cohort that Dagster knows."""
     found: dict[str, list[str]] = {}
     for group in groups:
         cohort = cohort_of(group, policies)

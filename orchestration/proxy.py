@@ -9,7 +9,7 @@ from typing import Any, Final, Self, cast
 
 import dagster as dg
 
-#: The run's tag with the person who launched it, as a proxy in front of the UI names them.
+#: The run's tag with the person who launched it, from the header of the proxy before the UI.
 ACTOR_TAG: Final = "fairlead/actor"
 
 

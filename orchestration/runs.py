@@ -33,12 +33,12 @@ _UNFINISHED = [
 def under_way(
     instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
 ) -> bool:
-    """Whether a run of a job, or of any job, is under way; runs older than `within` are dead."""
+    """Whether a run of a job, or of any job, is under way; ignores runs older than `within`."""
     return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
 def planning_under_way(instance: dg.DagsterInstance) -> str | None:
-    """Return the id of a run that plans now, by the job or by its step; None: there is none."""
+    """Return the id of an unfinished run of the planning job or of its deciding step, or None."""
     for run in instance.get_runs(_unfinished()):
         if run.job_name == _PLANNING or _DECIDING in (run.asset_selection or ()):
             return run.run_id

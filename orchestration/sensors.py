@@ -102,7 +102,7 @@ def approved_plans(
     versions = sorted(f"{result.group} {result.version}" for result in sent)
     return dg.SensorResult(
         asset_events=[
-            # An observation, if the cohort has other groups.
+            # If the cohort has other groups too, only an observation is correct.
             (dg.AssetMaterialization if members[key] == [key] else dg.AssetObservation)(
                 "published_plan",
                 partition=key,

@@ -22,7 +22,7 @@ def describe(seen: Sequence[Observed], groups: Sequence[str]) -> dict[str, Any]:
     seen
         Groups that have a published plan.
     groups
-        Those to show, the least adherent first.
+        The groups to show, the least adherent first.
     """
     mine = in_order(seen, groups, attrgetter("plan.group"))
     read = [observed.adoption for observed in mine if observed.adoption]
@@ -39,7 +39,7 @@ def describe(seen: Sequence[Observed], groups: Sequence[str]) -> dict[str, Any]:
 
 
 def _verdict(seen: Sequence[Observed], as_planned: int, planned: int) -> str:
-    """Return a sentence on how far the plans are followed."""
+    """Return a sentence about the adherence to the plans."""
     if not seen:
         return "no plan is published"
     unread = [observed.error for observed in seen if observed.adoption is None]

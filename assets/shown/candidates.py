@@ -36,9 +36,9 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     candidates
-        Of the columns `COLUMNS`.
+        Table with the columns `COLUMNS`.
     groups
-        In the order of `worst_first`.
+        The groups to show, in the order of `worst_first`.
     """
     mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
     observed = mine.filter(pc.equal(mine["assignor"], OBSERVED))

@@ -1,7 +1,7 @@
 """Metadata by partition of a run: each cohort shows its own groups, also in runs over many cohorts.
 
-Dagster stores metadata for each partition of a run, and adding some to one partition reads those of
-all. So only `DETAILED` cohorts, those that need attention most, show their groups.
+Dagster stores metadata for each partition of a run; adding metadata to one partition reads that of
+all partitions. So only the `DETAILED` cohorts that need attention most show their groups.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,12 +30,12 @@ def materialized(
     settings: Settings,
     describe: Describe,
 ) -> dg.MaterializeResult[None]:
-    """Return the result of a step that shows every cohort its own groups.
+    """Return a step's result, in which every cohort shows its own groups.
 
     Parameters
     ----------
     context
-        Of the step.
+        The step's context.
     groups
         The groups of the run, the one that needs attention most first.
     settings
@@ -102,7 +102,7 @@ def _materialized_each(
 def gathered(
     groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Return cohort to its groups, in the order of the groups, then the cohorts without any.
+    """Map each cohort to its groups, in the order of the groups; cohorts without groups come last.
 
     Examples
     --------

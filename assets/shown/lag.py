@@ -40,7 +40,7 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     counted = lag.group_by("status").aggregate([([], "count_all")]).to_pylist()
     statuses = {row["status"]: row["count_all"] for row in counted}
     heaviest = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
-    total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # more than int64 has room for
+    total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # the sum can exceed int64
     return {
         "status": listed(sorted(f"{count:,} {status}" for status, count in statuses.items())),
         "total lag (records)": int(total),

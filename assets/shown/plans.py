@@ -34,7 +34,7 @@ _COMPARED: Final = (
     *("forecast_time_lag_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
     *("rack_gb_per_day", "rack_cost_per_day"),
 )
-#: State of a plan to what happens next.
+#: What happens next, by the state of a plan.
 _FOLLOWING: Final = {
     "approved": WHAT_FOLLOWS,
     "published": "consumers follow it: see plan_adoption; the job withdraw withdraws it",
@@ -48,7 +48,7 @@ _FOLLOWING: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Detail:
-    """The plan shown in detail: a new one, or an earlier one that still waits.
+    """The plan shown in detail: a new plan, or an earlier plan that still waits for a person.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Detail:
     predicted
         The plan's metrics.
     policy
-        The policy's decision on its approval; "" if an earlier run has made the plan.
+        The policy's decision on its approval; "" if an earlier run made the plan.
     """
 
     plan: StoredPlan
@@ -114,7 +114,7 @@ def describe(
     groups
         The groups to show, in the order of `worst_first`.
     detail
-        The plan of one of them to show in detail.
+        The plan to show in detail, of one of these groups.
     web
         The address of the pages.
     """
@@ -236,7 +236,7 @@ def _forecast_time_lag_s(outcome: Outcome) -> float:
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
-    """Return how a person approves or rejects a plan; empty if it is decided already."""
+    """Return how a person approves or rejects a plan; empty if the plan was decided already."""
     if plan.state != "proposed":
         return {}
     if plan.shadow:

@@ -19,9 +19,9 @@ def describe(
     Parameters
     ----------
     results
-        The steps of this pass.
+        The steps of this reconciliation.
     current
-        The plans that are published now, and those that are proposed.
+        The published and the proposed plans.
     groups
         The groups to show, those with a refused plan first.
     """

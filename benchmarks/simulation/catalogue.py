@@ -10,16 +10,16 @@ from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
-#: Half of the machines twice as fast, together as fast as ten of 100.
+#: Records a second: half of the machines are twice as fast, and the sum is that of ten of 100.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
-#: Shuffles of Zipf's shares by which two, and one, of the ten members of `range` are overloaded.
+#: Shuffles of Zipf's shares with which `range` overloads two, and one, of its ten members.
 _TWO_OVERLOADED = 0
 _ONE_OVERLOADED = 0
 _SKEW = Traffic(used=0.85, zipf=0.6, shuffle=_TWO_OVERLOADED)
 _SKEW_70 = Traffic(used=0.70, zipf=0.6, shuffle=_ONE_OVERLOADED)
-#: Looks that miss a broker, or the owners, one in twenty each.
+#: One sample in twenty misses the partitions of a broker, and one in twenty misses the owners.
 _MISSES = Misses(leader=0.05, coordinator=0.05)
-#: A tenth of 100 partitions: by `range`, four of ten members read two or three of them.
+#: A tenth of 100 partitions is expensive: under `range`, four of ten members read two or three.
 _HEAVY = TrueCosts(dear=(Dear(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))
 _CHUNKS = "kafka-python"
 

@@ -1,4 +1,4 @@
-"""Members that join and leave a group, and usual series of such changes."""
+"""Members that join and leave a group, and common series of such changes."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +16,7 @@ class MemberChange:
 def rolling_restart(
     members: int, from_s: float, *, every_s: float = 120.0, away_s: float = 60.0
 ) -> tuple[MemberChange, ...]:
-    """Let every member in turn be away for a while, and come back by the same name."""
+    """Return changes in which each member in turn leaves and rejoins later under the same name."""
     starts = [from_s + number * every_s for number in range(members)]
     if any(after - before < away_s for before, after in pairwise(starts)):
         raise ValueError("a rolling restart takes one member away at a time")
@@ -30,14 +30,14 @@ def rolling_restart(
 def replacements(
     members: int, new_members: int, *, from_s: float, every_s: float, away_s: float = 30.0
 ) -> tuple[MemberChange, ...]:
-    """Let the oldest member leave, time and again, and a new member of another name join instead.
+    """Return changes in which a new member with a new name repeatedly replaces the oldest one.
 
     Parameters
     ----------
     members
-        How many there are at the start: numbers 0 to `members` - 1.
+        Number of members at the start; they have the numbers 0 to `members` - 1.
     new_members
-        How many join: the numbers after those.
+        Number of members that join; they have the following numbers.
     """
     return tuple(
         change

@@ -9,14 +9,14 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class ScenarioCommits(SimulatedCommits):
-    """Commits as the scenario has them: in `poll`, with the first poll after the interval.
+    """Commits as the scenario defines them: in `poll`, at the first poll after the interval.
 
     Parameters
     ----------
     reading
-        P partitions.
+        The reading of P partitions.
     reports
-        Of the consumers' work, to be written with commits; None: nobody reads them.
+        Reports of the consumers' work, committed with offsets; None: no controller reads reports.
     """
 
     def __init__(self, reading: ScenarioReading, reports: SimulatedReports | None = None) -> None:
@@ -31,7 +31,7 @@ class ScenarioCommits(SimulatedCommits):
         super()._commit(step, partitions, given, moment)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return seconds between each member's commits, shape (M + 1,): whole polls."""
+        """Return seconds between each member's commits, in whole polls, shape (M + 1,)."""
         reading, world = self._of, self._of.world
         every = super()._interval_s(step)
         if not reading.client.poll_records or not step:

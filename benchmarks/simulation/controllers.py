@@ -20,14 +20,14 @@ class Truth:
     Parameters
     ----------
     rates
-        True arrival rates, shape (P,): those of one look before. As all here, in records of the
-        usual kind, a second; of a partition that crawls, what can be read.
+        True arrival rates one sample ago, shape (P,). All rates are in records of usual cost a
+        second; the rate of a throttled partition is the rate at which it can be read.
     peak_rates
-        Those of the moment within a day from now at which most arrives, shape (P,).
+        The rates at the moment of the next day with the highest total, shape (P,).
     waiting
-        What waits, shape (P,); nothing where a partition crawls.
+        Unread records, shape (P,); 0 for a throttled partition.
     speeds
-        Shape (M,).
+        Speeds of members, shape (M,).
     """
 
     rates: Float64
@@ -38,7 +38,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class ScenarioMoment(Moment):
-    """What a controller gets to see; the truth is for oracles.
+    """The input of a controller; the truth is for oracles.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class ScenarioMoment(Moment):
 
 @runtime_checkable
 class ReadsReports(Protocol):
-    """A controller that may read reports of work."""
+    """A controller that can read reports of work."""
 
-    #: Whether it does.
+    #: Whether the controller reads them.
     reports: bool
 
 
@@ -65,7 +65,7 @@ class TakesBack(Protocol):
     """A controller that withdraws plans that made the group worse."""
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Return, at a look, who owns what without the plan in force, or None: it stays."""
+        """Return the owners without the published plan, or None: the plan stays."""
         ...
 
 
@@ -77,9 +77,9 @@ class ByAssignor:
     assignor
         A name of `assignors.registry`.
     at_start
-        That which runs at the very first rebalance.
+        The assignor of the first rebalance.
     plans
-        Whether it also decides at each decision.
+        Whether the assignor also runs at each decision.
     """
 
     def __init__(self, assignor: str, *, at_start: str | None = None, plans: bool = False) -> None:
@@ -87,13 +87,13 @@ class ByAssignor:
         self._started = False
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Let the assignor deal."""
+        """Return the assignor's owners."""
         name = self._assignor if self._started else self._at_start
         self._started = True
         return assign(name, moment.problem).owner
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Deal again, or leave everything."""
+        """Return the assignor's owners, or None: no change."""
         if not self._plans:
             return None
         owner = assign(self._assignor, moment.problem).owner

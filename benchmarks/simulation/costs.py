@@ -9,14 +9,14 @@ from fairlead.simulation.world import Float64
 
 @dataclass(frozen=True)
 class Dear:
-    """Records that take a multiple of the usual for a while.
+    """Records that are expensive for a while.
 
     Parameters
     ----------
     factor
-        How many times the usual.
+        Cost as a multiple of the usual cost.
     partitions
-        Of which partitions; none: of all, as after a deploy.
+        Partitions with these records; empty: all partitions, as after a deployment.
     from_s, until_s
         Seconds from the start.
     """
@@ -29,16 +29,16 @@ class Dear:
 
 @dataclass(frozen=True)
 class TrueCosts:
-    """What a record of each partition takes, in records of the usual kind.
+    """Cost of a record of each partition, as a multiple of the usual cost.
 
     Parameters
     ----------
     spread
-        Standard deviation of the costs' logarithms: each partition's records are of their own kind.
+        Standard deviation of the logarithms of the partitions' costs.
     shuffle
-        Seed of the spread.
+        Seed for drawing the spread.
     dear
-        What is dear, and when.
+        Expensive records.
     """
 
     spread: float = 0.0

@@ -9,14 +9,14 @@ from fairlead.simulation.world import Float64
 
 @dataclass(frozen=True)
 class Crawl:
-    """A partition that is read slowly for a while, whoever owns it; then it heals.
+    """A partition that any owner reads slowly for a while.
 
     Parameters
     ----------
     partition
         Its index.
     per_s
-        Records a second; 0: nobody reads it (a poison pill).
+        Records a second; 0: none are read (a poison pill).
     from_s, until_s
         Seconds from the start.
     """
@@ -28,7 +28,7 @@ class Crawl:
 
 
 def limits(crawls: tuple[Crawl, ...], at: Float64, partitions: int) -> Float64:
-    """Return records a second that can be read at most, shape (N, P); inf: as many as there are."""
+    """Return the maximum records a second that can be read, shape (N, P); inf: no limit."""
     most: Float64 = np.full((at.size, partitions), np.inf)
     for crawl in crawls:
         most[(at >= crawl.from_s) & (at < crawl.until_s), crawl.partition] = crawl.per_s

@@ -1,7 +1,7 @@
 """The closed loop of a simulated group: oracles get the true state, and plans can be withdrawn.
 
 Belongs here: what a scenario adds to the loop. Does not: the loop (`fairlead.simulation.loop`), or
-what came of it (`run_figures`).
+the figures of a run (`run_figures`).
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class TakenBack(Handover):
 
 @dataclass(frozen=True, eq=False)
 class ScenarioRun(Run):
-    """What happened."""
+    """The record of a run in a scenario."""
 
     world: ScenarioWorld
 
@@ -62,7 +62,7 @@ class _ScenarioLoop(Loop):
         return super()._decisions() | ({0} if foresees else set())
 
     def _sample(self, step: int, end: Int64, owner: Int32) -> None:
-        """Look, and miss what is missed; then take a plan back."""
+        """Take a sample, with missing values as drawn; then roll a plan back if necessary."""
         world = self._world
         if world.scenario.markers:
             end = end + (end > 0)
@@ -100,5 +100,5 @@ class _ScenarioLoop(Loop):
         )
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        # Nothing is read yet when a group starts: it has nothing to stand still for.
+        # At the start, no partition is read yet, so none has to pause.
         return self._world.exists[step] if self._world.scenario.eager and step else taken

@@ -7,13 +7,13 @@ import numpy as np
 from benchmarks.simulation.reading import ScenarioReading
 from fairlead.simulation.world import Float64, Int64
 
-#: Seconds in which a handler puts a record into a queue, or into a list.
+#: Seconds that a handler needs to put a record into a queue or a list.
 _QUEUED_S: Final = 1e-5
 #: Share of the work of a flushing application that happens after every N-th record.
 _FLUSHED: Final = 0.9
-#: Seconds over which time of no record is added up before it is squared, as in the meter.
+#: Seconds. Time that belongs to no record is summed over blocks of this length, then squared.
 _BLOCK_S: Final = 600.0
-#: Minimum share of a step in which a consumer works, for its queues to be full.
+#: If a consumer works for at least this share of a step, its queues are full.
 _FULL: Final = 0.98
 
 
@@ -23,7 +23,7 @@ class Meters:
     Parameters
     ----------
     reading
-        N steps of P partitions and M members.
+        The reading of P partitions by M members in N steps.
     """
 
     def __init__(self, reading: ScenarioReading) -> None:
@@ -32,23 +32,23 @@ class Meters:
         self._habit = habit
         self._rng = np.random.default_rng((habit.seed, 1))
         members = world.speeds.shape[1]
-        #: Seconds and squared seconds of each partition's records, by whoever owns it.
+        #: Seconds and squared seconds of each partition's records, over all its owners.
         self.busy_s: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.squares_s2: Float64 = np.zeros((world.steps + 1, world.partitions))
-        #: Seconds in which each consumer waits for records; its calls that returned records.
+        #: Seconds that each consumer waited for records, and number of polls that returned records.
         self.waiting_s: Float64 = np.zeros((world.steps + 1, members))
         self.calls: Float64 = np.zeros((world.steps + 1, members))
-        #: Paused partitions of each consumer now.
+        #: Number of partitions that each consumer has paused now.
         self.paused: Float64 = np.zeros(members)
         self._lies = np.random.default_rng((habit.seed, 2)).random(members) < habit.lying
         #: Records and seconds of each consumer since its last flush.
         self._unflushed, self._owed_s = np.zeros(members), np.zeros(members)
-        #: Seconds of no record in the present block, and the block's number, by partition.
+        #: By partition: seconds that belong to no record in the present block; the block's number.
         self._loose_s = np.zeros(world.partitions)
         self._block: Int64 = np.zeros(world.partitions, np.int64)
 
     def count(self, first: int, last: int) -> None:
-        """Count the steps from `first` up to `last`, which is not among them."""
+        """Count the steps from `first` up to, but not including, `last`."""
         if first == last:
             return
         world, reading, habit = self._world, self._reading, self._habit
@@ -61,7 +61,7 @@ class Meters:
         speeds = np.concatenate((reading.speeds(first, last), np.full((count, 1), np.inf)), axis=1)
         mean_s = world.costs[first:last] / np.maximum(speeds[:, owner], 1e-9)
         busy_s, squares_s2 = self._times(whole, mean_s)
-        # A consumer that is always busy cannot be busy for longer than that.
+        # Drawn times may exceed the length of a step: scale them down.
         steps = np.repeat(np.arange(count), owner.size)
         places = steps * (members + 1) + np.tile(owner, count)
         size = count * (members + 1)
@@ -103,7 +103,7 @@ class Meters:
         self.calls[rows] = self.calls[first] + records[:, :members].cumsum(axis=0)
 
     def _times(self, records: Float64, mean_s: Float64) -> tuple[Float64, Float64]:
-        """Draw seconds, and squared seconds, of whole numbers of records of a mean time."""
+        """Draw the seconds and squared seconds of some numbers of records with a mean time."""
         spread2 = self._habit.spread**2
         counted = np.maximum(records, 1.0)
         if not spread2:
@@ -117,7 +117,7 @@ class Meters:
         return np.where(any_, total_s, 0.0), np.where(any_, squares_s2, 0.0)
 
     def _flush(self, records: Float64, busy_s: Float64, squares_s2: Float64, owner: Int64) -> None:
-        """Move most of the time to the records after which consumers flush, in place."""
+        """Move most of the time to the records before a flush, in place."""
         owed = busy_s * _FLUSHED
         busy_s -= owed
         squares_s2 *= (1.0 - _FLUSHED) ** 2
@@ -137,7 +137,7 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add the squares of time of no record to all partitions with records, in place."""
+        """Add squares of seconds that belong to no record to partitions with records, in place."""
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0

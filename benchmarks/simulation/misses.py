@@ -9,16 +9,16 @@ from fairlead.simulation.world import Mask
 
 @dataclass(frozen=True)
 class Misses:
-    """How often a look misses something.
+    """Chances that a sample misses values.
 
     Parameters
     ----------
     leader
-        Chance that a broker does not answer: ends of the logs that it leads are not known.
+        Chance that a broker does not answer, so that the end offsets of its partitions are unknown.
     coordinator
-        Chance that the group is rebalancing: nobody's partitions are known.
+        Chance that the group is rebalancing, so that the owners are unknown.
     brokers
-        How many brokers lead partitions, in turn.
+        Number of brokers; they lead the partitions in turn.
     """
 
     leader: float = 0.0
@@ -26,7 +26,7 @@ class Misses:
     brokers: int = 6
 
     def of(self, rng: np.random.Generator, steps: int, partitions: int) -> tuple[Mask, Mask]:
-        """Draw what a look in each step misses: partitions, (N, P), and all owners, (N,)."""
+        """Draw the missing values of a sample in each step: ends, (N, P), and owners, (N,)."""
         absent = rng.integers(self.brokers, size=steps)
         absent[rng.random(steps) >= self.leader] = -1
         leader = np.arange(partitions) % self.brokers

@@ -2,11 +2,11 @@
 
 Belongs here: plans from true rates and speeds. Does not: anything that a planner could do.
 
-Two of them, for the two things that can be asked for. `Minimal` knows what will arrive over the
-next day and moves as little as it can: it takes the steps of `assignors.relief`, and stops as soon
-as no member is used above `FULL`; greedy steps may not be the fewest, so it then sends home each
-partition that still fits there. `Lagging` knows speeds, and the rates of one look before, and
-balances what waits and will arrive until the next decision, however many moves it takes.
+There are two oracles, for two objectives. `Minimal` knows the arrivals of the next day and makes
+few moves: it takes the steps of `assignors.relief` until no member's utilisation exceeds `FULL`;
+because greedy steps may not be the fewest, it then returns each partition that still fits to its
+previous owner. `Lagging` knows the speeds, and the rates one sample ago, and balances the records
+that wait and will arrive until the next decision, with any number of moves.
 """
 
 from dataclasses import replace
@@ -23,18 +23,18 @@ from benchmarks.simulation.controllers import ScenarioMoment, Truth
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Float64, Int32
 
-#: How full the minimal oracle may leave a member.
+#: Maximum utilisation of a member under a plan of the minimal oracle.
 FULL: Final = 0.99
 
 
 class Oracle(ByPlans):
     """A controller that plans by the true state."""
 
-    #: Whether it is asked at the very start, too, before anything has been seen.
+    #: Whether the oracle also plans at the start, before the first sample.
     foresees = False
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Plan, knowing the truth."""
+        """Return a plan from the true state."""
         if not isinstance(moment, ScenarioMoment):
             raise TypeError("only a made-up group's truth is known")
         return self.plan_by(moment.truth(), moment.problem)
@@ -45,27 +45,27 @@ class Oracle(ByPlans):
 
 
 class Minimal(Oracle):
-    """Moves as little as it can, and only when a member would be overloaded within a day."""
+    """Moves few partitions, and only if a member would be overloaded within a day."""
 
     foresees = True
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Cut at just below full; where no assignment does it, leave everything."""
+        """Return a plan under which no member is overloaded; None: no change, or no such plan."""
         return fewest_moves(problem, truth.peak_rates, truth.speeds, FULL)
 
 
 class Lagging(Oracle):
-    """Balances what waits and what would arrive until the next decision, at one look's delay.
+    """Balances records that wait and will arrive until the next decision, one sample behind.
 
-    By default it does so at every decision at which members are not even within a hundredth:
-    waiting until somebody is overloaded would spare it moves, and make it later.
+    By default it plans at every decision at which the members differ by more than 1%: waiting for
+    an overload would save moves but increase time lag.
 
     Parameters
     ----------
     every_s
         Seconds between decisions.
     band
-        How uneven members may be before it acts: the heaviest, over the lower bound.
+        Tolerated excess of the most loaded member over the lower bound.
     """
 
     def __init__(self, every_s: float, *, band: float = 0.01) -> None:
@@ -73,7 +73,7 @@ class Lagging(Oracle):
         self._every_s, self._band = every_s, band
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Balance fully, unless everybody keeps up."""
+        """Return a balanced plan, unless the present owners are balanced enough."""
         work = truth.waiting + truth.rates * self._every_s
         weighted = replace(
             problem, weights=np.rint(work * 100).astype(np.int64), capacities=truth.speeds
@@ -83,18 +83,18 @@ class Lagging(Oracle):
 
 
 def fewest_moves(problem: Problem, rates: Float64, speeds: Float64, full: float) -> Int32 | None:
-    """Return the assignment nearest to the present one that no member is used above `full` in.
+    """Return the nearest assignment in which no member's utilisation is above `full`.
 
     Parameters
     ----------
     problem
-        P partitions, M members, and who owns what now.
+        P partitions, M members and the present owners.
     rates, speeds
         Records a second, shapes (P,) and (M,).
 
     Returns
     -------
-    int32 of shape (P,); None: it fits as it is, or nothing that was tried does.
+    int32 of shape (P,); None: the present assignment fits, or no assignment was found.
     """
     timed = replace(problem, capacities=speeds)
     ledger = Ledger(timed, problem.owner, rates, Limits.none(timed))

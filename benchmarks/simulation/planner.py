@@ -17,14 +17,14 @@ from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Int32
 from fairlead.wire.document import PlanDocument
 
-#: Seconds. A group rests for so long after the first plan that made it worse.
+#: Seconds. Back-off of a group after its first regression.
 _FIRST_REST_S: Final = 1800.0
 
 
 def rest_s(times: int) -> float:
-    """Return how long a group rests after the n-th plan that made it worse, in seconds.
+    """Return the back-off of a group after its n-th regression, in seconds.
 
-    As migrations/sql/regression_checks.sql has it for real groups.
+    The same as migrations/sql/regression_checks.sql computes for real groups.
 
     Examples
     --------
@@ -35,18 +35,18 @@ def rest_s(times: int) -> float:
 
 
 class Planner(ByPlans):
-    """Analyses at each decision; its plans are published at once.
+    """Analyses the group at each decision; its plans are published at once.
 
     Parameters
     ----------
     rules
-        Of the policy.
+        The rules of the policy.
     eager
-        Whether every partition of the group stands still at each rebalance.
+        Whether every partition of the group pauses at each rebalance.
     plans
-        Whether what it plans is done; else it only says what is the matter.
+        Whether plans are published; if not, the planner only diagnoses.
     reports
-        Whether it reads reports of work.
+        Whether the planner reads reports of work.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class Planner(ByPlans):
     ) -> None:
         super().__init__()
         self.reports = reports
-        #: What was said at each decision, with when.
+        #: Each decision with its time, in seconds.
         self.decisions: list[tuple[float, PlanDecision]] = []
         self._rules, self._eager, self._plans = rules, eager, plans
         self._capacities: Mapping[str, Capacity] = {}
         self._costs: CostRows = {}
-        #: The plan before the one in force; None: there is none.
+        #: The plan before the published plan; None: there is none.
         self._before: PlanDocument | None = None
         self._regrets, self._rests_until = 0, -np.inf
         self._doubts_until = -np.inf
         self._regretted_at: float | None = None
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Ask what is the matter, and whether a plan would help."""
+        """Analyse the group; return a plan if one helps."""
         decision = decide(self._question(moment))
         self._capacities, self._costs = decision.capacities, decision.costs.rows(moment.problem)
         self.decisions.append((moment.at, decision))
@@ -74,16 +74,16 @@ class Planner(ByPlans):
         return decision.owner if self._plans and not rests else None
 
     def take_over(self, moment: Moment, owner: Int32) -> None:
-        """Remember what was followed before, too."""
+        """Follow the new owners, and remember the previous plan."""
         self._before = self._plan
         super().take_over(moment, owner)
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Go back where the plan in force has made it worse: to the plan before, or to none."""
+        """After a regression, return the owners of the previous plan, or of `range` without one."""
         if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
         found = find_regression(self._question(moment))
-        if found is not None:  # until the next look says so, too, or does not
+        if found is not None:  # until the next sample confirms the regression or does not
             self._doubts_until = moment.at + 1
         if found is None or not found.sure:
             return None

@@ -1,4 +1,4 @@
-"""Reading members of a scenario; their clients share time in different ways."""
+"""Members of a scenario that read; their clients share time in different ways."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class ScenarioReading(Reading):
-    """The backlog of each partition while members read, as the scenario defines it.
+    """The backlog of each partition while the scenario's members read.
 
-    The time that one partition does not use goes to the others of its owner. A partition that
-    crawls is read beside the others, up to its limit, before anything else.
+    The time that one partition does not use goes to the others of its owner. A throttled
+    partition is read first, up to its limit.
     """
 
     world: ScenarioWorld
@@ -22,12 +22,12 @@ class ScenarioReading(Reading):
         super().__init__(world)
         self.client = CLIENTS[world.scenario.client]
         self._sharing: Sharing = self.client.sharing(world.turns, world.scenario.record_bytes)
-        #: Those of the waiting that applications hold already, as `waiting`; None: never any.
+        #: Records in `waiting` that applications hold already, of the same shape; None: never any.
         self._ahead = None if self._sharing.ahead() is None else np.zeros(self.waiting.shape)
         self._crawls = np.isfinite(world.limits)
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
-        """Offsets up to which applications have been given records, at the starts of steps."""
+        """Return the offsets up to which applications got records, at the starts of steps."""
         given = super().delivered(step, partition)
         if self._ahead is not None:
             given = given + self._ahead[step, partition]
@@ -35,7 +35,7 @@ class ScenarioReading(Reading):
 
     @property
     def ahead(self) -> bool:
-        """Whether applications are given records before they process them."""
+        """Whether applications get records long before they process them."""
         return self._ahead is not None
 
     def held_ahead(self, first: int, last: int) -> Float64 | None:
@@ -46,7 +46,7 @@ class ScenarioReading(Reading):
         return most
 
     def processed(self, at: Float64) -> Float64:
-        """Return the offsets up to which records are processed, at P steps and parts of one."""
+        """Return the processed offsets of P partitions, each at its own fractional step."""
         before = np.floor(at).astype(np.int64)
         each = np.arange(at.size)
         first = super().delivered(before, each)
@@ -59,12 +59,12 @@ class ScenarioReading(Reading):
         return self._speeds(first, last)
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
-        """Go back to the offsets that are committed; what was fetched is forgotten."""
+        """Go back to the committed offsets, and drop fetched records."""
         self._sharing.forget(partitions)
         super().take_over(partitions, step, committed)
 
     def _speeds(self, first: int, last: int) -> Float64:
-        """Slow down members that own what spoils them."""
+        """Return the speeds; members that own partitions of a `Spoil` are slower."""
         share = np.ones(self.world.speeds.shape[1])
         for spoil in self.world.scenario.spoils:
             owners = self.owner[list(spoil.partitions)]
@@ -85,7 +85,7 @@ class ScenarioReading(Reading):
         return read
 
     def _read_crawling(self, step: int, now: TimeStep) -> Float64:
-        """Read what crawls up to its limit, and the rest with what time that leaves."""
+        """Read throttled partitions up to their limits, then others in the remaining time."""
         crawls = self._crawls[step]
         self._sharing.forget(crawls, handed_out=True)
         most = np.where(crawls & now.readable, self.world.limits[step] * self.world.step_s, 0.0)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Application = Literal["records", "flush", "collect", "workers", "tasks"]
-"""`records`: one record at a time, or batches that are iterated over. `flush`: most of the work
-happens after every N-th record. `collect`: after all records of a batch. `workers`: in other
-threads, which the poll loop passes the records to. `tasks`: several tasks take records."""
+"""When the work happens. `records`: at each record, alone or in a batch. `flush`: most of it after
+every N-th record. `collect`: after all records of a batch. `workers`: in other threads, which get
+the records from the poll loop. `tasks`: in several tasks."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ReportHabit:
     spread
         Coefficient of variation of the times of single records.
     flush_every
-        Records of a consumer from one flush to the next.
+        Number of records of a consumer between two flushes.
     silent
         Share of consumers that do not report.
     missing, stale, impossible
@@ -32,7 +32,7 @@ class ReportHabit:
     lying
         Share of consumers whose times are false.
     seed
-        Of all of this.
+        Seed of all random draws.
     """
 
     application: Application = "records"

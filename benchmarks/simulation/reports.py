@@ -1,11 +1,11 @@
-"""The reports of work that simulated consumers commit, and that samples find.
+"""The reports of work that simulated consumers commit and samples read.
 
-Belongs here: which counters go with which commit, whose, and what is wrong with them. Does not:
-counting (`metering`), nor when consumers commit (`fairlead.simulation.commits`).
+Belongs here: the counters in each commit, their consumer and their flaws. Does not: counting
+(`metering`), nor when consumers commit (`fairlead.simulation.commits`).
 
-As with real followers: counters belong to a consumer and a partition, and start again when the
-consumer does. The report of the previous owner stays until the new owner commits. With
-confluent-kafka that is when the offset advances.
+As with real followers, counters belong to a consumer and a partition, and restart with the
+consumer. The report of the previous owner stays until the new owner commits; confluent-kafka
+commits only when the offset advances.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask
 
 _OF_PARTITION: Final = ("records", "busy_s", "squares_s2")
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s", "calls", "paused")
-#: Clients that commit only offsets that advanced.
+#: Clients that commit an offset only if it advanced.
 _ONLY_ADVANCED: Final = frozenset({"confluent-kafka", "proportional"})
 
 
@@ -42,7 +42,7 @@ class _Stored:
         )
 
     def with_(self, other: "_Stored", where: Mask) -> "_Stored":
-        """Return these reports, but others for some partitions."""
+        """Return a copy with other reports for some partitions."""
         return _Stored(
             np.where(where, other.by, self.by),
             np.where(where, other.token, self.token),
@@ -52,7 +52,7 @@ class _Stored:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """What a sample finds: values by partition, and by consumer, of which the last is NaN."""
+    """Reports in a sample: values by partition, and by consumer; the last consumer's are NaN."""
 
     by: Int32
     of_partition: dict[str, Float64]
@@ -80,7 +80,7 @@ class SimulatedReports:
     Parameters
     ----------
     reading
-        P partitions and M members.
+        The reading of P partitions by M members.
     """
 
     def __init__(self, reading: ScenarioReading) -> None:
@@ -92,14 +92,14 @@ class SimulatedReports:
         drawn = np.random.default_rng((self._habit.seed, 4)).random(members)
         self._silent: Mask = np.less(drawn, self._habit.silent)
         self._only_advanced = world.scenario.client in _ONLY_ADVANCED
-        #: Steps that are counted, and owners in these.
+        #: Number of counted steps, and the owners in the last of them.
         self._done = 0
         self._owner: Int32 = np.full(partitions, -1, np.int32)
-        #: Of each consumer since it started: its token, when, and its counters then.
+        #: Of each consumer: its token, the time of its start, and its counters at that time.
         self._token: Int64 = np.full(members, NONE, np.int64)
         self._since_s, self._waited_s, self._called = np.zeros((3, members))
         self._tokens = 0
-        #: What the totals of each partition are to be reduced by for its owner's counters.
+        #: By partition: totals at the owner's start, subtracted to get the owner's counters.
         self._offset = {name: np.zeros(partitions) for name in _OF_PARTITION}
         #: Counters of partitions that consumers gave up, by token and partition.
         self._given_up: dict[tuple[int, int], tuple[float, ...]] = {}
@@ -116,13 +116,13 @@ class SimulatedReports:
         Parameters
         ----------
         step
-            Now.
+            The present step.
         partitions
-            Which are committed.
+            The committed partitions.
         given, moment
-            Their offsets, and when each was committed, seconds from the start, shape (P,).
+            The committed offsets, and the time of each commit, seconds from the start, shape (P,).
         before
-            What was committed before, int64 of shape (P,).
+            The previously committed offsets, int64 of shape (P,).
         """
         self._count(step, before)
         owner = self._owner
@@ -152,13 +152,13 @@ class SimulatedReports:
         self._stored = self._stored.with_(report, writes)
 
     def sample(self, step: int, oldest_s: float) -> None:
-        """Keep what a sample finds at the start of a step; forget samples before a moment."""
+        """Store a sample of the reports at the start of a step; forget samples before a moment."""
         rng, habit, found = self._rng, self._habit, self._stored
         size = found.by.size
         if habit.stale:
             found = found.with_(self._last, rng.random(size) < habit.stale)
         self._last = found
-        # Reports of consumers that are gone, or of their lives before, are not by members.
+        # Reports of consumers that left or restarted since do not belong to members.
         gone = ~self._world.present[step][found.by] | (found.token != self._token[found.by])
         if habit.missing:
             gone |= rng.random(size) < habit.missing
@@ -171,12 +171,12 @@ class SimulatedReports:
     def series(
         self, at_s: Float64, partitions: Int64, members: tuple[str, ...]
     ) -> ReportSeries | None:
-        """Return the reports of samples as the analysis reads them.
+        """Return the sampled reports in the form that the analysis reads.
 
         Parameters
         ----------
         at_s
-            When samples were taken, seconds from the start.
+            Times of the samples, seconds from the start.
         partitions, members
             The columns of the result.
         """
@@ -203,7 +203,7 @@ class SimulatedReports:
         )
 
     def _count(self, step: int, committed: Int64) -> None:
-        """Count up to a step; before that, note who has come, and taken partitions over."""
+        """Count up to a step, after registering new consumers and new owners of partitions."""
         reading, done = self._reading, self._done
         present = self._world.present[min(done, self._world.steps - 1)]
         if not np.array_equal(self._owner, reading.owner) or (present != (self._token >= 0)).any():
@@ -244,7 +244,7 @@ class SimulatedReports:
         self._owner = new.copy()
 
     def _counters(self, at: Float64, given: Int64) -> dict[str, Float64]:
-        """Return the counters of each partition's owner for P commits, at steps and parts of one.
+        """Return the counters of each partition's owner for P commits, at fractional steps.
 
         If commits are ahead of the work, these are counters at an earlier offset, as in
         `fairlead.followers.core.progress`.
@@ -274,7 +274,7 @@ class SimulatedReports:
         }
 
     def _between(self, table: Float64, at: Float64, column: Int64 | Int32) -> Float64:
-        """Interpolate a table of steps at moments of its own for each column."""
+        """Interpolate a table with one row per step at one fractional step per column."""
         before = np.minimum(np.floor(at).astype(np.int64), self._done)
         after = np.minimum(before + 1, self._done)
         first = table[before, column]

@@ -7,32 +7,32 @@ import numpy as np
 
 from benchmarks.simulation.loop import ScenarioRun, TakenBack
 
-#: Later than this is late, seconds.
+#: Seconds. A larger time lag counts as behind.
 OBJECTIVE_S = 60.0
-#: What happens before is not counted, seconds: whoever decides has to see something first.
+#: Seconds. Not counted, because controllers need some samples first.
 WARM_UP_S = 6 * 3600.0
 
 
 @dataclass(frozen=True)
 class RunFigures:
-    """Figures of a run, after its warm-up; plans and moves are those of all of it.
+    """Figures of a run after its warm-up; plans and moves are of the whole run.
 
     Parameters
     ----------
-    late
-        Partition-minutes more than the objective behind; partitions that crawl apart.
+    over_objective
+        Partition-minutes with a time lag over the objective, without throttled partitions.
     stuck
-        The same, of those partitions.
+        The same figure for throttled partitions.
     p99_s, max_s
-        Of all partitions at all moments: how far behind, seconds.
+        Time lag of all partitions at all moments, in seconds: 99th percentile and maximum.
     plans, moves
-        Published, and partitions that plans moved.
+        Number of published plans, and of partitions that they moved.
     rolled_back
         Plans that were rolled back because they made the group worse.
     rebalances, rebalance_moves
-        Because members or partitions came or went, and what they moved of members that stayed.
+        Rebalances after a change of members or partitions, and moves between members that stayed.
     pauses
-        Partitions that stood still, counted each time.
+        Number of pauses of partitions.
     """
 
     over_objective: float

@@ -14,13 +14,13 @@ from benchmarks.simulation.report_habit import ReportHabit
 from benchmarks.simulation.traffic import Traffic
 
 Kind = Literal["healthy", "steady", "changing", "hopeless"]
-"""What is expected of a planner: to leave it alone; to cure it once and for all; to follow what
-changes; to say that no assignment helps, and to leave it alone."""
+"""What a planner should do: make no plan; make one plan that lasts; follow changes; report that no
+assignment helps, and make no plan."""
 
 
 @dataclass(frozen=True)
 class Slow:
-    """A member that does only a share of its speed for a while."""
+    """A member that works at a share of its speed for a while."""
 
     member: int
     share: float
@@ -30,7 +30,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Growth:
-    """A topic that gets more partitions: so many from then on."""
+    """A topic that grows to a number of partitions."""
 
     at_s: float
     topic: int
@@ -39,7 +39,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Stuck:
-    """A partition that is read, but that nobody commits for a while; seconds from the start."""
+    """A partition that is read but not committed for a while; seconds from the start."""
 
     partition: int
     from_s: float = 0.0
@@ -48,19 +48,19 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Spoil:
-    """Partitions that make whoever reads one of them do a share of its speed, but for their home.
+    """Partitions that slow down any member that reads them, except their home.
 
-    What no look at the group before a plan can tell: records that are dear to others than their
-    home, whose cache is warm, say.
+    No sample before a plan can show this. For example, records are expensive for members other
+    than their home, whose cache is warm.
 
     Parameters
     ----------
     partitions, home
-        Which, and the member that reads them as it reads all else; None: nobody does.
+        The partitions, and the member that they do not slow down; None: they slow down all members.
     share
-        Of the speed.
+        Share of the speed that is left.
     most
-        Who owns no more than so many of them is not slowed down.
+        Number of these partitions that a member can own without becoming slower.
     """
 
     partitions: tuple[int, ...]
@@ -84,37 +84,37 @@ class Scenario:
     Parameters
     ----------
     name, what
-        What it is called, and one line that says what it is.
+        The name, and a description in one line.
     kind
-        What is expected of a planner.
+        What a planner should do.
     traffic
-        What arrives.
+        The arrivals.
     speeds
         Records a second of each machine, member by member.
     absent
-        Members that are not there at the start.
+        Members that are absent at the start.
     topics
         Partitions of each topic at the start.
     reads
-        Numbers of the topics that each member reads; none: everybody reads everything.
+        Numbers of the topics that each member reads; empty: all members read all topics.
     client
-        The kind of consumer, by its name in `sharing.clients`: how members share their time.
+        The kind of client, by its name in `sharing.clients`: how members share their time.
     record_bytes
-        Of a record in a log: how many a chunk of 1 MiB holds.
+        Bytes of a record in a log, for the number of records in a chunk of 1 MiB.
     costs
-        What a record takes.
+        The costs of records.
     slow, spoils, changes, growth, stuck, crawling, commits
-        What happens.
+        The scenario's changes and faults.
     misses
-        What looks miss.
+        The values that samples miss.
     reports
-        How consumers work and report, where a controller reads reports.
+        How consumers work and report, for controllers that read reports.
     markers
-        Whether a transaction's marker stands at the end of each log: lag 1 at rest.
+        Whether each log ends with a transaction's marker, so that lag is 1 at rest.
     eager
-        Whether every partition stands still at each rebalance, not only those that move.
+        Whether every partition pauses at each rebalance, not only those that move.
     events
-        How many times what a planner could react to changes: what plans are counted against.
+        Number of changes that a planner could react to; plans are compared with this number.
     """
 
     name: str
@@ -152,7 +152,7 @@ class Scenario:
     @property
     def members(self) -> tuple[str, ...]:
         """Names, in order."""
-        width = max(len(str(len(self.speeds) - 1)), 2)  # so that Kafka's order is that of numbers
+        width = max(len(str(len(self.speeds) - 1)), 2)  # Kafka orders names as text
         return tuple(f"member-{number:0{width}}" for number in range(len(self.speeds)))
 
     @property

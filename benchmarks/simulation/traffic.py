@@ -1,4 +1,4 @@
-"""Records a second that arrive at each partition over time."""
+"""Arrival rates of each partition over time, in records a second."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ HOUR_S = 3_600.0
 
 @dataclass(frozen=True)
 class Wander:
-    """Some partitions are hot, and every so often others are.
+    """Some partitions are hot, and after a while others are.
 
     Parameters
     ----------
     hot
-        How many at a time.
+        Number of hot partitions at a time.
     rate
-        What each of them gets, in records a second; the others share the rest.
+        Arrival rate of each hot partition, in records a second; the others share the rest.
     every_s, from_s
-        How long it lasts, and when it first ends: seconds.
+        Seconds: how long partitions stay hot, and when the first ones stop being hot.
     """
 
     hot: int = 5
@@ -37,9 +37,9 @@ class Surge:
     Parameters
     ----------
     partitions
-        Which.
+        The partitions.
     factor
-        How many times their traffic.
+        Factor of their traffic.
     from_s, until_s
         Seconds from the start.
     """
@@ -57,16 +57,16 @@ class Traffic:
     Parameters
     ----------
     used
-        Of what all machines of the start can do together: the share that arrives; at night where
-        there is a `peak`.
+        Arrivals as a share of the capacity of all machines at the start; with a `peak`, the share
+        at night.
     peak
-        The share at noon: traffic follows the day, as a cosine, from midnight on. None: constant.
+        The share at noon; traffic is a cosine over the day, lowest at midnight. None: constant.
     zipf
         The share of the partition of rank i is proportional to i to the power of minus this.
     shuffle
-        Seed by which ranks are dealt to partitions; and that of `wander`.
+        Seed for the ranks of partitions, and for `wander`.
     wander, surges
-        What happens to single partitions.
+        Changes of single partitions.
     """
 
     used: float = 0.6
@@ -84,7 +84,7 @@ class Traffic:
         at
             Moments, seconds from the start, shape (N,), ascending.
         exists
-            Which partitions exist, bool of shape (N, P): the others' share goes to these.
+            Whether each partition exists, bool of shape (N, P); these share all the traffic.
         capacity
             Of all machines together, records a second.
         """

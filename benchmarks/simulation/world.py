@@ -12,22 +12,22 @@ from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 
 @dataclass(frozen=True, eq=False)
 class ScenarioWorld(World):
-    """N steps of P partitions and M members, as a scenario has them.
+    """N steps of P partitions and M members, drawn from a scenario.
 
     Parameters
     ----------
     scenario
-        Which.
+        The scenario.
     rates
         True arrival rates, records a second, float64 of shape (N, P).
     costs
-        What a record takes, in records of the usual kind, float64 of shape (N, P).
+        Cost of a record, as a multiple of the usual cost, float64 of shape (N, P).
     limits
-        Records a second that can be read at most, whoever reads; inf: as many as there are. (N, P).
+        Maximum records a second that any owner can read, shape (N, P); inf: no limit.
     uncommitted
-        Which partitions nobody commits, bool of shape (N, P).
+        Whether no member commits a partition, bool of shape (N, P).
     unseen, ownerless
-        What looks miss: the ends of partitions, bool of shape (N, P), and all owners, (N,).
+        What samples miss: end offsets, bool of shape (N, P), and all owners, bool of shape (N,).
     turns
         The order in which partitions are fetched at first, a permutation, int64 of shape (P,).
     """
@@ -45,10 +45,10 @@ class ScenarioWorld(World):
     def of(
         cls, scenario: Scenario, *, seed: int = 0, hours: float = 48.0, step_s: float = 10.0
     ) -> "ScenarioWorld":
-        """Draw a scenario: arrivals are Poisson's. Equal seeds give equal worlds.
+        """Draw a scenario, with Poisson arrivals. Equal seeds give equal worlds.
 
-        How much arrives is a share of what the members of the start can do, by what records take
-        then.
+        Arrivals are a share of the capacity of the members at the start, at the cost of records at
+        that time.
         """
         steps = round(hours * 3600 / step_s)
         at = np.arange(steps, dtype=np.float64) * step_s
@@ -84,7 +84,7 @@ class ScenarioWorld(World):
 
     @cached_property
     def work(self) -> Float64:
-        """What arrives and can be read, in records of the usual kind a second, shape (N, P)."""
+        """Arrivals that can be read, in records of usual cost a second, shape (N, P)."""
         return np.minimum(self.rates, self.limits) * self.costs
 
 

@@ -1,5 +1,5 @@
-"""Consumer groups from public reports, each with the answer that is right for it.
+"""Consumer groups from public reports, each with its right answer.
 
-The answers were fixed before the analysis was asked. `python -m benchmarks.stories` compares them
-with what `fairlead decide` answers.
+The right answers were fixed before the analysis was run. `python -m benchmarks.stories` compares
+them with the answers of `fairlead decide`.
 """

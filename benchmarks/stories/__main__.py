@@ -1,6 +1,6 @@
-"""Whether stories from public reports are answered right: `python -m benchmarks.stories`.
+"""Answers of the analysis to stories from public reports: `python -m benchmarks.stories`.
 
-Belongs here: asking as `fairlead decide` does, and the table. Does not: what is right (`answers`).
+Belongs here: running `fairlead decide`, and the table. Does not: the right answers (`answers`).
 """
 
 import json
@@ -23,7 +23,7 @@ RESULTS: Final = Path(__file__).parents[1] / "stories.json"
 
 @dataclass(frozen=True)
 class Marked:
-    """A story, its answer, and what is wrong with the answer: nothing if it is right."""
+    """A story, its answer, and the answer's faults, if any."""
 
     story: Story
     answer: Mapping[str, Any]
@@ -40,13 +40,13 @@ class Marked:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The row of a table: story, right answer, answer, and what is wrong with it."""
+        """The row of a table: story, right answer, answer, and its faults."""
         faults = f"wrong: {'; '.join(self.faults)}" if self.faults else "ok"
         return self.story.name, str(self.story.right), self.words, faults
 
 
 def mark(story: Story) -> Marked:
-    """Ask about a group as `fairlead decide` is asked, by a line of JSON."""
+    """Get the answer of `fairlead decide` about a group, with a line of JSON."""
     question = story.ask()
     line = json.dumps(question).encode()
     (answer,) = answer_lines([line], answer_question, spare="memory")
@@ -54,7 +54,7 @@ def mark(story: Story) -> Marked:
 
 
 def main() -> None:
-    """Print a table of all stories, or of those named, and how many are answered right."""
+    """Print a table of all stories, or of the named ones, and the number of right answers."""
     options = harness.parser(__doc__)
     names = [story.name for stories in _KINDS.values() for story in stories]
     options.add_argument("names", nargs="*", choices=[[], *names], metavar="NAME", help="a story")

@@ -1,6 +1,6 @@
 """The right answer to a story, and whether an answer is right.
 
-Belongs here: what is compared. Does not: the stories (`reported`, `retold`), asking (`__main__`).
+Belongs here: the comparison. Does not: the stories (`reported`, `retold`), the run (`__main__`).
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Right:
-    """What is right about a group.
+    """The right answer about a group.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Story:
     Parameters
     ----------
     name
-        A few words, joined by hyphens.
+        The name: a few words, joined by hyphens.
     source
         Addresses of the report.
     text
@@ -93,7 +93,7 @@ class Story:
     right
         The right answer.
     ask
-        Makes the question, a line for `fairlead decide`.
+        Returns the input, a line for `fairlead decide`.
     """
 
     name: str

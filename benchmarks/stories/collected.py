@@ -1,7 +1,7 @@
 """More groups from public reports, as scenes, of kinds that `reported` does not have.
 
-Belongs here: what happened, and the right answer, fixed before the analysis was asked. Does not:
-the groups that the analysis was made with (`reported`, `retold`).
+Belongs here: what happened, and the right answer, fixed before the analysis was run. Does not:
+the groups that the analysis was developed with (`reported`, `retold`).
 
 Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
 minute, and the horizon half an hour.
@@ -16,7 +16,7 @@ COLLECTED: Final[list[Story]] = []
 _story: Final = stories_of(COLLECTED)
 
 
-# Samples that are missing, rare or not of one moment
+# Samples that are missing, rare or spread over time
 
 
 @_story(

@@ -1,7 +1,7 @@
 """Forty more groups from public reports, written by someone who had not seen the analysis.
 
 Belongs here: what happened, and the right answer, reasoned from the figures of the scene. Does
-not: the groups that the analysis was made with (`reported`, `retold`, `collected`).
+not: the groups that the analysis was developed with (`reported`, `retold`, `collected`).
 
 Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
 minute, and the horizon half an hour. A member works at most 57 seconds a minute.

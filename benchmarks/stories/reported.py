@@ -1,6 +1,6 @@
 """Groups from public reports, as scenes.
 
-Belongs here: what happened, and the right answer, fixed before the analysis was asked. Does not:
+Belongs here: what happened, and the right answer, fixed before the analysis was run. Does not:
 the groups that were kept as samples (`retold`).
 
 Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
@@ -16,7 +16,7 @@ REPORTED: Final[list[Story]] = []
 _story: Final = stories_of(REPORTED)
 
 
-# Positions that go back
+# Positions that decrease
 
 
 @_story(
@@ -70,7 +70,7 @@ def _topic_made_again() -> Scene:
     return scene.set("t-*", reads=3_000, position=0).run(20)
 
 
-# Commits that change but lie anywhere
+# Commits that change at random
 
 
 @_story(
@@ -347,7 +347,7 @@ def _transaction_beside_a_late_member() -> Scene:
     return scene.set("t-2", stable=scene["t-2"].position).run(28)
 
 
-# Backlogs that are skipped, standstills that are over
+# Skipped backlogs, and pauses that have ended
 
 
 @_story(
@@ -415,7 +415,7 @@ def _rebalance_of_two_minutes() -> Scene:
     return scene.set("t-*", owner=None).run(2).own(owners).run(10)
 
 
-# Partitions and members that stand still now
+# Partitions and members without progress now
 
 
 @_story(
@@ -675,7 +675,7 @@ def _twelve_over_five() -> Scene:
     return scene.set("t-[012345]", reads=500).run(40)
 
 
-# Late by design
+# Behind by design
 
 
 @_story(

@@ -1,7 +1,7 @@
 """Groups from public reports, kept as samples.
 
-Belongs here: the right answers to the groups in retold.json. Does not: groups that are made of
-scenes (`reported`).
+Belongs here: the right answers to the groups in retold.json. Does not: groups built as scenes
+(`reported`).
 
 A column of retold.json has a series for each partition: a value per sample, or one value for all.
 """

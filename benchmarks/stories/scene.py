@@ -1,4 +1,4 @@
-"""A consumer group, minute by minute, that becomes a question for `fairlead decide`.
+"""A consumer group, minute by minute, converted to input of `fairlead decide`.
 
 Belongs here: records that arrive, are read, committed and deleted. Does not: the stories
 (`reported`, `collected`), the right answers (`answers`).
@@ -18,7 +18,7 @@ _GITHUB: Final = "https://github.com/"
 _START: Final = datetime(2026, 3, 2, tzinfo=UTC)
 #: Minutes. Oldest record that the last automatic commit may miss: `auto.commit.interval.ms`.
 _AUTO_COMMIT: Final = 5.0 / 60.0
-#: Relative standard deviation of what a busy consumer reads per minute.
+#: Relative standard deviation of a busy consumer's records per minute.
 _UNSTEADY: Final = 0.02
 
 
@@ -29,7 +29,7 @@ class Partition:
     Parameters
     ----------
     owner
-        The member that reads it; None: nobody.
+        The member that reads it; None: no owner.
     arrives, reads
         Records that arrive, on average, and that the consumer reads at most.
     begin, end, position
@@ -114,7 +114,7 @@ class Partition:
 
 @dataclass
 class Reporter:
-    """What a consumer reports with its commits, since it started.
+    """The work that a consumer reports with its commits, since it started.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Reporter:
         }
 
     def report(self, minute: int) -> dict[str, Any]:
-        """Return what it reports of itself."""
+        """Return the consumer's own part of the report."""
         elapsed, handler = 60.0 * (minute - self.since), sum(self.busy.values())
         return {
             "token": self.token,
@@ -161,7 +161,7 @@ class Reporter:
 
 
 class Scene:
-    """A group whose minutes pass.
+    """A group that is simulated minute by minute.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Scene:
         return self
 
     def behind(self, patterns: str, records: int) -> "Scene":
-        """Let the group be so many records behind."""
+        """Set the lag of the group, in records."""
         for partition in self.matching(patterns):
             partition.seek(partition.end - records)
         return self
@@ -255,7 +255,7 @@ class Scene:
         return self
 
     def question(self) -> dict[str, Any]:
-        """Return the question, a line for `fairlead decide`."""
+        """Return the input, a line for `fairlead decide`."""
         question = {"topics": self._topics, "members": self._members, "snapshots": self._samples}
         return question if self._policy is None else {"policy": dict(self._policy), **question}
 

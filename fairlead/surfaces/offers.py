@@ -71,7 +71,7 @@ def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
         by_page = verb == "reject" or plan.four_eyes != "database"
         return page_address("act", do=verb, group=group, version=version) if by_page else None
 
-    if plan.state == "proposed":  # the review has the commands, with the hash, in every way
+    if plan.state == "proposed":  # the review has the commands, with the hash
         reject = Offer("Reject", address("reject"), "")
         return [Offer("Approve", address("approve"), ""), reject] if approvable else [reject]
     if plan.state == "published":

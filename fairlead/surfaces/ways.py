@@ -20,7 +20,7 @@ class Way:
     verb
         The action.
     command, statement
-        For a shell; for psql.
+        The command for a shell, and the statement for psql.
     launchpad
         Address in the Dagster UI; None if it is not known or would be refused.
     """

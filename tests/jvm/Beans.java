@@ -11,7 +11,7 @@ import javax.management.openmbean.TabularData;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** What the brokers' assignor shows by JMX in a running JVM. */
+/** The brokers' assignor's JMX attributes in a running JVM. */
 final class Beans {
     private Beans() {}
 
@@ -33,7 +33,7 @@ final class Beans {
         return found;
     }
 
-    /** On its way a map has become a table of keys and values. */
+    /** JMX converts a map to a table of keys and values. */
     private static Object plain(Object value) {
         if (value instanceof TabularData) {
             Map<String, Object> found = new TreeMap<>();

@@ -21,7 +21,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** What the jar makes of questions, one JSON object a line; answers likewise, in order. */
+/** Answers questions about the jar, one JSON object per line, in order. */
 final class Checks {
     private Checks() {
     }
@@ -80,7 +80,7 @@ final class Checks {
         }
     }
 
-    /** What is known after each record; null among them is a new connection. */
+    /** The known state after each record; a null among the records is a new connection. */
     private static Object cache(Map<String, Object> asked) {
         VerifiedRecord.Origin origin = new VerifiedRecord.Origin("fairlead.plans", "cluster", "log");
         Signatures signatures = Signatures.of((String) asked.get("public_keys"));
@@ -106,7 +106,7 @@ final class Checks {
         return states;
     }
 
-    /** When a member asks for a rebalance, told of this and that; it draws no time. */
+    /** When a member requests a rebalance, for given events; the random delay is 0. */
     private static Object schedule(Map<String, Object> asked) {
         RejoinSchedule schedule = new RejoinSchedule(0, new Random(1));
         List<Object> due = new ArrayList<>();
@@ -128,7 +128,7 @@ final class Checks {
         return due;
     }
 
-    /** Makes a consumer, without a cluster, and says what is wrong with its configuration; null: nothing. */
+    /** Makes a consumer, without a cluster; returns the error of its configuration; null: no error. */
     private static Object consumer(Map<String, Object> configs) {
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         try {
@@ -156,7 +156,7 @@ final class Checks {
         return shares;
     }
 
-    /** What a leader decides on members as they describe themselves, and says of it. */
+    /** A leader's decision on members from their subscriptions, and its note. */
     private static Object decide(Map<String, Object> asked) throws InvalidPlanException {
         List<Group.Member> members = new ArrayList<>();
         Map<String, Notes.Subscribed> notes = new LinkedHashMap<>();

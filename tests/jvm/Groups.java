@@ -25,13 +25,13 @@ import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
- * Random groups, as a coordinator shows them, and what must hold of every decision: Groups SEED COUNT prints
- * a line of JSON: how often there was what outcome, or throws what was wrong.
+ * Random groups, as a coordinator describes them, and invariants of every decision: Groups SEED COUNT prints
+ * a line of JSON with the number of each outcome, or throws an error that names the broken invariant.
  */
 final class Groups {
     private static final Uuid PLAN_TOPIC = new Uuid(9, 9);
 
-    /** What one member is. */
+    /** One member. */
     private static final class Member {
         String id;
         String instance;
@@ -53,7 +53,7 @@ final class Groups {
         random = new Random(seed);
     }
 
-    /** Checks so many groups, the first of seed 1; returns how often each outcome came. */
+    /** Checks a number of groups, the first with seed 1; returns the number of each outcome. */
     static Map<String, Integer> check(long count) {
         Map<String, Integer> outcomes = new TreeMap<>();
         for (long seed = 1; seed <= count; seed++) {
@@ -89,7 +89,7 @@ final class Groups {
                 }
             }
             if (chance(0.05)) {
-                member.reads.add(new Uuid(7, m)); // does not exist any more
+                member.reads.add(new Uuid(7, m)); // the topic no longer exists
             }
             members.add(member);
         }
@@ -111,7 +111,7 @@ final class Groups {
         for (var topic : topics.entrySet()) {
             for (int p = 0; p < topic.getValue() + (chance(0.1) ? 2 : 0); p++) {
                 Member owner = members.get(random.nextInt(members.size()));
-                // Some have no owner, and some an owner that reads the topic no more.
+                // Some partitions have no owner, and some an owner that no longer reads the topic.
                 if (chance(0.8) && (owner.reads.contains(topic.getKey()) || chance(0.1))) {
                     owner.targets.computeIfAbsent(topic.getKey(), id -> new HashSet<>()).add(p);
                 }
@@ -228,7 +228,7 @@ final class Groups {
         return decision.outcome().name();
     }
 
-    /** Let the book say something of the group; returns what. */
+    /** Stores a random plan or roster of the group in the book; returns its kind. */
     private String tell() {
         if (chance(0.15)) {
             return "unread";
@@ -264,7 +264,7 @@ final class Groups {
         return member.id.equals("trigger");
     }
 
-    /** Every member is there; every partition that somebody reads has one owner, who reads it. */
+    /** Every member is present; every partition of a topic with readers has one owner, a reader. */
     private void complete(GroupAssignment assignment) {
         require(assignment.members().keySet().equals(
             members.stream().map(member -> member.id).collect(Collectors.toSet())), "other members");
@@ -286,7 +286,7 @@ final class Groups {
         }
     }
 
-    /** Targets that may stay have stayed. */
+    /** Targets that can stay have stayed. */
     private void kept(GroupAssignment assignment) {
         for (Member member : members) {
             member.targets.forEach((topic, partitions) -> {
@@ -303,7 +303,7 @@ final class Groups {
         }
     }
 
-    /** Members whom the plan names have of its topics what it gives them. */
+    /** Members that the plan names own their shares of its topics. */
     private void fitted(GroupAssignment assignment) {
         var used = new HashSet<String>();
         for (Member member : members.stream().sorted((a, b) -> a.id.compareTo(b.id)).collect(Collectors.toList())) {
@@ -326,7 +326,7 @@ final class Groups {
         }
     }
 
-    /** Who joins a group that has just begun gets a share: nobody waits for a plan with nothing to read. */
+    /** A member that joins a new group gets a share: no member waits for a plan without partitions. */
     private void joined(Decider decider) {
         var newMember = new Member();
         newMember.id = "newMember";
@@ -342,7 +342,7 @@ final class Groups {
         }
     }
 
-    /** The same question gets the same answer, on threads at once too; once it is the target, nothing moves. */
+    /** Equal input gives an equal answer, also in parallel threads; once it is the target, nothing moves. */
     private void again(Decider decider, Decider.Decision first) {
         IntStream.range(0, 4).parallel().forEach(thread -> {
             var same = decider.decide(spec(), describer, PLAN_TOPIC, now);

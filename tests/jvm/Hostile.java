@@ -11,7 +11,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 
-/** A broker's reader beside whoever writes valid plans and rosters that take much memory, for groups that do not exist. */
+/** A broker's reader, and a hostile writer of valid but large plans and rosters for groups that do not exist. */
 final class Hostile {
     private final BrokerReader reader = new BrokerReader(new BrokerSettings(Map.of()));
     private final BrokerReader.Pass pass = reader.new Pass(
@@ -22,7 +22,7 @@ final class Hostile {
     private Hostile() {
     }
 
-    /** Feeds so many, and says what was held and dropped; a plan of a group that exists must be followed after each. */
+    /** Sends many records, and prints what was held and dropped; the plan of a real group must stay in force. */
     static Object check(long count) {
         return new Hostile().feed(count);
     }

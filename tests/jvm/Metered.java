@@ -20,7 +20,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Applications with a {@link MeteredConsumer}, which do what they are asked, and measure themselves. */
+/** Applications with a {@link MeteredConsumer} that run commands and measure their own work. */
 final class Metered {
     /** Seconds: a power of two, so that sums of them are exact. */
     private static final double TICK = 1.0 / 512;
@@ -32,7 +32,7 @@ final class Metered {
     private final Map<String, Object> configs;
     private final List<String> read = new ArrayList<>();
     private final List<String> calls = new ArrayList<>();
-    /** Of each partition, the seconds at least and at most that the application took for its records. */
+    /** Minimum and maximum seconds that the application took for each partition's records. */
     private final Map<String, double[]> took = new LinkedHashMap<>();
     /** Seconds in calls of poll, and between two of them. */
     private double polled;
@@ -45,7 +45,7 @@ final class Metered {
         this.consumer = new MeteredConsumer<>(configs, bytes, bytes);
     }
 
-    /** Does one thing with a consumer; each call returns the consumer's state. */
+    /** Runs one command with a consumer; returns the consumer's state. */
     static Object act(Map<String, Object> asked) throws Exception {
         String name = (String) asked.get("name");
         if (asked.get("act").equals("open")) {
@@ -101,7 +101,7 @@ final class Metered {
                 break;
             case "commit without waiting":
                 consumer.commitAsync();
-                consumer.commitSync(Map.of()); // waits for those before
+                consumer.commitSync(Map.of()); // waits for earlier commits
                 break;
             case "commit with a callback":
                 consumer.commitAsync((offsets, error) -> calls.add(text(offsets) + (error == null ? "" : error)));
@@ -140,7 +140,7 @@ final class Metered {
         };
     }
 
-    /** Polls once and processes each record for as many milliseconds as its value says; measures from both sides. */
+    /** Polls once and processes each record for the milliseconds in its value; measures lower and upper bounds. */
     private void work(Duration timeout) throws InterruptedException {
         double began = seconds();
         ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);
@@ -220,7 +220,7 @@ final class Metered {
         return state;
     }
 
-    /** What is committed, by partition: the offset and the metadata. */
+    /** The committed offset and metadata of each partition. */
     static Object committed(Map<String, Object> asked) throws InvalidPlanException {
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         Map<String, Object> configs = PlanDocument.object(asked.get("configs"), "configs");
@@ -237,7 +237,7 @@ final class Metered {
         }
     }
 
-    /** The reports of a meter on a clock of the test's. */
+    /** The reports of a meter on the test's clock. */
     static Object meter(Map<String, Object> asked) throws InvalidPlanException {
         double[] now = {0};
         Meter meter = new Meter(() -> now[0] * TICK, (Long) asked.get("most") * TICK);

@@ -71,13 +71,13 @@ final class PlanMember {
 
                 @Override
                 public void onPartitionsLost(Collection<TopicPartition> partitions) {
-                    revoked.addAndGet(partitions.size()); // another one's by now: not to be committed
+                    revoked.addAndGet(partitions.size()); // another member owns it now: do not commit
                     note(folder, last, state(configs, consumer, revoked.get(), partitions));
                 }
 
                 @Override
                 public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
-                    // what is owned is noted after each poll
+                    // owned partitions are noted after each poll
                 }
             });
             while (!stopping.get()) {
@@ -90,7 +90,7 @@ final class PlanMember {
         }
     }
 
-    /** Replaces the state, if it is another one. */
+    /** Replaces the state if it has changed. */
     private static void note(Path folder, AtomicReference<String> last, String state) {
         if (!state.equals(last.getAndSet(state))) {
             Path written = folder.resolve("state.new");
@@ -104,21 +104,21 @@ final class PlanMember {
     }
 
     /**
-     * Commits what was read, before it is given up: what Kafka commits automatically before a cooperative
-     * rebalance is without what is read during it.
+     * Commits read records before partitions are given up: Kafka's automatic commit before a cooperative
+     * rebalance lacks records read during the rebalance.
      */
     private static void commit(KafkaConsumer<?, ?> consumer) {
         try {
             consumer.commitSync();
-        } catch (KafkaException error) { // it is read again, by whoever comes next
+        } catch (KafkaException error) { // the next owner reads it again
             System.err.println("Not committed: " + error);
         }
     }
 
-    /** Settings by Java's names, or by those that Fairlead's followers for Python have. */
+    /** Settings by Java's names or by those of Fairlead's followers for Python. */
     private static Map<String, Object> configs(Map<String, Object> given) {
         Map<String, Object> configs = new HashMap<>();
-        if (!"consumer".equals(given.get("group_protocol"))) { // under that one the broker assigns
+        if (!"consumer".equals(given.get("group_protocol"))) { // with the consumer protocol the broker assigns
             configs.put(STRATEGY, PlanAssignor.class.getName());
         }
         given.forEach((name, value) -> {
@@ -133,7 +133,7 @@ final class PlanMember {
         return configs;
     }
 
-    /** What a member owns, without what it gives up at the moment, and what it follows. */
+    /** The partitions that a member owns and is not giving up, and the plan that it follows. */
     private static String state(
         Map<String, Object> configs, KafkaConsumer<?, ?> consumer, int revoked, Collection<TopicPartition> without) {
         Map<String, Object> state = new LinkedHashMap<>();

@@ -1,4 +1,4 @@
-"""Questions to the jar's classes, which one Java process answers.
+"""Questions to the jar's classes, answered by one Java process.
 
 Belongs here: starting and asking Checks.java. Does not: what it must answer.
 """
@@ -14,15 +14,15 @@ from fairlead.sandbox.java import BRIEF, find_java
 
 
 class Checks:
-    """Asks Checks.java, a line a question."""
+    """Asks Checks.java, one line per question."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def lines(self, questions: Iterable[dict[str, Any]]) -> list[str]:
-        """Return the answer to each question, as it stands.
+        """Return the answer line to each question.
 
-        All of them are read: an answer that is left would be taken for that to the next question.
+        All answers are read: an unread one would be taken for the answer to the next question.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -47,7 +47,7 @@ class Checks:
 
 @contextmanager
 def answering(classpath: str) -> Iterator[Checks]:
-    """Run Checks.java until the context ends, on a small heap: whatever it reads must fit."""
+    """Run Checks.java until the context ends, on a small heap that must be enough for any input."""
     command = [str(find_java()), *BRIEF, "-Xmx64m", "-cp", classpath, "fairlead.kafka.Checks"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"

@@ -1,4 +1,4 @@
-"""Random plans and groups, small and twisted, for decisions that two languages must make alike.
+"""Small random plans and groups with edge cases, for comparing the decisions of two languages.
 
 Belongs here: drawing cases. Does not: any expectation.
 """
@@ -21,7 +21,7 @@ TOPICS = ("t", "t0", "t1", "u", "ü", "\ufb01", "\U0001f601")
 
 @dataclass(frozen=True)
 class Case:
-    """A plan, and the group that is really there."""
+    """A plan, and the present group."""
 
     plan: PlanDocument
     subscriptions: dict[str, list[str]]
@@ -29,12 +29,12 @@ class Case:
 
 
 def draw_case(rng: random.Random) -> Case:
-    """Draw a plan for some members, and a group that has more or less to do with it."""
+    """Draw a plan for some members, and a group that matches it more or less."""
     topics = rng.sample(TOPICS, rng.randint(1, len(TOPICS)))
     planned = _counts(rng, topics)
     members = _group(rng, topics)
     present = _group(rng, [*topics, "absent"])
-    if rng.random() < 0.7:  # mostly the plan's own, one or two of them come and gone
+    if rng.random() < 0.7:  # mostly the plan's members, with one or two changes
         present = {**members, **dict(list(present.items())[:2])}
         for name in rng.sample(sorted(present), min(len(present), rng.randint(0, 2))):
             del present[name]
@@ -71,7 +71,7 @@ def _weights(rng: random.Random, count: int) -> npt.NDArray[np.float64]:
     kind = rng.choice(["whole", "few", "real", "huge"])
     draw: Callable[[], float] = {
         "whole": lambda: float(rng.randint(0, 100_000)),
-        "few": lambda: rng.choice([0.0, 0.1, 0.2, 0.3]),  # sums depend on the order of adding
+        "few": lambda: rng.choice([0.0, 0.1, 0.2, 0.3]),  # sums depend on the order of addition
         "real": lambda: rng.random() * 10 ** rng.randint(-5, 5),
         "huge": lambda: rng.choice([1e308, 1e16, 1.0, 0.0]),
     }[kind]

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: one Java process with the jar's classes, and one broker."""
+"""Fixtures of this folder's tests: one Java process with the jar's classes, and one broker."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def checks(java_classpath: str) -> Iterator[Checks]:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """Return a broker whose assignor reads plans as a user of its own, who has no rights yet."""
+    """Return a broker whose assignor reads plans as a separate user, without rights at first."""
     port, controller, guarded = free_ports(3)
     listeners = f"PLAINTEXT://{HOST}:{port},SASL_PLAINTEXT://{HOST}:{guarded}"
     settings = {

@@ -1,6 +1,6 @@
 """Jars that only tests need, downloaded once per user by PySpark's own Ivy.
 
-Belongs here: getting them. Does not: which ones.
+Belongs here: downloading them. Does not: the lists of jars.
 """
 
 import os
@@ -32,7 +32,7 @@ def downloaded(name: str, *artifacts: str, without: str = "") -> list[Path]:
     Parameters
     ----------
     name
-        Of the folder that keeps them, with the version.
+        Name of the folder for the jars, with the version.
     artifacts
         As Maven writes them: `organisation:name:version`.
     without
@@ -62,7 +62,7 @@ def _download(target: Path, artifacts: tuple[str, ...], without: str) -> None:
             *("-cache", str(Path(scratch, "cache")), "-types", "jar", "bundle"),
             *("-retrieve", f"{jars}{os.sep}[organisation]_[artifact]-[revision].[ext]"),
         ]
-        for _ in range(ATTEMPTS):  # what arrived is kept
+        for _ in range(ATTEMPTS):  # downloaded jars are kept
             result = subprocess.run(
                 command, capture_output=True, text=True, timeout=600, check=False
             )

@@ -1,6 +1,6 @@
-"""Java consumers in processes of their own.
+"""Java consumers in separate processes.
 
-Belongs here: starting and asking them. Does not: any expectation.
+Belongs here: starting them and reading their states. Does not: any expectation.
 """
 
 import json
@@ -13,13 +13,13 @@ from typing import Any
 from fairlead.sandbox.java import BRIEF, find_java
 from tests.waiting import PATIENCE_S
 
-#: Small and quick to start; and it says what it logs.
+#: Options of a small JVM that starts quickly and logs to its output.
 OPTIONS = ("-Xmx96m", *BRIEF)
 LOGGING = ("-Dorg.slf4j.simpleLogger.showDateTime=true",)
 
 
 def member_command(classpath: str) -> list[str]:
-    """Return what starts a Java consumer, but for its task."""
+    """Return the command of a Java consumer, without its task."""
     return [str(find_java()), *OPTIONS, *LOGGING, "-cp", classpath, "fairlead.kafka.PlanMember"]
 
 
@@ -33,7 +33,7 @@ class JavaMember:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What it last said."""
+        """The newest state that it has written."""
         assert self.process.poll() is None, (self._folder / "errors").read_text()[-3000:]
         try:
             known: dict[str, Any] = json.loads((self._folder / "state").read_text())
@@ -54,7 +54,7 @@ class JavaMember:
 
 
 class JavaGroup:
-    """Java consumers of one group and topic, which follow plans."""
+    """Java consumers of one group and topic that follow plans."""
 
     def __init__(
         self, command: list[str], folder: Path, topic: str, configs: dict[str, Any]
@@ -64,7 +64,7 @@ class JavaGroup:
         self._members: list[JavaMember] = []
 
     def join(self, client_id: str, **configs: Any) -> JavaMember:
-        """Start a consumer; underscores stand for dots."""
+        """Start a consumer; underscores in names of settings stand for dots."""
         folder = self._folder / f"{client_id}-{len(self._members)}"
         folder.mkdir()
         task = {
@@ -87,7 +87,7 @@ class JavaGroup:
 def java_group(
     classpath: str, folder: Path, topic: str, configs: dict[str, Any]
 ) -> Iterator[JavaGroup]:
-    """Yield a group without members, which ends as this does."""
+    """Yield a group without members; it ends with the block."""
     group = JavaGroup(member_command(classpath), folder, topic, configs)
     try:
         yield group

@@ -1,6 +1,6 @@
-"""A broker that follows plans, and plain consumers under KIP-848, which know nothing of them.
+"""A broker that follows plans, and plain KIP-848 consumers without code for plans.
 
-Belongs here: what the tests of the broker's assignor do to a cluster. Does not: what it must do.
+Belongs here: actions of the tests of the broker's assignor. Does not: any expectation.
 """
 
 import threading
@@ -37,15 +37,15 @@ from tests.waiting import PATIENCE_S, eventually
 
 PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
-#: Whom the assignor of a broker with rights reads plans as.
+#: The user as whom the assignor of a broker with ACLs reads plans.
 READER: Final = "reader"
-#: Polls of 50 ms. A rebalance trigger that has had the target computed before the plan was read
-#: does so again by leaving.
+#: Number of polls of 50 ms. If the target was computed before the plan was read, it is computed
+#: again when the rebalance trigger leaves.
 STAYS: Final = 60
 
 
 def shown(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
-    """Return what the assignor in a broker shows by JMX: attribute to value."""
+    """Return the JMX attributes of a broker's assignor, by name."""
     process = broker.process()
     assert process is not None
     found: dict[str, Any] = checks.ask("beans", process=str(process.pid))
@@ -69,19 +69,19 @@ def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
 
 
 def allow(cluster: "Cluster", operation: AclOperation) -> None:
-    """Let the broker's assignor do something with both topics."""
+    """Allow the broker's assignor an operation on both topics."""
     for done in cluster.admin.create_acls(rights(AclBinding, operation)).values():
         done.result(PATIENCE_S)
 
 
 def forbid(cluster: "Cluster", operation: AclOperation) -> None:
-    """Take that back."""
+    """Revoke that right."""
     for done in cluster.admin.delete_acls(rights(AclBindingFilter, operation)).values():
         assert len(done.result(PATIENCE_S)) == 1
 
 
 class Cluster:
-    """A running broker, or several, and what the planner would do to it.
+    """One or several running brokers, and the planner's actions on them.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Cluster:
         self._epoch = time.time_ns() // 1_000_000
 
     def create(self, topic: str, partitions: int, *, compact: bool = False) -> str:
-        """Make a topic, unless it is there; returns its name."""
+        """Create a topic unless it exists; return its name."""
         if topic in self.admin.list_topics().topics:
             return topic
         config = {"cleanup.policy": "compact"} if compact else {}
@@ -110,7 +110,7 @@ class Cluster:
         return topic
 
     def topic_id(self, topic: str) -> str:
-        """Return the id that the cluster gave a topic."""
+        """Return a topic's id."""
         found = self.admin.describe_topics(TopicCollection([topic]))[topic].result(
             timeout=PATIENCE_S
         )
@@ -157,7 +157,7 @@ class Cluster:
         self._send(PLANS, group, value, headers)
 
     def garble(self, group: str) -> None:
-        """Put garbage where the plan stands."""
+        """Write garbage with the plan's key."""
         self._send(PLANS, group, b"garbage", [])
 
     def inflate(self, group: str, numbers: str = "0-9999999") -> None:
@@ -169,7 +169,7 @@ class Cluster:
         self._send(PLANS, group, value, self._headers(value, group, 1, now + timedelta(hours=1)))
 
     def tell(self, group: str, topics: list[str]) -> None:
-        """Say who the members are: by their client ids."""
+        """Publish the roster: members' names are their client ids."""
         names = self.names(group)
         ids = {topic: self.topic_id(topic) for topic in topics}
         membership = Membership(group, datetime.now(UTC), names, ids)
@@ -177,7 +177,7 @@ class Cluster:
         self._send(MEMBERS, group, membership.to_bytes(), headers)
 
     def trigger(self, group: str, rack: str, until: Callable[[], bool], what: str) -> None:
-        """Join for a moment, again and again until something holds."""
+        """Trigger rebalances until a condition holds."""
         eventually(lambda: self._triggered(group, rack, until), what)
 
     def _triggered(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
@@ -202,8 +202,8 @@ class Cluster:
         return until()
 
     def names(self, group: str) -> dict[str, str]:
-        """Return the members by their ids, with their client ids; of a group that is new none."""
-        # clock: asked again
+        """Return member ids and their client ids; empty for a new group."""
+        # clock: callers try again
         futures: Any = self.admin.describe_consumer_groups([group], request_timeout=30)
         try:
             members = futures[group].result(timeout=PATIENCE_S).members
@@ -231,9 +231,9 @@ class Cluster:
 
 
 class Plain:
-    """One consumer on a thread, with the broker's assignor asked for; it counts what it loses.
+    """One consumer on a thread that requests the broker's assignor, and counts lost partitions.
 
-    A static member keeps what it has while it is away.
+    A static member keeps its partitions while it is away.
     """
 
     def __init__(
@@ -305,7 +305,7 @@ class Group:
             self.leave(name)
 
     def join(self, *names: str) -> None:
-        """Let members join, until all of the topic is owned."""
+        """Let members join, and wait until all partitions have owners."""
         for name in names:
             self._leave[name] = ExitStack()
             member = Plain(self.cluster.servers, self.name, self.topic, name, static=self.static)
@@ -313,7 +313,7 @@ class Group:
         eventually(self.joined, lambda: (self.owned(), self.cluster.names(self.name)))
 
     def joined(self) -> bool:
-        """Whether the broker knows as many members, and everything is owned once."""
+        """Whether the broker knows this number of members, and every partition has one owner."""
         return len(self.cluster.names(self.name)) == len(self.members) and self.whole()
 
     def leave(self, name: str) -> None:
@@ -322,7 +322,7 @@ class Group:
         self._leave.pop(name).close()
 
     def owned(self) -> dict[str, list[int]]:
-        """Return who owns what."""
+        """Return the partitions of each member."""
         return {name: sorted(member.owned) for name, member in self.members.items()}
 
     def whole(self) -> bool:
@@ -331,14 +331,14 @@ class Group:
         return sorted(owned) == list(range(self.partitions))
 
     def revoked(self) -> dict[str, list[int]]:
-        """Return what members lost, and count from 0 again."""
+        """Return the lost partitions of members, and reset the counts."""
         found = {name: sorted(member.revoked) for name, member in self.members.items()}
         for member in self.members.values():
             member.revoked = []
         return {name: lost for name, lost in found.items() if lost}
 
     def adopt(self, version: int, shares: Mapping[str, list[int]]) -> None:
-        """Publish a plan and rebalance trigger until it is what everybody owns."""
+        """Publish a plan, and trigger rebalances until all members own their shares."""
         self.publish(version, shares)
         self.cluster.tell(self.name, [self.topic])
         expected = {name: sorted(share) for name, share in shares.items()}

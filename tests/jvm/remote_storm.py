@@ -1,7 +1,7 @@
-"""A storm over consumers that know nothing of plans: their broker follows them (KIP-848).
+"""A storm over plain consumers whose broker follows plans (KIP-848).
 
-Belongs here: what is other than where consumers follow (`tests.fairlead.followers.storm`): the
-planner's part, and when such a group counts as settled. Does not: what is demanded at the end.
+Belongs here: differences from `tests.fairlead.followers.storm`: the planner's part, and when such
+a group counts as settled. Does not: the checks at the end.
 """
 
 import logging
@@ -21,11 +21,11 @@ from fairlead.workflows.rebalancing import BrokerPlan
 from tests.fairlead.followers.storm import NAMES, Storm
 from tests.jvm.remote import Cluster
 
-# clocks: how often is looked
+# clocks: interval of checks
 
 log = logging.getLogger(__name__)
 
-#: How long a group may be otherwise than planned before the planner looks at it.
+#: Seconds that a group may differ from its plan before the planner checks it.
 LOOKS_S = 1.0
 
 
@@ -36,11 +36,11 @@ class RemoteStorm(Storm):
     Parameters
     ----------
     cluster
-        Where it is, with the planner's topics.
+        The cluster, with the planner's topics.
     gateway
         To the same cluster.
     lone
-        The only broker, which may be started again; None: it is left alone.
+        The only broker, which may be restarted; None: it never is.
     """
 
     cluster: Cluster
@@ -56,7 +56,7 @@ class RemoteStorm(Storm):
         return {"group_protocol": "consumer", "group_remote_assignor": ASSIGNOR}
 
     def plan(self) -> str:
-        """Publish a plan with random shares for the names there are, present or not."""
+        """Publish a plan with random shares for all names, present or not."""
         self.version += 1
         shares: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in NAMES}
         for partition in range(self.partitions):
@@ -75,7 +75,7 @@ class RemoteStorm(Storm):
         return "withdrawn"
 
     def garbage(self) -> str:
-        """Put bytes that are no plan under the group's key."""
+        """Write bytes that are no plan with the group's key."""
         self.cluster.garble(self.group)
         return "garbage"
 
@@ -89,7 +89,7 @@ class RemoteStorm(Storm):
         return "broker crashes" if crash else "broker restarts"
 
     def _settled(self) -> bool:
-        """Whether each partition has the owner that the plan and the broker name; else look."""
+        """Whether each partition has the owner of plan and broker; else run the planner."""
         if self._as_planned():
             self._look_at = time.monotonic() + LOOKS_S
             return True
@@ -130,7 +130,7 @@ def _targets(found: BrokerGroup, topic: str) -> dict[str, list[int]]:
 
 
 def _stored(plan: PlanDocument) -> StoredPlan:
-    """Return a plan as the store has it."""
+    """Return a plan in the store's form."""
     value = plan.to_bytes()
     return StoredPlan(
         group=plan.group,

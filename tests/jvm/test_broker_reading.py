@@ -1,4 +1,4 @@
-"""What a broker does that may not read plans, or finds no topic of them: nobody loses anything."""
+"""A broker that may not read plans, or finds no plan topic: no member loses a partition."""
 
 import time
 
@@ -17,9 +17,9 @@ FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
 def restart(broker: KafkaBroker, group: Group) -> None:
-    """Let the broker come back knowing no plan; its groups are what they were.
+    """Restart the broker, so that it knows no plan; its groups stay the same.
 
-    Static members are away for as long: how clients find a broker again is not asked here.
+    Static members are stopped meanwhile, because reconnection of clients is not tested here.
     """
     names = [*group.members]
     for name in names:
@@ -31,7 +31,7 @@ def restart(broker: KafkaBroker, group: Group) -> None:
 
 
 def keeps(group: Group, comes: str) -> None:
-    """Show that targets stay: who comes takes nothing of what others have."""
+    """Check that targets stay: a new member takes no partition from others."""
     before = group.owned()
     group.revoked()
     group.join(comes)
@@ -42,9 +42,9 @@ def keeps(group: Group, comes: str) -> None:
 def test_members_topic_is_found_sooner_than_any_other_change(
     broker: KafkaBroker, checks: Checks, unique_name: str
 ) -> None:
-    """It is made with the first plan of a broker, and rebalance triggers end after eleven seconds.
+    """It is created with a broker's first plan, and rebalance triggers end after eleven seconds.
 
-    Brokers look for a topic that is missing each second, and whether topics have changed each 15 s.
+    Brokers check for a missing topic every second, and for changes of topics every 15 s.
     """
     cluster = Cluster(broker)
     assert MEMBERS not in cluster.admin.list_topics().topics  # this file is the broker's first
@@ -67,10 +67,10 @@ def test_members_topic_is_found_sooner_than_any_other_change(
 
 
 @pytest.mark.parametrize("without", form(short=["a right"], long=["a right", "a topic"]))
-def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
+def test_nothing_moves_if_plans_may_not_be_read_or_have_no_topic(
     broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
-    """After a restart; JMX says why. With the right it reads again, and plans are followed."""
+    """Also after a restart; JMX has the reason. With the right, plans are followed again."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)
@@ -89,7 +89,7 @@ def test_nobody_moves_where_plans_may_not_be_read_or_have_no_topic(
         assert group.owned() == FEW
         keeps(group, comes="d")
         why = "TopicAuthorizationException" if without == "a right" else "there is no topic"
-        # It begins before its broker listens, and tries again every few seconds.
+        # The reader begins before its broker listens, and retries every few seconds.
         eventually(lambda: why in shown(broker, checks)["Problem"], why)
         found = shown(broker, checks)
         assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)

@@ -1,4 +1,4 @@
-"""One record after the other: what Java knows of a plan is what Python knows, at every step."""
+"""Java's and Python's plan caches have the same state after each record."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ Step = tuple[bytes | None, Headers] | None
 
 
 def draw_step(rng: random.Random) -> Step:
-    """Draw a record of few versions and epochs; None: the connection is new."""
+    """Draw a record from few versions and epochs; None: a new connection."""
     version, epoch = rng.randint(1, 3), rng.randint(1, 2)
     lease = SOON + timedelta(hours=rng.randint(0, 2))
     plan = replace(PLAN, version=version, assignor=rng.choice(["one", "one", "other"]))
@@ -47,7 +47,7 @@ def draw_step(rng: random.Random) -> Step:
 
 
 def python_knows(steps: list[Step], verifier: Verifier | None) -> list[Any]:
-    """Return what Checks.java says after each step, as Python has it."""
+    """Return Python's state after each step, in the format of Checks.java."""
     cache = PlanCache("group", ORIGIN, verifier, known=PlanState())
     states = []
     for offset, step in enumerate(steps):
@@ -95,12 +95,12 @@ def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) 
 
 
 def draw_seen(rng: random.Random) -> Identity:
-    """Draw what is known of few records."""
+    """Draw the identity of one of few records."""
     return Identity(1, rng.randint(0, 2), rng.random() < 0.2, rng.choice(["a", "b"]))
 
 
 def test_both_ask_for_a_rebalance_at_the_same_moments(checks: Checks) -> None:
-    """Newer plans, leases that put one in force again, turns, and rebalances in between."""
+    """With newer plans, renewed leases of expired plans, turns, and rebalances in between."""
     rng = random.Random(9)
     questions, expected = [], []
     for _ in range(HISTORIES):

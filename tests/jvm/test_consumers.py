@@ -1,4 +1,4 @@
-"""Java consumers follow plans: nothing but a line of their configuration is about it."""
+"""Java consumers follow plans with one line of configuration."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -59,7 +59,7 @@ def publish(fleet: Fleet, version: int, shares: dict[str, list[int]]) -> None:
 
 
 def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Callable[[], bool]:
-    """Return whether members own just this, and by which plan."""
+    """Return whether members own exactly these partitions, by this plan."""
     return lambda: all(
         member.owned == numbers and member.state.get("version", 0) == version
         for member, numbers in expected
@@ -72,7 +72,7 @@ def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Call
 def test_plans_are_adopted_as_they_come_and_go(
     fleet: Fleet, group: JavaGroup, strategy: str
 ) -> None:
-    """Range without one; a plan, a newer one, and none again, while the application only polls."""
+    """Range, a plan, a newer plan, and range again, while the application only polls."""
     first, second = (
         group.join(name, partition_assignment_strategy=strategy) for name in ("one", "two")
     )

@@ -1,4 +1,4 @@
-"""The same decision everywhere: Java's `fit` against Python's, byte by byte."""
+"""Java's `fit` compared with Python's, byte by byte."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def draw(seed: int) -> Iterator[Case]:
 
 
 def draw_alike(rng: random.Random) -> Case:
-    """Draw a plan that knows few of many partitions, most of one weight: topics are then spread."""
+    """Draw a plan of few among many partitions, mostly of one weight, so that topics spread."""
     counts = {topic: rng.randint(0, 150) for topic in rng.sample(TOPICS, rng.randint(2, 6))}
     names = rng.sample(NAMES, rng.randint(2, 8))
     owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in names}

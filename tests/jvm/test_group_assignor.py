@@ -1,4 +1,4 @@
-"""Brokers follow plans for plain consumers; where there is none, everybody keeps what they have."""
+"""Brokers follow plans for plain consumers; without a plan, members keep their partitions."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,7 +16,7 @@ FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
 def test_random_groups_are_whole_and_move_by_plans_alone(checks: Checks) -> None:
-    """It never throws; without a plan that holds nothing moves; with one it is followed."""
+    """The assignor never throws; without a plan in force nothing moves; with one it is followed."""
     count = form(short=2_000, long=200_000)
     outcomes = checks.ask("groups", count=count)
     assert sum(outcomes.values()) == count
@@ -24,7 +24,7 @@ def test_random_groups_are_whole_and_move_by_plans_alone(checks: Checks) -> None
 
 
 def test_hostile_plans_do_not_take_the_place_of_others(checks: Checks) -> None:
-    """Valid ones, of groups that do not exist, on a heap of 64 MB: the largest are dropped."""
+    """Valid plans of groups that do not exist, on a heap of 64 MB: the largest are dropped."""
     count = form(short=1_500, long=100_000)
     found = checks.ask("hostile", count=count)
     assert found["skipped"] == 0, found
@@ -35,7 +35,7 @@ def test_hostile_plans_do_not_take_the_place_of_others(checks: Checks) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(broker: KafkaBroker) -> Cluster:
-    """Return the broker's cluster, with the planner's topics, which the assignor may read."""
+    """Return the broker's cluster, with the planner's topics, readable for the assignor."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)
@@ -53,7 +53,7 @@ def group(cluster: Cluster, unique_name: str) -> Iterator[Group]:
 
 @pytest.mark.kafka
 def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> None:
-    """After a rebalance trigger, which gets nothing; a second plan moves only one partition."""
+    """After a rebalance trigger, which gets no partitions; a second plan moves only one."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()
@@ -62,10 +62,10 @@ def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> N
 
 
 @pytest.mark.kafka
-def test_small_plans_of_millions_of_partitions_harm_nobody(
+def test_small_plans_of_millions_of_partitions_do_no_harm(
     cluster: Cluster, group: Group, broker: KafkaBroker, checks: Checks
 ) -> None:
-    """Forty of them, on a heap of 512 MB: an int for each partition would be three times that."""
+    """Forty plans on a heap of 512 MB; an int per partition would need three times as much."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     for number in range(40):
@@ -77,8 +77,8 @@ def test_small_plans_of_millions_of_partitions_harm_nobody(
 
 
 @pytest.mark.kafka
-def test_what_it_decides_is_shown_by_jmx(group: Group, broker: KafkaBroker, checks: Checks) -> None:
-    """Everything was read, a plan was followed, every call is counted, and there was no bug."""
+def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) -> None:
+    """All records were read, a plan was followed, every call is counted, and no call failed."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     found = shown(broker, checks)
@@ -96,7 +96,7 @@ def test_what_it_decides_is_shown_by_jmx(group: Group, broker: KafkaBroker, chec
 
 @pytest.mark.kafka
 def test_new_member_takes_over_the_whole_share_of_the_one_it_replaces(group: Group) -> None:
-    """Before anybody has told the broker its name: a rolling restart keeps the plan."""
+    """Before the roster names the member: a rolling restart keeps the plan."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.leave("b")
@@ -108,7 +108,7 @@ def test_new_member_takes_over_the_whole_share_of_the_one_it_replaces(group: Gro
 @pytest.mark.kafka
 @pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
 def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -> None:
-    """Uneven as it is: what a member leaves is placed, and one that joins takes nothing away."""
+    """Even if uneven: a leaving member's partitions are placed, and a new member takes none."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()
@@ -125,7 +125,7 @@ def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -
 
 @pytest.mark.kafka
 def test_garbage_leaves_the_plan_that_was_read(group: Group) -> None:
-    """Whatever stands under the group's key: the last good plan is fitted to who is there."""
+    """Whatever the group's record is, the last good plan is fitted to the present members."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()
@@ -139,7 +139,7 @@ def test_garbage_leaves_the_plan_that_was_read(group: Group) -> None:
 
 @pytest.mark.kafka
 def test_group_without_a_plan_is_spread_by_kafkas_own_assignor(group: Group) -> None:
-    """It may ask for the assignor before it has a plan; a foreign trigger changes nothing."""
+    """A group may request the assignor before it has a plan; a foreign trigger changes nothing."""
     group.join("a")
     group.join("b", "c")
 

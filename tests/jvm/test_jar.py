@@ -1,4 +1,4 @@
-"""The jar itself: what it runs on, and that it depends on its sources alone."""
+"""The jar: required Java versions, and a build that depends only on the sources."""
 
 import struct
 import zipfile
@@ -15,14 +15,14 @@ JAVA_11, JAVA_17 = 55, 61
 
 @pytest.mark.test_long(guarded_by="tests/jvm/test_jar.py::test_clients_need_java_11_alone")
 def test_the_jar_is_the_same_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Built twice, its bytes are equal: who publishes it can be checked."""
+    """Two builds have equal bytes, so that a published jar can be verified."""
     built = plugin.plugin_jar().read_bytes()
     monkeypatch.setattr(plugin, "JAR", tmp_path / "again" / "fairlead-kafka.jar")
     assert plugin.plugin_jar().read_bytes() == built
 
 
 def test_clients_need_java_11_alone() -> None:
-    """What is not for brokers is of a version that Kafka's clients still run on."""
+    """Classes that are not for brokers have a version that Kafka's clients still run on."""
     with zipfile.ZipFile(plugin.plugin_jar()) as jar:
         versions = {
             name: struct.unpack(">H", jar.read(name)[6:8])[0]

@@ -1,4 +1,4 @@
-"""Java consumers report their work with all commits that are theirs."""
+"""Java consumers report their work with all their commits."""
 
 import random
 import uuid
@@ -125,7 +125,7 @@ class Applications:
 def applications(
     checks: Checks, services: Services, kafka_topic: KafkaTopic, unique_name: str
 ) -> Iterator[Applications]:
-    """Return a group without consumers; those that come are closed in the end."""
+    """Return a group without consumers; its consumers are closed at the end."""
     configs = {
         "bootstrap.servers": services.bootstrap_servers,
         "group.id": unique_name,
@@ -151,7 +151,7 @@ def reports(committed: dict[int, tuple[int, str]]) -> WorkReports:
 def test_reported_work_is_what_the_application_measured(
     applications: Applications, protocol: str
 ) -> None:
-    """The time of each partition's records is between what the application measured around it."""
+    """Each partition's time is between the bounds that the application measured."""
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol)
     applications.act("a", "subscribe")
@@ -163,7 +163,7 @@ def test_reported_work_is_what_the_application_measured(
     assert found.owners.tolist() == [member_hash(state["member"])] * PARTITIONS
     elapsed, waiting, handler, calls, records, busy, squares, paused, _ = found.numbers.T
     inside, outside = 1e3 * np.array([state["took"][str(key)] for key in range(PARTITIONS)]).T
-    between = 1e3 * state["between"] - outside.sum()  # no record's: it is that of a lone partition
+    between = 1e3 * state["between"] - outside.sum()  # includes time of no record
     assert records.tolist() == [20] * PARTITIONS
     assert (inside - 1 <= busy).all()
     assert (busy <= outside + between + 1).all()
@@ -277,7 +277,7 @@ def test_a_setting_switches_reports_off(applications: Applications) -> None:
 def test_listeners_of_spring_report_their_work(
     applications: Applications, java_classpath: str, tmp_path: Path, acknowledged: str
 ) -> None:
-    """All that containers commit has reports, with at least the time that the listener took."""
+    """All commits of containers have reports, with at least the listener's time."""
     applications.send(*WORK_MS)
     servers, group = (applications.configs[key] for key in ("bootstrap.servers", "group.id"))
     records = str(20 * PARTITIONS)
@@ -293,7 +293,7 @@ def test_listeners_of_spring_report_their_work(
 
 
 def test_the_docs_show_the_factory_of_the_listener() -> None:
-    """What makes a consumer for Spring in docs/consumers/java.md is what is tested here."""
+    """The factory in docs/consumers/java.md is the one that is tested here."""
     line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
     docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"
     assert line in LISTENER.read_text()

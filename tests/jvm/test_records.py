@@ -1,4 +1,4 @@
-"""Records and documents: Java believes and refuses what Python does."""
+"""Records and documents: Java accepts and refuses the same as Python."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ def test_java_refuses_the_shared_vectors(checks: Checks, vector: dict[str, Any])
 
 
 def python_reads_document(value: bytes) -> dict[str, Any] | None:
-    """Return what Checks.java says of a document, as Python reads it; None: refused."""
+    """Return a document in the format of Checks.java, as Python reads it; None: refused."""
     try:
         plan = PlanDocument.from_bytes(value)
     except InvalidPlanError:
@@ -94,7 +94,7 @@ def python_reads_document(value: bytes) -> dict[str, Any] | None:
 
 
 def same(checks: Checks, values: list[bytes]) -> int:
-    """Demand that both read documents alike; returns how many they refuse."""
+    """Assert that both read documents alike; return the number of refused ones."""
     questions = [{"ask": "document", "value": b64(value)} for value in values]
     refused = 0
     for value, line in zip(values, checks.lines(questions), strict=True):
@@ -109,7 +109,7 @@ def same(checks: Checks, values: list[bytes]) -> int:
 
 
 def test_both_read_the_shared_documents_alike(checks: Checks) -> None:
-    """Each by name, with what is expected of any implementation."""
+    """By name, with the result expected of any implementation."""
     values = [vector["value"].encode("utf-8", "surrogatepass") for vector in DOCUMENTS["documents"]]
     for vector, value in zip(DOCUMENTS["documents"], values, strict=True):
         read = python_reads_document(value) is not None

@@ -21,8 +21,8 @@ from tests.records import PUBLIC, SIGNER
 
 pytestmark = pytest.mark.kafka
 
-#: As the storms of the classic protocol have it: members that vanish are gone in ten seconds. And
-#: what is not signed is refused.
+#: As in storms of the classic protocol, vanished members are removed after ten seconds. Unsigned
+#: records are refused.
 QUICK = {
     "group.consumer.heartbeat.interval.ms": "300",
     "group.consumer.min.heartbeat.interval.ms": "300",

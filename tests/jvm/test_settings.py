@@ -1,4 +1,4 @@
-"""What a consumer's configuration may say, and what is refused before it joins anything."""
+"""Accepted configurations of a consumer, and those refused before it joins a group."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ KAFKAS = "org.apache.kafka.clients.consumer."
 
 
 def made(checks: Checks, **configs: str) -> str | None:
-    """Return what is wrong with a configuration; None: a consumer was made."""
+    """Return the error of a configuration; None: a consumer was made."""
     given: dict[str, Any] = {
         "bootstrap.servers": "localhost:1",
         "group.id": "group",
@@ -60,7 +60,7 @@ def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[
 def test_what_cannot_be_meant_is_an_error(
     checks: Checks, name: str, value: str, problem: str
 ) -> None:
-    """An unset variable above all: nothing is switched off by it."""
+    """In particular, an unset variable switches nothing off."""
     answer = made(checks, **{name: value})
     assert answer is not None
     assert problem in answer

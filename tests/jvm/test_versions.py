@@ -1,4 +1,4 @@
-"""Brokers and clients of the versions before: the jar built for each, and what touches Kafka."""
+"""Earlier versions of brokers and clients, each with a jar built for it."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: What talks to brokers, through the jar and Fairlead's gateway; the first needs a new broker.
+#: Tests of the jar and of Fairlead's gateway with brokers; the first needs a new broker.
 TESTS = [
     *("tests/jvm/test_broker_reading.py", "tests/jvm/test_group_assignor.py"),
     *("tests/jvm/test_consumers.py", "tests/jvm/test_jar.py", "tests/fairlead/kafka"),

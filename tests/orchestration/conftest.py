@@ -36,7 +36,7 @@ class StartConsumers(Protocol):
 def pipeline(
     settings: Settings, migrated: str, kafka_topic: KafkaTopic, tmp_path: Path
 ) -> Iterator[Pipeline]:
-    """Return a pipeline with a database, a warehouse and a plan topic of its own."""
+    """Return a pipeline with a separate database, warehouse and plan topic."""
     plan_topic = kafka_topic(config={"cleanup.policy": "compact"})
     with running_pipeline(settings, migrated, plan_topic, tmp_path) as pipeline:
         yield pipeline
@@ -51,7 +51,7 @@ def start_consumers(
 ) -> Iterator[StartConsumers]:
     """Return a function that starts groups of consumers which read a topic each.
 
-    They have read some of it before, and those that are behind have fallen behind since.
+    They have read a part of it; consumers that are behind stopped keeping up since.
     """
     with ExitStack() as stack:
 
@@ -78,7 +78,7 @@ def make_group(
     commit: Commit,  # noqa: F811
     unique_name: str,
 ) -> MakeGroup:
-    """Return a function that makes a group of two, in trouble or not.
+    """Return a function that makes a group of two members, unbalanced or healthy.
 
     `make_group("a", trouble=True) -> its name`. Discovery sees only such groups.
     """
@@ -96,7 +96,7 @@ def make_group(
 
 
 def look(pipeline: Pipeline, *groups: str) -> str:
-    """Write down a past of groups, look at them at once, and return what the tick says."""
+    """Store earlier samples of groups, take a sample, and return the tick's message."""
     for group in groups:
         pipeline.recall(group)
     return str(pipeline.sensor("group_samples").skip_message)

@@ -1,4 +1,4 @@
-"""What a person does at the command line, to a group of real consumers on real services."""
+"""Commands of a person, for a group of real consumers on real services."""
 
 import io
 import json
@@ -22,7 +22,7 @@ from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 from tests.waiting import eventually
 
-#: What the log of a planning run says, each before it is done.
+#: Lines in the log of a planning run, each before its step.
 STEPS = [
     "Reading the offsets and members of 1 group",
     f"Analysing 1 group, with up to {plural(len(Policy().assignors), 'candidate')}",
@@ -41,7 +41,7 @@ pytestmark = [
 
 
 def answer(*arguments: str) -> dict[str, Any]:
-    """Return what a command answers to a program."""
+    """Return a command's JSON output."""
     result = CliRunner().invoke(app, [*arguments, "--json"])
     assert result.exit_code == 0, result.output
     document: dict[str, Any] = json.loads(result.stdout)
@@ -77,7 +77,7 @@ def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
     planned_from_a_shell: Callable[[str], str],
     unique_name: str,
 ) -> None:
-    """Each step says what it did; consumers fall back, then follow version 1's shares again."""
+    """Each step reports its result; consumers fall back, then follow version 1's shares again."""
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)
@@ -138,7 +138,7 @@ def test_mistyped_group_is_refused_before_anything_is_stored(
     monkeypatch: pytest.MonkeyPatch,
     unique_name: str,
 ) -> None:
-    """The nearest name is said, Spark does not start, and neither partition nor group is left."""
+    """The error suggests the nearest name; Spark does not start; nothing is stored."""
     start_consumers(unique_name)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     said = io.StringIO()

@@ -1,4 +1,4 @@
-"""What the code location offers, as Dagster's UI and daemon see it."""
+"""Definitions of the code location, as Dagster's UI and daemon see them."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
-#: The jobs that a person starts, and what each has to be told.
+#: The jobs that a person starts, and the required configuration of each.
 OPERATIONS = {
     "approve": {"group", "version", "reason"},
     "reject": {"group", "version", "reason"},
@@ -49,12 +49,12 @@ def repository() -> dg.RepositoryDefinition:
 
 
 def jobs() -> Iterator[dg.JobDefinition]:
-    """Yield the jobs that people see."""
+    """Yield the jobs in the UI."""
     return (job for job in repository().get_all_jobs() if not job.name.startswith("__"))
 
 
 def test_what_a_person_does_is_a_job() -> None:
-    """One step each; what it has to be told cannot be left out."""
+    """Each job has one step, and its configuration is required."""
     found = {}
     for job in (job for job in jobs() if job.name in OPERATIONS):
         (node,) = job.nodes
@@ -68,14 +68,14 @@ def test_what_a_person_does_is_a_job() -> None:
 
 @pytest.mark.parametrize("reason", ["", " "])
 def test_a_person_says_why(reason: str) -> None:
-    """Before anything is sent: the history keeps it."""
+    """The reason is required before anything is sent, because the history has it."""
     assert GroupConfig(group="orders", reason="CHG-1234").reason == "CHG-1234"
     with pytest.raises(ValueError, match="reason"):
         GroupConfig(group="orders", reason=reason)
 
 
 def test_schedules_and_sensors() -> None:
-    """What starts automatically, how often, for which job; people turn the schedule on."""
+    """Automatic jobs and their intervals; people turn the schedule on."""
     (schedule,) = repository().schedule_defs
     assert (schedule.name, schedule.cron_schedule, schedule.job_name) == (
         "planning_schedule",
@@ -100,13 +100,13 @@ def test_schedules_and_sensors() -> None:
 
 
 def test_everything_says_what_it_is() -> None:
-    """Whoever opens the UI reads what each thing is for, whose it is, and what it changes."""
+    """The UI shows the purpose, the owner and the effects of each definition."""
     incomplete = {name: sorted(missing) for name, missing in lacking() if missing}
     assert incomplete == {}
 
 
 def lacking() -> Iterator[tuple[str, set[str]]]:
-    """Yield every definition with what it does not say of itself but could."""
+    """Yield every definition with its missing descriptions."""
     graph = repository().asset_graph
     described = {"description", "metadata"}
     owned = described | {"owners", "tags"}
@@ -159,12 +159,12 @@ def imported() -> set[str]:
 
 @pytest.mark.long
 def test_loading_does_no_io() -> None:
-    """Nothing is connected to, started or written while the definitions are imported."""
+    """Importing the definitions makes no connection, starts no process and writes no file."""
     assert "orchestration" in imported()
 
 
 @pytest.mark.long
 def test_a_run_imports_nothing_that_it_may_not_need() -> None:
-    """Spark, drawing, solvers and clients are imported where they are used: each takes long."""
+    """Spark, plots, solvers and clients are imported on use, because their import is slow."""
     late = {"matplotlib", "ortools", "pandas", "aiokafka", "kafka", "pyspark"}
     assert not late & imported()

@@ -1,7 +1,7 @@
 """Faults around the planner: the next sample leads to the right plan, and no message is false.
 
-Clocks that are off, two runs at once, a database that is away, damaged files, a full disk. Kills
-are in `tests/fairlead/workflows/test_crashes.py`.
+Wrong clocks, two simultaneous runs, a missing database, damaged files, a full disk. Kills are in
+`tests/fairlead/workflows/test_crashes.py`.
 """
 
 import sys
@@ -44,7 +44,7 @@ PLANNER = {"assets", "fairlead", "orchestration"}
 
 @contextmanager
 def clock_off(by: timedelta) -> Iterator[None]:
-    """Have the planner's modules read a clock that is off; brokers and the database keep theirs."""
+    """Let the planner's modules read a wrong clock; brokers and the database keep theirs."""
 
     class Clock(datetime):
         @classmethod
@@ -59,7 +59,7 @@ def clock_off(by: timedelta) -> Iterator[None]:
 
 
 def requested(pipeline: Pipeline) -> dg.RunRequest:
-    """Return the one run that the sensor asks for."""
+    """Return the only run that the sensor requests."""
     tick = pipeline.sensor("planning_sensor")
     assert tick.run_requests, tick.skip_message
     (request,) = tick.run_requests
@@ -67,7 +67,7 @@ def requested(pipeline: Pipeline) -> dg.RunRequest:
 
 
 def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessResult:
-    """Run what the sensor asks for."""
+    """Run the sensor's request."""
     request = requested(pipeline)
     assert request.partition_key is not None
     asked = {"run_config": request.run_config, "tags": request.tags}
@@ -75,7 +75,7 @@ def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessRe
 
 
 def assert_relieved(pipeline: Pipeline, group: str) -> None:
-    """Check that the group has one plan, and that it parts the two heavy partitions."""
+    """Check that the group has one plan, which separates the two heavy partitions."""
     document = pipeline.only_version(group).verify()
     of_heavy = [
         name
@@ -88,7 +88,7 @@ def assert_relieved(pipeline: Pipeline, group: str) -> None:
 
 
 def told(pipeline: Pipeline, group: str) -> dict[str, Any]:
-    """Return what `fairlead groups` says of a group."""
+    """Return a group's row of `fairlead groups`."""
     (row,) = [row for row in read_groups(pipeline.store.engine) if row["group"] == group]
     return row
 
@@ -96,14 +96,14 @@ def told(pipeline: Pipeline, group: str) -> dict[str, Any]:
 def test_clock_that_jumps_an_hour(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is dated by it: looks and runs say so, and go on once it is right again."""
+    """Nothing is dated by it: samples and runs report it, and continue once it is right again."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     look(pipeline, group)
     before = told(pipeline, group)
     request = requested(pipeline)
     monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
-    # A look that takes longer is for a run: on a busy machine the one before did.
+    # On a busy machine the previous sample may have been slow, so that the next is a run.
     monkeypatch.setattr("orchestration.samples.IN_A_TICK_S", float("inf"))
     with clock_off(HOUR):
         series = pipeline.warehouse.snapshots()
@@ -127,7 +127,7 @@ def test_clock_that_jumps_an_hour(
 def test_two_runs_over_one_cohort(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Each goes on with its own snapshot and groups, and together they make one plan of each."""
+    """Each continues with its own snapshot and groups; together they make one plan per group."""
     a, b = names = [f"{unique_name}-{name}" for name in "ab"]
     for name in names:
         start_consumers(name)
@@ -166,7 +166,7 @@ def test_two_runs_over_one_cohort(
 
 @contextmanager
 def database_away(pipeline: Pipeline) -> Iterator[None]:
-    """End every connection to the pipeline's database, and let nobody in meanwhile."""
+    """End every connection to the pipeline's database, and refuse new ones during the block."""
     url = pipeline.store.engine.url
     name, server = sql.Identifier(str(url.database)), url.set(database="postgres")
     address = server.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -184,7 +184,7 @@ def database_away(pipeline: Pipeline) -> Iterator[None]:
 def test_database_that_is_away_for_ten_minutes(
     pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, join: Join, unique_name: str
 ) -> None:
-    """Looks go on and are written down; the first one after it analyses by them and calls."""
+    """Samples continue and are archived; the first one afterwards uses them and requests a plan."""
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n')
     pipeline.know(unique_name)
     topic, reads, arrives = kafka_topic(partitions=4), (BUSY, BUSY, IDLE, IDLE), (35, 34, 6, 6)
@@ -225,13 +225,13 @@ def test_database_that_is_away_for_ten_minutes(
     )
     assert run_requested(pipeline).success
     assert_relieved(pipeline, unique_name)
-    assert told(pipeline, unique_name)["since"] > now  # nobody could store it before
+    assert told(pipeline, unique_name)["since"] > now  # it could not be stored before
 
 
-def test_damaged_files_of_looks_stop_nothing(
+def test_damaged_sample_files_stop_nothing(
     pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
 ) -> None:
-    """Groups are looked at, analysed and planned by the other files; none of these is lost."""
+    """Groups are sampled, analysed and planned with the other files, none of which is lost."""
     trouble, fine = make_group("a", trouble=True), make_group("b", trouble=False)
     pipeline.know(trouble, fine)
     for group in (trouble, fine):
@@ -248,7 +248,7 @@ def test_damaged_files_of_looks_stop_nothing(
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
-    )  # the look that calls for the run: it takes another one
+    )  # the sample that requests the run, which takes another one
     assert run_requested(pipeline).success
     assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)
@@ -256,8 +256,8 @@ def test_damaged_files_of_looks_stop_nothing(
     assert told(pipeline, fine)["diagnosis"] == "healthy"
 
 
-def test_full_disk_for_looks_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """The tick says that the look is not kept, and which group needs a plan."""
+def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """The tick reports that the sample is not stored, and which group needs a plan."""
     trouble = make_group("a", trouble=True)
     pipeline.recall(trouble)
     with no_room():

@@ -1,4 +1,4 @@
-"""What a person does from the UI, to a group of real consumers on real services."""
+"""Operations of a person in the UI, for a group of real consumers on real services."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ with dg.DagsterInstance.ephemeral() as instance:
 
 
 def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
-    """Return what a run of an operation shows."""
+    """Return the metadata of an operation's run."""
     (output,) = (event for event in result.all_events if event.is_successful_output)
     return {name: value.value for name, value in output.step_output_data.metadata.items()}
 
@@ -94,7 +94,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
 
 
 def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_name: str) -> None:
-    """No retries: the life of a plan does not change by asking again."""
+    """There are no retries, because a retry cannot change a plan's state."""
     result = pipeline.operate("reject", group=unique_name, version=7, reason="no")
     assert not result.success
     (failure,) = (event for event in result.all_events if event.is_step_failure)
@@ -105,7 +105,7 @@ def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_n
 
 
 def test_prune_drops_the_days_beyond_retention(pipeline: Pipeline, unique_name: str) -> None:
-    """As many days as asked for are kept, and the run says which are gone."""
+    """The requested number of days is kept, and the run lists the dropped days."""
     old, new = (datetime.now(UTC) - timedelta(days=age) for age in (9, 0))
     for at in (old, new):
         pipeline.store.record_lag(lag_table(f"{at:%Y%m%d}", at, unique_name))
@@ -120,7 +120,7 @@ def test_prune_drops_the_days_beyond_retention(pipeline: Pipeline, unique_name: 
 
 
 def test_link_to_the_launchpad_lacks_the_reason_alone() -> None:
-    """What `assignment_plan` shows of a plan that waits is a configuration of the job."""
+    """The link in `assignment_plan` of a waiting plan is a valid configuration of the job."""
     link = launchpad_url("", "approve", "approve_plan", group="a: b", version=7, sha256="ab")
     config: Any = load_run_config_yaml(unquote(link.partition("?config=")[2]))
     job = build_defs().resolve_job_def("approve")
@@ -133,7 +133,7 @@ def test_link_to_the_launchpad_lacks_the_reason_alone() -> None:
 def test_keys_of_a_topic_are_an_observation(
     pipeline: Pipeline, kafka_topic: KafkaTopic, services: Services
 ) -> None:
-    """With the table, keys hashed; a topic that is not there is one sentence, without retries."""
+    """With the table of hashed keys; for a missing topic, one sentence without retries."""
     topic = kafka_topic(partitions=2)
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for _ in range(100):

@@ -32,12 +32,12 @@ pytestmark = [
 ]
 
 
-#: Of the metadata of one partition's event.
+#: Maximum number of entries in the metadata of one partition's event.
 MOST_BYTES = 100_000
 
 
 def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> dict[str, list[int]]:
-    """Return what a stored version gives each consumer."""
+    """Return each consumer's partitions in a stored version."""
     document = PlanDocument.from_bytes(pipeline.store.get(consumers.group, version).document)
     return {
         name: share.partitions[consumers.topic].tolist() for name, share in document.members.items()
@@ -45,13 +45,13 @@ def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> di
 
 
 def numbers(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, float]:
-    """Return the numbers that an asset showed: what Dagster plots over time."""
+    """Return the numbers in an asset's metadata, which Dagster plots over time."""
     facts = metadata(result, asset).items()
     return {name: value for name, value in facts if isinstance(value, int | float)}
 
 
 def filled_in(link: str, op: str) -> dict[str, Any]:
-    """Return what a link to the launchpad fills in for an op."""
+    """Return an op's configuration in a link to the launchpad."""
     yaml = unquote(link.removesuffix(")").partition("?config=")[2])
     config: Any = load_run_config_yaml(yaml)
     return {name: value for name, value in config["ops"][op]["config"].items() if value is not None}
@@ -62,7 +62,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 ) -> None:
     """Version 1 is stored, approved, published byte for byte, followed; history has both shares.
 
-    A consumer that leaves later is seen by the adoption job.
+    The adoption job notices a consumer that leaves later.
     """
     consumers = start_consumers(unique_name)
     assert consumers.owned == {"one": [0, 1], "two": [2, 3]}
@@ -110,7 +110,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["where or why not"]
 
-    # Who is left follows the plan as it fits, and carries all: the newest look is what counts.
+    # The remaining member owns all partitions by the fitted plan; the newest sample counts.
     consumers.members["two"].stop()
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)
@@ -121,7 +121,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 def test_one_run_covers_a_range_of_cohorts_and_no_other(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Two of three groups are planned together from one snapshot; the third is left alone."""
+    """Two of three groups are planned together from one snapshot; the third is not touched."""
     names = [f"{unique_name}-{number}" for number in range(3)]
     for name in names:
         start_consumers(name)
@@ -153,9 +153,9 @@ def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
     join_raw: Callable[[str, bytes], None],
     unique_name: str,
 ) -> None:
-    """A group whose members speak nonsense is reported by a warning; the others are planned.
+    """A group whose members send garbage is reported by a warning; the others are planned.
 
-    Once: in the second run 'no change' is their decision, with its reason, and no second version.
+    They are planned once: their second decision is 'no change' with a reason, not a second version.
     """
     good, broken = f"{unique_name}-a", f"{unique_name}-b"
     consumers = start_consumers(good)
@@ -201,7 +201,7 @@ def test_groups_in_which_there_is_nothing_to_plan(
     commit: Commit,
     unique_name: str,
 ) -> None:
-    """One that is gone is reported, one without members has lag, and one without lag is light.
+    """A vanished group is reported, a group without members has lag, one without lag is healthy.
 
     The run succeeds, each has its decision, and nothing is published.
     """
@@ -234,7 +234,7 @@ def test_groups_in_which_there_is_nothing_to_plan(
 def test_plan_that_waits_for_a_person_is_not_published(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Without automatic approval it is proposed, and each run shows how to look and decide."""
+    """Without automatic approval it is proposed, and each run shows how to review and decide."""
     consumers = start_consumers(unique_name)
     before = consumers.owned
     pipeline.configure(f"{APPROVED_BY_A_PERSON}\nweb.url = 'https://plans.example'")

@@ -1,4 +1,4 @@
-"""Which runs looks ask for: of the groups that need one, in one run, and never two at a time."""
+"""Runs requested after samples: one run for all groups that need a plan, never two at a time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Return what the sensor asks to be planned: cohort to groups, a run each."""
+    """Return the sensor's requests: cohort to groups, for each run."""
     tick = pipeline.sensor("planning_sensor")
     return [
         request.run_config["ops"]["group_offsets"]["config"]["only"]
@@ -25,7 +25,7 @@ def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 
 def skipped(pipeline: Pipeline) -> str:
-    """Return why the sensor asks for nothing."""
+    """Return why the sensor requests nothing."""
     tick = pipeline.sensor("planning_sensor")
     assert not tick.run_requests
     return str(tick.skip_message)
@@ -43,14 +43,14 @@ def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
 def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """A storm of causes is one run, over cohorts that lie apart; the tick says for whom and why."""
+    """Many causes lead to one run over separate cohorts; the tick names groups and reasons."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
     assert "There is no sample yet" in skipped(pipeline)
     assert f"2 groups need a plan: {a}, {c}" in look(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()
-    first, second = (a, c) if request.partition_key == a else (c, a)  # the later one comes first
+    first, second = (a, c) if request.partition_key == a else (c, a)  # the newest comes first
     assert request.partition_key == first
     assert request.run_config == run_config({first: [first], second: [second]})
     assert f"2 groups: {first}, {second}. {first}: unbalanced: " in request.tags[WHY_TAG]
@@ -58,7 +58,7 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
 
 
 def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """Whether the job plans or a person has materialized the step; after a failure, not at once."""
+    """Both for the job and a person's materialization; after a failure, only after a pause."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     look(pipeline, group)
@@ -78,7 +78,7 @@ def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: Ma
 def test_call_that_was_decided_on_is_repeated_after_a_while(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """A plan may wait for a person: not a run at every look."""
+    """Not at every sample, because a plan may wait for a person."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     look(pipeline, group)
@@ -91,7 +91,7 @@ def test_call_that_was_decided_on_is_repeated_after_a_while(
 
 
 def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """Of a cohort, the groups that were not decided on in this stretch; healthy ones, too."""
+    """All groups of a cohort without a decision in this interval, including healthy ones."""
     a, b = (make_group(name, trouble=False) for name in "ab")
     prefix = a.removesuffix("-a")
     pipeline.configure(
@@ -108,7 +108,7 @@ def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup)
 def test_brokers_that_are_away_cost_a_tick_and_no_more(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick is skipped in time, without a traceback; the next one looks."""
+    """The tick is skipped before its time-out, without a traceback; the next one takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")
@@ -122,10 +122,8 @@ def test_brokers_that_are_away_cost_a_tick_and_no_more(
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_run_is_about_the_groups_that_were_asked_for(
-    pipeline: Pipeline, make_group: MakeGroup
-) -> None:
-    """Of a fleet one group, and a cohort that lies apart; nothing is said of the others."""
+def test_run_covers_only_the_requested_groups(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """One group of a fleet, and a separate cohort; the others are not mentioned."""
     a, b, c = (make_group(name, trouble=True) for name in "abc")
     prefix = a.removesuffix("-a")
     pipeline.configure(

@@ -1,4 +1,4 @@
-"""Who launched a run is what the proxy's header says, whatever a client sends beside it."""
+"""The proxy's header names the person who launched a run, whatever else a client sends."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
-    """A tag that a client sends is overwritten, or emptied where there is no header."""
+    """A tag that a client sends is overwritten, or emptied without a header."""
     actors = {}
     for person in ("kim", " ", None):
         for claimed in ("lee", None):
@@ -111,7 +111,7 @@ def test_run_that_is_run_again_is_by_who_runs_it_again(
 
 
 def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
-    """Return what the launchpad sends."""
+    """Return the parameters that the launchpad sends."""
     return {
         "selector": {
             "repositoryLocationName": "here",
@@ -124,7 +124,7 @@ def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def graphql(address: str, query: str, variables: dict[str, Any], person: str | None) -> str:
-    """Launch as a browser behind a proxy that knows the person; returns the run's id."""
+    """Launch like a browser behind the proxy; return the run's id."""
     request = Request(  # noqa: S310 - our own address
         f"{address}/graphql",
         json.dumps({"query": query, "variables": variables}).encode(),

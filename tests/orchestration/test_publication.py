@@ -1,6 +1,6 @@
-"""Publication: the sensor publishes what was approved at any door, and what the job refuses.
+"""Publication: the sensor publishes plans however they were approved; refusals of the job.
 
-What a planning run published, and what it left to a person, is in `test_planning`.
+Publication by a planning run is tested in `test_planning`.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def proposed(pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str) -> Consumers:
-    """Return a group with a plan that nobody has approved."""
+    """Return a group with a plan that is not approved."""
     consumers = start_consumers(unique_name)
     assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
     assert pipeline.only_version(unique_name).state == "proposed"
@@ -66,7 +66,7 @@ def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
 def test_plan_is_published_at_whichever_door_it_was_approved(
     pipeline: Pipeline, proposed: Consumers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each says so; the tick sends the bytes, shows it, and has adoption looked at: no other run.
+    """All report it; the tick sends the bytes, shows them, and requests only an adoption run.
 
     An approver's login is enough for SQL, the command and the job.
     """
@@ -137,7 +137,7 @@ def test_plan_is_published_at_whichever_door_it_was_approved(
 def test_plan_of_a_group_without_a_partition_is_published(
     pipeline: Pipeline, approved: Consumers
 ) -> None:
-    """Publication needs no partition: no run is started, for this group or another one."""
+    """Publication needs no partition, and starts no run for any group."""
     pipeline.know(f"{approved.group}-other")
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
@@ -149,7 +149,7 @@ def test_plan_of_a_group_without_a_partition_is_published(
 def test_plan_topic_is_there_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Followers that wait for it find it without delay: a run with nothing to send creates it."""
+    """A run with nothing to send creates the topic, so that waiting followers find it at once."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
     result = pipeline.run("publication", unique_name)
     assert metadata(result, "published_plan")["published"] == 0

@@ -1,4 +1,4 @@
-"""What the planning schedule asks for."""
+"""Requests of the planning schedule."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from orchestration.tick_intervals import tick_every_s
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    """Return an instance that keeps its state in files: schedules are given no other kind."""
+    """Return an instance with its state in files, the only kind that schedules accept."""
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         yield instance
 
@@ -56,7 +56,7 @@ def test_schedule_asks_for_the_partition_where_there_is_one_alone(
 
 
 def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the schedule, and of who asks whether a look is due; the default where settings err."""
+    """For the schedule and the sampling sensor; with invalid settings, the default."""
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
@@ -66,7 +66,7 @@ def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:
-    """Nothing to plan yet says which sensor to turn on."""
+    """The skip reason names the sensor to turn on."""
     found = tick(instance)
     assert not found.run_requests
     assert "group_discovery" in str(found.skip_message)
@@ -84,7 +84,7 @@ def test_schedule_waits_for_the_run_before(instance: dg.DagsterInstance) -> None
 def test_schedule_asks_for_what_is_due_by_its_cadence(
     instance: dg.DagsterInstance, migrated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A group that was decided on within its cadence is left out; by tomorrow it is due again."""
+    """A group with a decision within its cadence is left out; tomorrow it is due again."""
     config = tmp_path / "fairlead.toml"
     config.write_text(
         f'postgres.url = "{migrated}"\n[[policies]]\ngroups = "daily"\ncadence = "P1D"\n'

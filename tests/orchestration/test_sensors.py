@@ -1,4 +1,4 @@
-"""What discovery adds and removes, and when the sensor of approvals waits."""
+"""Partitions that discovery adds and removes, and reasons why the approvals' sensor waits."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ MakeGroups = Callable[..., list[str]]
 def make_groups(
     pipeline: Pipeline, kafka_topic: KafkaTopic, join: Join, unique_name: str
 ) -> MakeGroups:
-    """Return a function that makes groups on the broker, and has discovery see only these.
+    """Return a function that makes groups on the broker, the only ones that discovery covers.
 
     `make_groups("a", "b", exclude=(), policies="") -> full names`
     """
@@ -46,7 +46,7 @@ def make_groups(
 
 
 def requested(pipeline: Pipeline) -> dict[str, list[str]]:
-    """Return the partitions that discovery asks to add and to remove."""
+    """Return the partitions that discovery requests to add and to remove."""
     kinds = {dg.AddDynamicPartitionsRequest: "add", dg.DeleteDynamicPartitionsRequest: "remove"}
     return {
         kinds[type(request)]: list(request.partition_keys)
@@ -55,7 +55,7 @@ def requested(pipeline: Pipeline) -> dict[str, list[str]]:
 
 
 def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) -> None:
-    """Record a run that started so long ago and has not ended."""
+    """Record a run that started some time ago and has not ended."""
     run = dg.DagsterRun(job_name=job, status=dg.DagsterRunStatus.STARTED)
     pipeline.instance.run_storage.add_historical_run(run, datetime.now(UTC) - age)
 
@@ -63,7 +63,7 @@ def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) ->
 def test_discovery_adds_one_partition_for_a_named_cohort(
     pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
 ) -> None:
-    """Groups that a policy gathers are one partition of the policy's name."""
+    """Groups of a policy with a cohort are one partition with the policy's name."""
     _, _, other = make_groups(
         "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
     )
@@ -91,7 +91,7 @@ def approve_billing(pipeline: Pipeline, database: str) -> None:
 def test_approved_plan_of_a_group_that_is_left_out_is_named(
     pipeline: Pipeline, migrated: str
 ) -> None:
-    """The skip says whose plan it is and what publishes it."""
+    """The skip reason names the group and the command that publishes the plan."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["shop-*"]')
     tick = pipeline.sensor("approved_plans")
@@ -100,7 +100,7 @@ def test_approved_plan_of_a_group_that_is_left_out_is_named(
 
 
 def test_plan_of_a_group_that_is_gone_ends(pipeline: Pipeline, migrated: str) -> None:
-    """Dagster has no partition of it any more; no run is started over another one."""
+    """Dagster has no partition for it any more; no run over another partition starts."""
     approve_billing(pipeline, migrated)
     pipeline.know("another")
     tick = pipeline.sensor("approved_plans")
@@ -112,7 +112,7 @@ def test_plan_of_a_group_that_is_gone_ends(pipeline: Pipeline, migrated: str) ->
 def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     pipeline: Pipeline, migrated: str
 ) -> None:
-    """Until then the skip says why it was not sent."""
+    """Until then the skip reason explains why it was not sent."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)
@@ -125,8 +125,8 @@ def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     assert pipeline.store.get("billing", 1).state == "stale"
 
 
-def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrated: str) -> None:
-    """Although a plan of the group is to be sent later."""
+def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
+    """Even if a plan of the group is due later."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")
@@ -152,8 +152,8 @@ def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrate
     assert pipeline.store.get("orders", plan.version).state == "withdrawn"
 
 
-def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """A look at what discovery covers, in the tick itself; the next one when it is due."""
+def test_a_sensor_takes_samples(pipeline: Pipeline, make_groups: MakeGroups) -> None:
+    """A tick samples the groups that discovery covers; the next sample is taken when due."""
     (a,) = make_groups("a")
     tick = pipeline.sensor("group_samples")
     assert not tick.run_requests
@@ -164,8 +164,8 @@ def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups
     assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
 
 
-def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """Sensors take turns: a fleet is looked at in a run of the job look, one at a time."""
+def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
+    """Because sensors take turns, a fleet is sampled in runs of a job, one at a time."""
     make_groups("a", "b")
     archive = SampleArchive(pipeline.settings.warehouse_path)
     archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
@@ -177,8 +177,8 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
     assert taken.groups == 2
 
 
-def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> None:
-    """Nobody may have reported its end: three intervals are long enough for any look."""
+def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
+    """Its end may never be reported; no sample takes longer than three intervals."""
     SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )
@@ -187,7 +187,7 @@ def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> Non
 
 
 def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migrated: str) -> None:
-    """A rejection, in whichever way, covers what the run left there; it is said once."""
+    """Any kind of rejection replaces the run's metadata, and is reported once."""
     store_week(migrated)
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")

@@ -31,7 +31,7 @@ NEWEST_SHOWN = """[...document.querySelectorAll("figure.scroll")].filter(figure 
 PAPER_PX = 718
 
 
-def test_person_plans_looks_approves_and_sees_the_plan_followed(
+def test_person_plans_reviews_approves_and_sees_the_plan_followed(
     around: Surroundings, page: Page
 ) -> None:
     """From the asset graph to a plan that is followed, each step by clicking."""

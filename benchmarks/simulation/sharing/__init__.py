@@ -1,6 +1,6 @@
-"""Ways in which members share their time over their partitions, each by what real clients do.
+"""How members share their time among their partitions, as real clients do.
 
-`way` says what a way is, `chunks` what all fetching clients have in common. `proportional` is the
-ideal, `chunks` kafka-python, Java and aiokafka's `async for`, `arrival_order` librdkafka, `batches`
-aiokafka's `getmany()`. `clients` has them by name. Measured on a real broker: docs/measurements.md.
+`way` defines the protocol. `proportional` is the ideal; `chunks` models kafka-python, Java and
+aiokafka's `async for`; `arrival_order` librdkafka; `batches` aiokafka's `getmany()`. `clients` has
+them by name. Measured on a real broker: docs/measurements.md.
 """

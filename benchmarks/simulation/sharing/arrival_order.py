@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.simulation.sharing.chunks import Chunks
 from fairlead.simulation.world import Float64, Int64, Mask
 
-#: What a consumer's queue holds at most: `queued.max.messages.kbytes`, `queued.min.messages`.
+#: Limits of a consumer's queue: `queued.max.messages.kbytes`, `queued.min.messages`.
 QUEUE_BYTES = 64 << 20
 QUEUE_RECORDS = 100_000
 
@@ -13,19 +13,19 @@ QUEUE_RECORDS = 100_000
 class ArrivalOrder(Chunks):
     """A queue of 64 MiB or 100,000 records a member, whichever is less.
 
-    A partition that is fetched to its end gives what has arrived since; what arrived in all of
-    those at once is read at once. Of a partition that is further behind, as at the start, chunks
-    of 1 MiB take turns.
+    If a partition was fetched to its end, its next fetch returns the records that arrived since;
+    such partitions are read at the same time. Partitions that are further behind, as at the start,
+    take turns with chunks of 1 MiB.
     """
 
     def __init__(self, turns: Int64, record_bytes: float) -> None:
         super().__init__(turns, record_bytes)
         self._holds = min(QUEUE_BYTES / record_bytes, QUEUE_RECORDS)
-        #: Which partitions had been fetched to their ends.
+        #: Whether each partition was fetched to its end.
         self._follows: Mask = np.zeros(turns.size, dtype=bool)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop chunks; whoever takes the partitions over starts with a chunk of each."""
+        """Drop chunks; the next owner starts with a chunk of each partition."""
         super().forget(partitions, handed_out=handed_out)
         self._follows[partitions] = False
 

@@ -1,4 +1,4 @@
-"""aiokafka's `getmany()` returns everything that was fetched, and counts it as read."""
+"""aiokafka's `getmany()` returns all fetched records, and counts them as read."""
 
 import numpy as np
 
@@ -7,27 +7,27 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class Batches(Chunks):
-    """The application gets all chunks in one batch, and the next batch when it is through.
+    """The application gets all chunks in one batch, and the next batch after processing the first.
 
-    A partition is fetched again as soon as its chunk is handed out. Positions, and with them what
-    is committed, are ahead of what is processed by all that the application holds. Whoever loses a
-    partition, or leaves, still works off what it holds.
+    A partition is fetched again as soon as its chunk is handed out. So positions, and commits, are
+    ahead of processing by all the records that the application holds. A member that loses a
+    partition, or leaves, still processes the records that it holds.
     """
 
     def __init__(self, turns: Int64, record_bytes: float) -> None:
         super().__init__(turns, record_bytes)
         self._partitions = turns.size
-        #: Chunks of turns before this have been handed out, worker by worker.
+        #: By worker: chunks with an earlier turn than this were handed out.
         self._handed_out: Int64 = np.zeros(1, np.int64)
 
     def ahead(self) -> Float64 | None:
-        """Return what applications hold."""
+        """Return the number of records that applications hold."""
         held = self._held()
         partition, records = self._partition[held], self._records[held]
         return np.bincount(partition, records, self._partitions).astype(np.float64)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop chunks that wait; what applications hold remains theirs."""
+        """Drop waiting chunks; applications keep the chunks that they hold."""
         goes = partitions[self._partition]
         self._keep(~goes if handed_out else ~goes | self._held())
 
@@ -37,7 +37,7 @@ class Batches(Chunks):
         return free
 
     def _may_be_worked(self, readable: Mask) -> Mask:
-        """Hand a batch out to those who hold nothing that they can work on."""
+        """Hand out a batch to members that hold no readable chunk; return the chunks handed out."""
         held = self._held()
         busy = np.zeros(self._handed_out.size, dtype=bool)
         busy[self._worker[held & readable[self._partition]]] = True

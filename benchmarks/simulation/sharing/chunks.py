@@ -5,40 +5,40 @@ import numpy as np
 from benchmarks.simulation.sharing.way import TimeStep
 from fairlead.simulation.world import Float64, Int64, Mask
 
-#: What a Fetch returns of one partition at most: `max.partition.fetch.bytes`.
+#: Maximum size of a fetch from one partition: `max.partition.fetch.bytes`.
 CHUNK_BYTES = 1 << 20
-#: Less than this of a record is none.
+#: A smaller fraction of a record counts as 0.
 _NOTHING = 1e-6
 
 
 class Chunks:
-    """Members work off chunks in the order in which they were fetched.
+    """Members process chunks in the order in which they were fetched.
 
-    A chunk is what there is of a partition when it is fetched, and 1 MiB at most. A partition is
-    fetched again when its chunk is used up. The order of the first cycle is random, as the order
-    in which brokers answer; later cycles keep it.
+    A chunk has the records of a partition at the time of its fetch, at most 1 MiB. A partition is
+    fetched again when its chunk is used up. The order of the first cycle is random, as is the order
+    of brokers' answers; later cycles keep it.
 
     Parameters
     ----------
     turns
         The order in which partitions are fetched at first, a permutation, int64 of shape (P,).
     record_bytes
-        Of a record, in a log.
+        Bytes of a record in a log.
     """
 
     def __init__(self, turns: Int64, record_bytes: float) -> None:
         self._most = max(CHUNK_BYTES / record_bytes, 1.0)
-        #: When each partition's last chunk was used up: a number that grows.
+        #: By partition: the value of the clock when its last chunk was used up.
         self._used_up = turns - turns.size
         self._clock = 0
-        # The chunks, oldest first: of whom, for whom, how many records, in which turn.
+        # The chunks, oldest first: partition, worker, turn and number of records.
         self._partition: Int64 = np.zeros(0, np.int64)
         self._worker: Int64 = np.zeros(0, np.int64)
         self._turn: Int64 = np.zeros(0, np.int64)
         self._records: Float64 = np.zeros(0)
 
     def read(self, step: TimeStep) -> Float64:
-        """Read everything of members that get through it; work off the queues of the others."""
+        """Read all records of members that keep up; let the others work off their queues."""
         left, budgets = step.waiting.copy(), step.budgets.copy()
         fetched = self._fetched(left.size)
         readable = step.readable & (step.owner < budgets.size - 1)
@@ -59,18 +59,18 @@ class Chunks:
         return step.waiting - np.maximum(left, 0.0)
 
     def ahead(self) -> Float64 | None:
-        """Return that nothing is held: what was polled and not read is less than a poll."""
+        """Return None: applications hold less than the records of one poll."""
         return None
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop chunks, as consumers do whose partitions are revoked."""
+        """Drop chunks, as consumers do when their partitions are revoked."""
         del handed_out
         self._keep(~partitions[self._partition])
 
     def _work_off(
         self, step: TimeStep, left: Float64, budgets: Float64, readable: Mask, late: Mask
     ) -> None:
-        """Fetch and work in turns until the members that are late have no time left."""
+        """Fetch and process in turns until the members that do not keep up have no time left."""
         while True:
             self._fetch(left, step.owner, readable & late[step.owner])
             ready = np.flatnonzero(
@@ -80,14 +80,14 @@ class Chunks:
                 return
 
     def _work(self, ready: Int64, left: Float64, budgets: Float64, costs: Float64) -> bool:
-        """Work off chunks, as far as time goes; return whether any was used up."""
+        """Process chunks while time remains; return whether a chunk was used up."""
         order = ready[np.argsort(self._worker[ready], kind="stable")]
         if not order.size:
             return False
         worker, turn, partition = self._worker[order], self._turn[order], self._partition[order]
         records = self._records[order]
         work = records * costs[partition]
-        # Chunks of one turn are worked at the same time, turns of a worker one after the other.
+        # A worker processes chunks of one turn at the same time, and its turns one after the other.
         starts = np.ones(order.size, dtype=bool)
         starts[1:] = (turn[1:] != turn[:-1]) | (worker[1:] != worker[:-1])
         first = np.flatnonzero(starts)
@@ -109,7 +109,7 @@ class Chunks:
         return bool(used_up.size)
 
     def _fetch(self, left: Float64, owner: Int64, partitions: Mask) -> None:
-        """Fetch a chunk of each partition that may be fetched, first of what waited longest."""
+        """Fetch a chunk of each partition that may be fetched; the longest waits come first."""
         size = np.minimum(left - self._fetched(left.size), self._most)
         may = partitions & self._may_be_fetched(owner) & (size > _NOTHING)
         chosen = np.flatnonzero(may)
@@ -118,18 +118,18 @@ class Chunks:
         self._clock += chosen.size
 
     def _may_be_fetched(self, owner: Int64) -> Mask:
-        """Say which partitions have no chunk that waits, bool of shape (P,)."""
+        """Return which partitions have no waiting chunk, bool of shape (P,)."""
         free = np.ones(owner.size, dtype=bool)
         free[self._partition] = False
         return free
 
     def _may_be_worked(self, readable: Mask) -> Mask:
-        """Say which chunks the application has, or gets at its next poll."""
+        """Return which chunks the application has, or gets at its next poll."""
         del readable
         return np.ones(self._records.size, dtype=bool)
 
     def _caught_up(self, partitions: Mask) -> None:
-        """Take note of partitions that are read to their ends."""
+        """Note the partitions that were read to their ends."""
 
     def _fetched(self, partitions: int) -> Float64:
         return np.bincount(self._partition, self._records, partitions).astype(np.float64)

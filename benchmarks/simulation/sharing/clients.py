@@ -11,20 +11,20 @@ from benchmarks.simulation.sharing.proportional import Proportional
 from benchmarks.simulation.sharing.way import Sharing
 from fairlead.simulation.world import Int64
 
-#: `max.poll.records` of kafka-python and Java: commits wait until so many are worked off.
+#: `max.poll.records` of kafka-python and Java: commits wait until these records are processed.
 _POLL = 500.0
 
 
 @dataclass(frozen=True)
 class Client:
-    """A kind of consumer.
+    """A kind of client.
 
     Parameters
     ----------
     sharing
-        Makes its way of sharing, from the order of the first turns and a record's bytes.
+        Creates a `Sharing` from the order of the first turns and a record's bytes.
     poll_records
-        What is worked off between two moments at which it may commit; 0: a thread commits.
+        Number of records between two possible commits; 0: a thread commits at any time.
     """
 
     sharing: Callable[[Int64, float], Sharing]

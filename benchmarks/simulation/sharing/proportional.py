@@ -7,13 +7,13 @@ from fairlead.simulation.world import Float64, Mask
 
 
 class Proportional:
-    """All that a member can do is used while anything waits; what arrives in a step is read in it.
+    """A member works while any record waits; records can be read in the step of their arrival.
 
-    What one partition does not use goes to the others.
+    Time that one partition does not use goes to the others.
     """
 
     def read(self, step: TimeStep) -> Float64:
-        """Read the same share of every partition of a member."""
+        """Read the same share of the records of each of a member's partitions."""
         there = np.where(step.readable, step.waiting, 0.0)
         demand = np.bincount(step.owner, there * step.costs, step.budgets.size)
         share = np.minimum(step.budgets / np.maximum(demand, 1e-9), 1.0)
@@ -21,8 +21,8 @@ class Proportional:
         return read
 
     def ahead(self) -> Float64 | None:
-        """Return that nothing is held."""
+        """Return None: applications hold no unprocessed records."""
         return None
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Nothing is remembered."""
+        """Do nothing: no records are fetched ahead."""

@@ -13,16 +13,16 @@ class TimeStep:
     Parameters
     ----------
     waiting
-        Records that are there to be read, float64 of shape (P,).
+        Records that can be read, float64 of shape (P,).
     owner
-        Member that reads each partition, int64 of shape (P,); M: nobody.
+        Member that reads each partition, int64 of shape (P,); M: no member.
     costs
-        What a record takes, in records of the usual kind, float64 of shape (P,).
+        Cost of a record, as a multiple of the usual cost, float64 of shape (P,).
     budgets
-        What each member can do, in records of the usual kind, float64 of shape (M + 1,); the last
-        is nobody's.
+        Work that each member can do, in records of usual cost, float64 of shape (M + 1,); the last
+        value stands for no member.
     readable
-        Which partitions may be read, bool of shape (P,).
+        Whether each partition may be read, bool of shape (P,).
     """
 
     waiting: Float64
@@ -33,16 +33,16 @@ class TimeStep:
 
 
 class Sharing(Protocol):
-    """How members share their time; it may remember what they have fetched."""
+    """How members share their time; an implementation may remember fetched records."""
 
     def read(self, step: TimeStep) -> Float64:
-        """Return how many records of each partition are read, float64 of shape (P,)."""
+        """Return the number of records read from each partition, float64 of shape (P,)."""
         ...
 
     def ahead(self) -> Float64 | None:
-        """Return records that applications hold and have not read, shape (P,); None: never any."""
+        """Return the unprocessed records that applications hold, shape (P,); None: never any."""
         ...
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop what was fetched of partitions; with `handed_out`, what applications hold, too."""
+        """Drop fetched records of partitions; with `handed_out`, also those in applications."""
         ...

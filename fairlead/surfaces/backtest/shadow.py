@@ -21,7 +21,7 @@ from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
 _log = logging.getLogger(__name__)
 
-#: Shortest time between two replays of a day; planning runs of the group replay it.
+#: Minimum time between two replays of a day, which planning runs of the group make.
 EVERY: Final = timedelta(hours=1)
 #: Minimum number of samples; fewer do not show speeds.
 LEAST: Final = 6
@@ -78,7 +78,7 @@ def effect_of_plans(day: date, samples: pa.Table, policy: Policy) -> ShadowDay |
     Parameters
     ----------
     samples
-        Of one group and day, by time.
+        The samples of one group and day, by time.
     policy
         The group's policy. It is replayed as if plans were published.
     """

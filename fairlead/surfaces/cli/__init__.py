@@ -136,7 +136,7 @@ def prepare(
     ] = False,
 ) -> None:
     """Plan which consumer of a Kafka consumer group reads which partition, from measured lag."""
-    del version  # its callback prints it
+    del version  # the option's callback prints the version
     if context.invoked_subcommand not in WITHOUT_SERVICES:
         use_running_sandbox()
 

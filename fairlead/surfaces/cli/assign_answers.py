@@ -1,4 +1,4 @@
-"""Answers of `fairlead assign` and `fairlead partition`: a problem, a record's key.
+"""Answers of `fairlead assign` (for a problem) and `fairlead partition` (for a record's key).
 
 Belongs here: the content of a line. Does not: the line protocol (`fairlead.common.json_lines`), the
 rules themselves (`assignors`). Imports neither Kafka, Postgres nor Spark.

@@ -53,7 +53,7 @@ _ALL_OF_GROUPS = _GROUPS | {
 _OFTEN = 48
 #: Number of groups whose evidence is shown, worst first.
 _WITH_EVIDENCE = 10
-#: Older figures are called old: samples are taken every minute by default.
+#: Figures older than this are marked as old: by default, samples are taken every minute.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
 #: From this age on, a date is shown with its age.
@@ -194,7 +194,7 @@ def _rebalancing(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _catch_up_time(row: dict[str, Any]) -> str:
-    """Return when a group has caught up as it is, and with the plan that waits."""
+    """Return when a group will have caught up without a change, and with the waiting plan."""
     from fairlead.common.words import catch_up_time
 
     without_plan = f"without a new plan: {catch_up_time(row['catch_up_s'], row['last_seen'])}"
@@ -205,7 +205,7 @@ def _catch_up_time(row: dict[str, Any]) -> str:
 
 
 def _waits(row: dict[str, Any]) -> str | None:
-    """Return the version that waits, with its state; None: no version waits."""
+    """Return the version that waits for approval or publication, with its state, or None."""
     return row["waiting"] and f"{row['waiting']}, {row['waiting_state']}"
 
 

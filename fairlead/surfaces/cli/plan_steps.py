@@ -158,7 +158,7 @@ def _adoption(
                 gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
             )
             checked = check(store, [group], gateway.live_groups)
-    except KafkaUnavailableError:  # the plan is published nevertheless
+    except KafkaUnavailableError:  # the plan was published already
         return None, []
     reasons = [left.reason for left in adoptions if not left.reached]
     return (checked[0].adoption if checked else None), reasons
@@ -338,7 +338,7 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
 
 
 def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
-    """Return a figure before the plan, and as the plan predicts it."""
+    """Return a figure's value before the plan, and the plan's prediction."""
     before, after = (figure(name).text(plan[f"{name}_{when}"]) for when in ("before", "predicted"))
     return f"{before}{unit}, predicted {after}"
 

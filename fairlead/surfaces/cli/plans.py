@@ -57,7 +57,7 @@ _ALL_OF_LIST = _LIST | {
     "assignor": "assignor",
     **dict.fromkeys(("lag_max_before", "lag_max_predicted", "lag_max_achieved", "adherence"), ""),
 }
-#: Maximum length of a group's name in a file name: in any script, file systems accept it.
+#: Characters of a group's name in a file name: within the limit of file systems in any script.
 _NAME = 50
 _DIFF = ("topic", "partition", "member_before", "member_after")
 

@@ -47,7 +47,7 @@ def explain(group: Group, *, as_json: Json = False) -> None:
 
 
 def _unknown(group: str) -> str:
-    """Return a note that a group was never sampled, or that this is unknown; empty if it was."""
+    """Return a note if a group was never sampled, or if this is unknown; else an empty text."""
     from fairlead.common.nearest import nearest
 
     known = known_groups()

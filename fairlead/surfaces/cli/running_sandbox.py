@@ -39,7 +39,7 @@ def use_running_sandbox() -> None:
     _SANDBOX.set(None)
     variables = {name for name in os.environ if name.upper().startswith("FAIRLEAD_")}
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
-    state = state_dir / "sandbox.json"  # without it, nothing is imported
+    state = state_dir / "sandbox.json"  # without this file, the imports below are skipped
     if variables - _OTHER or Path("fairlead.toml").exists() or not state.exists():
         return
     from fairlead.sandbox import Sandbox

@@ -22,7 +22,7 @@ class Load:
     """Records for groups, distributed over partitions as their backlogs; a context manager.
 
     Under Kafka's default assignment the busiest consumer gets more than it can process, and its lag
-    grows; planned, every consumer keeps up.
+    grows; under a plan, every consumer keeps up.
 
     Parameters
     ----------

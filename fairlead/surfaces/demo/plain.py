@@ -1,7 +1,7 @@
 """A plain confluent-kafka consumer of the consumer protocol (KIP-848) for a demo worker.
 
-Belongs here: the worker's calls of a consumer, by confluent-kafka. Does not: the work (`worker`),
-nor plans, which the broker reads.
+Belongs here: the consumer that a worker calls, by confluent-kafka. Does not: the work (`worker`),
+nor reading plans, which the broker does.
 """
 
 from collections.abc import Callable, Sequence

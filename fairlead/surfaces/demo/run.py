@@ -40,7 +40,7 @@ STEP_TIMEOUT_S = 1800.0
 POLL_S = 0.1
 #: Records continue to arrive for this long under the plans, to show their effect.
 UNDER_PLANS_S = 15.0
-#: Enough to distinguish a backlog from a commit that is due.
+#: Number of samples: enough to distinguish a backlog from a commit that is due.
 SAMPLES = 10
 #: Maximum number of further planning runs, for groups without a published plan.
 MORE_PLANNING = 5

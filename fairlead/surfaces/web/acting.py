@@ -31,8 +31,8 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "neither web.token nor web.header is set, so no name can be proven"
 _LONGEST_REASON: Final = 500
-#: Maximum number of steps at once, and of freezes. A step may wait a minute for the lock on its
-#: group: pages do not wait for steps, nor freezes for other steps.
+#: Maximum number of steps at once, and separately of freezes. A step may wait a minute for the lock
+#: on its group: pages must not wait for steps, nor freezes for other steps.
 _STEPS_AT_ONCE: Final = 4
 #: Fields that the form of a step has; other steps have version and hash.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}

@@ -116,7 +116,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
                 group,
                 version,
                 dagster_url=dagster_url,
-                home=".",  # relative: a proxy may have put it anywhere
+                home=".",  # relative: a proxy may serve it under any path
                 policies=policies(),
                 desk=desk,
             ),
@@ -159,7 +159,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
 
 
 def _refuse_others_names(request: Request, own: str | None) -> None:
-    """Refuse a host name that is neither ours, nor an address, nor without a dot.
+    """Refuse a host name with a dot, except our own name and IP addresses.
 
     The owner of a domain can point it to this address, and then read answers from a browser that
     reaches this server (DNS rebinding).

@@ -44,14 +44,14 @@ OFFERED: Final = 500
 
 @dataclass(frozen=True)
 class Asked:
-    """The parts of the page that depend on the address.
+    """The parts of the page that depend on the request's query.
 
     Parameters
     ----------
     partition
-        "topic-number": its history is shown; "": none.
+        "topic-number" of the partition whose history is shown; "": no history.
     before, after
-        Two versions: their difference is shown; None: nothing.
+        Two versions whose difference is shown; None: no difference.
     """
 
     partition: str = ""
@@ -150,7 +150,7 @@ def group_page(
 
 
 def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | None:
-    """Return what plans would have changed in a week, if the policy observes the group."""
+    """Return what plans would have changed in a week, if the group's policy is in shadow mode."""
     days = shadow_days(engine, group, now.astimezone(UTC).date() - timedelta(days=7))
     if not days:
         return None

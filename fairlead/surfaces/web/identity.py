@@ -160,5 +160,5 @@ def _only(headers: Headers, name: str) -> bytes:
 def _named(name: bytes, where: str) -> str:
     try:
         return person_named(name.decode())
-    except ValueError as error:  # UnicodeDecodeError is one
+    except ValueError as error:  # includes UnicodeDecodeError
         raise NotProvenError(f"{where}: {error}") from error

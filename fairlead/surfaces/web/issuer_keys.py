@@ -77,7 +77,7 @@ class Keys:
         Parameters
         ----------
         patient
-            Whether to wait for a fetch that another request started, too.
+            Whether to wait even for a fetch that another request started.
         """
         with self._lock:
             first = self._fetching is None and self._clock() - self._tried >= REST_S

@@ -24,7 +24,7 @@ _SAMPLING: Final = ("code", "daemon")
 def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
     """Return the answer of `/ready`; the planner is ready if nothing is `missing`.
 
-    Kafka is reported but never missing: without brokers, samples are missing.
+    Kafka is reported but never in `missing`: without brokers, samples are missing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a consumer application's process loads with the follower of its client."""
+"""Packages that a consumer application loads with the follower of its client."""
 
 import subprocess
 import sys

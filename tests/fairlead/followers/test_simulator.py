@@ -121,7 +121,7 @@ def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
     assert numbers(world, "a") == [0]
 
 
-def test_member_that_leaves_while_it_is_told_its_share_stays_outside() -> None:
+def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
     """An application unsubscribes in its callback."""
     world = World(1)
     happen(world, Action(0.0, "start", "a"))
@@ -198,7 +198,7 @@ def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault:
     assert world.healed() is None
 
 
-def test_plan_that_had_lapsed_is_followed_again_when_it_is_told_again() -> None:
+def test_expired_plan_is_followed_again_after_its_lease_is_renewed() -> None:
     """A group that rebalanced meanwhile is on range, and need not wait for another version."""
     world = settled("a", "b")
     world.lease_until = world.clock.utc() - SKEW

@@ -24,7 +24,7 @@ EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssi
 def brokers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaCluster | None]:
-    """Return three brokers, where so many are asked for; None: the run's only one."""
+    """Return three brokers, if requested; None: the run's only broker."""
     if request.param == 1:
         yield None
         return

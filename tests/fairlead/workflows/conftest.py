@@ -1,4 +1,4 @@
-"""Fixtures of the tests of plans: a store, as the store's own tests have it, and a plan topic."""
+"""Fixtures of the tests of plans: a plan topic, and the store of the store's own tests."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
 
 @pytest.fixture
 def topic(settings: Settings, kafka_topic: KafkaTopic) -> Iterator[PlanTopic]:
-    """Return a plan topic of the test's own."""
+    """Return a separate plan topic for each test."""
     name = kafka_topic(config={"cleanup.policy": "compact"})
     with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
         yield topic

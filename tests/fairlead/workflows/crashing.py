@@ -1,4 +1,4 @@
-"""A planning run that stops at a point between two steps, in a process of its own.
+"""A planning run in a separate process that stops at a point between two steps.
 
 Belongs here: the steps of a run on the store and the plan topic, without Spark, which computes
 nothing that outlives a crash; and the points between them. Does not: any expectation.
@@ -64,7 +64,7 @@ Reach = Callable[[str], None]
 
 
 def nothing(_: str) -> None:
-    """Go on at every point."""
+    """Continue at every point."""
 
 
 def start(point: str, how: signal.Signals, *run: Any) -> BaseProcess:
@@ -83,7 +83,7 @@ def _stop_at(point: str, how: signal.Signals, url: str, kafka: KafkaSettings, gr
         if where == name:
             os.kill(os.getpid(), how)
 
-    with suppress(FairleadError):  # a run that is continued too late is refused
+    with suppress(FairleadError):  # a run that continues too late is refused
         plan(url, kafka, group, "s1", nothing if step else reach)
         if step:
             withdraw_plan(url, kafka, group, reach)
@@ -135,7 +135,7 @@ class Transaction:
     Attributes
     ----------
     name
-        Of the step; approvals and intents have names of their own.
+        Name of the step; approvals and intents have separate names.
     """
 
     name = ""
@@ -186,7 +186,7 @@ class Reaching(PlanTopic):
         self._reach = reach
 
     def open(self, partition: int) -> PlanChannel:
-        """Become the one sender to a partition."""
+        """Open a partition for sending, and fence other senders."""
         reach = self._reach
 
         class Channel(PlanChannel):

@@ -1,6 +1,6 @@
-"""What the tests of plans share: a small plan, groups it fits and does not, a sender that dies.
+"""Common code of tests of plans: a small plan, groups that fit it or not, a sender that dies.
 
-Belongs here: making documents and surroundings, and a pass over them. Does not: any expectation.
+Belongs here: making documents and groups, and reconciling them. Does not: any expectation.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ def make_plan(
 
 
 def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
-    """Describe a group that is what the store's drafts are made for; it owns so much of t0."""
+    """Describe a group that fits the store's drafts, with its owned partitions of t0."""
     return LiveGroup(
         group,
         "Stable",
@@ -74,17 +74,17 @@ def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> Live
 
 
 def emptied(group: str) -> LiveGroup:
-    """Describe a group that everybody has left."""
+    """Describe a group that all members have left."""
     return LiveGroup(group, "Empty", "", (), {}, SNAPSHOT_AT)
 
 
 def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups that are what the store's drafts are made for."""
+    """Describe groups that fit the store's drafts."""
     return {group: as_planned(group) for group in groups}
 
 
 def nobody(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups that everybody has left."""
+    """Describe groups that all members have left."""
     return {group: emptied(group) for group in groups}
 
 
@@ -105,7 +105,7 @@ class Dying(PlanTopic):
     """A plan topic whose sender dies after its records are committed."""
 
     def open(self, partition: int) -> PlanChannel:
-        """Become the one sender to a partition."""
+        """Open a partition for sending, and fence other senders."""
 
         class Channel(PlanChannel):
             def send(self, records: Sequence[Outgoing]) -> dict[str, int | str]:

@@ -1,4 +1,4 @@
-"""What consumers own, held against their plan."""
+"""Comparison of consumers' partitions with their plan."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -19,25 +19,25 @@ PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0
 
 
 def test_group_that_follows_its_plan_has_adherence_one() -> None:
-    """Every partition is where the plan wants it."""
+    """Every partition has the owner of the plan."""
     seen = compare(PLAN, {"a": {"t": [0]}, "b": {"t": [1, 2]}})
     assert (seen.planned, seen.as_planned, seen.adherence) == (3, 3, 1.0)
 
 
 def test_new_member_with_the_share_of_a_member_that_is_gone_follows_the_plan() -> None:
-    """As after a rolling restart without lasting names: the plan is held against who lives."""
+    """As after a rolling restart without stable names: the plan is fitted to present members."""
     seen = compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}})
     assert (seen.planned, seen.as_planned) == (3, 3)
 
 
 def test_share_of_a_member_that_left_must_be_where_the_plan_puts_it_then() -> None:
-    """With one member alive, all is its; one partition that it does not have is not as planned."""
+    """The only member left must own all partitions; one that it lacks is not as planned."""
     assert compare(PLAN, {"a": {"t": [0, 1, 2]}}).adherence == 1.0
     assert compare(PLAN, {"a": {"t": [0, 1]}}).adherence == 0.6666
 
 
 def published() -> StoredPlan:
-    """Return PLAN as the database has it."""
+    """Return PLAN in the database's form."""
     value, now = PLAN.to_bytes(), datetime.now(UTC)
     return StoredPlan(
         group=PLAN.group,
@@ -62,7 +62,7 @@ def published() -> StoredPlan:
 
 
 def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> Observed:
-    """Look at a group as often as it is said who owns what, four seconds apart."""
+    """Sample a group once per given assignment, four seconds apart."""
     number, now = count(), datetime.now(UTC)
 
     def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
@@ -84,7 +84,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
 
 def test_who_holds_on_to_what_others_are_to_have_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once two heartbeats have passed, with what to do; who has given up meanwhile is not."""
+    """After two heartbeats, with the remedy; members that gave up partitions are not named."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)

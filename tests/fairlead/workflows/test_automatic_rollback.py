@@ -42,7 +42,7 @@ def back(
 
 
 def ended(store: PlanStore) -> list[str]:
-    """Return the groups for which monitoring has when a plan that made them worse ended."""
+    """Return the groups whose metrics have the end of a plan with a regression."""
     rows = read_all_groups(store.engine, DecisionCounts()).ended_regressions
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
@@ -50,7 +50,7 @@ def ended(store: PlanStore) -> list[str]:
 def test_it_goes_back_to_the_version_before_and_rests(
     store: PlanStore, publish: Step, draft: MakeDraft
 ) -> None:
-    """Approved whatever else the policy asks; said in the history, as a metric and by decisions."""
+    """It is approved under any policy, and appears in the history, metrics and decisions."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store)
@@ -71,7 +71,7 @@ def test_it_goes_back_to_the_version_before_and_rests(
 
 
 def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: Step) -> None:
-    """It is proposed; what a person has rejected is not proposed again."""
+    """The rollback is proposed, and not again after a rejection."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store, Policy())
@@ -83,7 +83,7 @@ def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: S
 def test_first_plan_that_takes_four_eyes_waits_for_a_person(
     store: PlanStore, publish: Step
 ) -> None:
-    """The owner of the schema may ask for four eyes that the policy knows nothing of."""
+    """The schema's owner may require four eyes, independent of the policy."""
     publish("s1")
     with transaction(store.engine) as connection:
         connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")
@@ -96,7 +96,7 @@ def test_first_plan_that_takes_four_eyes_waits_for_a_person(
 def test_first_plan_is_withdrawn_by_the_next_pass(
     store: PlanStore, topic: PlanTopic, publish: Step
 ) -> None:
-    """Nothing was followed before: the group goes back to its fallback."""
+    """There was no previous plan, so the group returns to its fallback."""
     publish("s1")
     assert back(store) == []
     (done,) = reconcile(
@@ -117,7 +117,7 @@ def test_first_plan_is_withdrawn_by_the_next_pass(
 
 
 def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publish: Step) -> None:
-    """Neither an earlier version, nor a rollback, nor without figures that show it."""
+    """It rolls back no earlier version, no rollback, and nothing without a measured regression."""
     publish("s1")
     publish("s2", members=SECOND)
     assert not record_regression(store.engine, "orders", 1, WORSE, automatic=True)
@@ -130,7 +130,7 @@ def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publ
 
 
 def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
-    """Half an hour, then one, then two, as simulations have it, too."""
+    """Half an hour, one hour, two hours: the same as in simulations."""
     hours = []
     for version in (1, 2, 3):
         publish(f"s{version}")

@@ -1,4 +1,4 @@
-"""A broker with the assignor follows what is published, and who comes and goes."""
+"""A broker with the assignor follows published plans through changes of members."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def cluster(settings: Settings) -> KafkaSettings:
-    """Return how to reach the run's broker, which reads the topics of this name."""
+    """Return settings of the run's broker, with the topics that it reads."""
     return settings.kafka
 
 
@@ -73,7 +73,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
 
             eventually(reached, "the broker's target is the plan")
             assert (rounds[-1].version, rounds[-1].reason) == (version, "")
-            assert any(done.triggers for done in rounds)  # nothing else has a target computed
+            assert any(done.triggers for done in rounds)  # only triggers compute targets here
             wanted = {name: {topic: ns} if ns else {} for name, ns in shares.items()}
             eventually(lambda wanted=wanted: members.owned() == wanted, "it is adopted")  # type: ignore[misc]
             moved = {
@@ -83,7 +83,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
             }
             revoked = [(name, number) for name, ones in members.revoked for _, number in ones]
             assert sorted(revoked) == sorted(moved)
-        assert is_followed().triggers == 0  # it is as it is to be
+        assert is_followed().triggers == 0  # the assignment is as planned
         (looked,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
         assert looked.adoption is not None
         assert looked.adoption.adherence == 1.0
@@ -98,7 +98,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
 def test_member_that_does_not_give_partitions_up_is_named(
     cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """Two members by bare heartbeats; one keeps all that it had, as librdkafka does at times."""
+    """Two members send raw heartbeats; one keeps its partitions, as librdkafka sometimes does."""
     group, topic = unique_name, kafka_topic(partitions=4)
     with (
         PlanTopic(cluster) as plans,

@@ -1,4 +1,4 @@
-"""Groups under a plan go over to the consumer protocol and back, on the run's broker."""
+"""Groups with a plan change to the consumer protocol and back, on the run's broker."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ Owned = Mapping[str, list[int]]
 
 
 class Group:
-    """A group and its plans, whoever is in it. What a test asks of all its members at once."""
+    """A group and its plans, with members of any client."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Group:
         self._store, self._approve = store, approve
 
     def publish(self, shares: Mapping[str, list[int]]) -> int:
-        """Publish a plan, as a run does; returns its version."""
+        """Publish a plan, as a run does; return its version."""
         ids = {self.topic: self.gateway.topics_of([self.topic])[self.topic][0]}
         draft = draft_of(self.name, self.topic, dict(shares), topic_ids=ids)
         version = self._approve(f"{self.name}-{shares}", **draft).version
@@ -54,20 +54,20 @@ class Group:
         return version
 
     def is_followed(self) -> bool:
-        """Do what a look does; returns whether the broker's target is the plan's."""
+        """Let the planner check the group; return whether the broker's target is the plan's."""
         published = self._store.in_state("published", groups=[self.name])
         (done,) = follow(self.gateway, self.kafka, [self.name], lambda _: published)
         return done.reached
 
     def is_of(self, kind: str, members: int) -> bool:
-        """Whether the coordinator says so."""
+        """Whether the coordinator reports this protocol."""
         found = self.gateway.live_groups([self.name])[self.name]
-        if isinstance(found, GroupError):  # it is on its way
+        if isinstance(found, GroupError):  # the change is in progress
             return False
         return (found.group_type, len(found.members)) == (kind, members)
 
     def produce(self, values: Iterable[int]) -> None:
-        """Append records, to one partition after the other."""
+        """Append records to partitions in turns."""
         producer = Producer(self.kafka.librdkafka())
         for value in values:
             producer.produce(self.topic, str(value), partition=value % PARTITIONS)
@@ -107,7 +107,7 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
 def test_a_followed_group_goes_over_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """Over by way of range, back at once; a plan is followed at both ends, and nothing is lost."""
+    """Through range there, directly back; plans are followed at both ends; no record is lost."""
     plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
     values: list[list[bytes]] = [members.values]
 

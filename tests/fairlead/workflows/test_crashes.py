@@ -1,6 +1,6 @@
-"""What remains of a run that was killed or frozen, of a broker and a database that crashed.
+"""State after a run is killed or frozen, or a broker or the database crashes.
 
-The runs do everything that a planning run does to Postgres and to the plan topic. The whole
+The runs do all steps of a planning run on Postgres and the plan topic. The whole
 pipeline is killed in `tests/orchestration/test_crashes.py`.
 """
 
@@ -34,7 +34,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Approve = Callable[..., StoredPlan]
-#: Points that leave the most behind; the long form has all.
+#: Points that leave the most unfinished work; the long form tests all points.
 SHORT = {
     *("plan half written", "decision committed", "after the fence", "intent committed"),
     *("inside the send", "after the send", "withdrawal: after the send"),
@@ -42,12 +42,12 @@ SHORT = {
 POINTS = {
     point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
 }
-#: Points of a publisher that sends too late, or records too late what became of its plan.
+#: Points at which a publisher sends too late, or records the result too late.
 FREEZES = form(
     short=["after the fence", "intent committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
-#: What is stored of a plan besides its document, one row of each.
+#: Tables with one row per plan, besides its document.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
     WHERE group_id = %(group)s AND version = %(version)s
@@ -67,7 +67,7 @@ def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
 
 
 def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
-    """Compare versions, their rows, the topic's bytes, and what a new follower follows."""
+    """Compare versions, their rows, the topic's bytes, and the plan of a new follower."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     history = plan_history(store, group)
@@ -102,7 +102,7 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
 def test_next_run_finishes_what_a_killed_one_left(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """Killed before and after each transaction and each send: no gap, no half plan, those bytes."""
+    """Killed around each transaction and send: no gap, no partial plan, the same bytes."""
     for point in POINTS:
         process = start(point, signal.SIGKILL, store_url, kafka, point)
         process.join(timeout=PATIENCE_S)
@@ -124,7 +124,7 @@ def test_next_run_finishes_what_a_killed_one_left(
 def test_withdrawal_that_was_killed_is_done_when_it_is_repeated(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """Sent, and not recorded: repeated, it is recorded and not sent again."""
+    """It was sent but not recorded; the repetition records it without sending it again."""
     point = "withdrawal: after the send"
     process = start(point, signal.SIGKILL, store_url, kafka, "orders")
     process.join(timeout=PATIENCE_S)
@@ -210,7 +210,7 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
         bootstrap_servers=broker.bootstrap_servers,
         plan_topic=f"plans-{unique_name}",
         properties=QUIET_PROPERTIES,
-        request_timeout_s=30.0,  # clock: a publication waits as long for a broker that is away
+        request_timeout_s=30.0,  # clock: a publication waits this long for a missing broker
     )
     with PlanTopic(kafka) as topic:
         topic.ensure()
@@ -253,7 +253,7 @@ class Restart(logging.Handler):
 def test_publication_survives_a_broker_that_has_just_died(
     broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
 ) -> None:
-    """Its first attempt fails soon; the second one, by new clients, does what was to be done."""
+    """The first attempt fails soon; the second one, with new clients, succeeds."""
     approve(group="absent")
     patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
     handler, log = Restart(broker), logging.getLogger("fairlead.workflows.publication")

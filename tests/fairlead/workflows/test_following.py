@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
-    """Return how to reach the run's broker, with topics of the test's own."""
+    """Return settings of the run's broker, with separate topics for each test."""
     compacted = {"cleanup.policy": "compact"}
     return settings.kafka.model_copy(
         update={
@@ -51,7 +51,7 @@ def plans(cluster: KafkaSettings) -> Iterator[PlanTopic]:
 
 
 def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) -> dict[str, Any]:
-    """Return what of a draft is about this group."""
+    """Return the draft for this group."""
     count = sum(map(len, shares.values()))
     return {
         "group": group,
@@ -71,7 +71,7 @@ def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopi
     return done
 
 
-def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to_not_follow(
+def test_publication_for_the_consumer_protocol_reports_a_broker_that_does_not_follow(
     *,
     cluster: KafkaSettings,
     plans: PlanTopic,
@@ -83,7 +83,7 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
     tmp_path: Path,
     unique_name: str,
 ) -> None:
-    """Its basis is verified; adoption is measured; without the plug-in it says what to do."""
+    """The plan is verified and adoption measured; without the plug-in, the result has a remedy."""
     topic = kafka_topic(partitions=4)
     produce(topic, [9, 9, 1, 1])
     with BrokerAssigned(cluster) as members:
@@ -114,13 +114,13 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
     assert adopted.adoption.planned == 4
 
 
-def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
+def test_a_roster_is_sent_only_if_members_change(
     cluster: KafkaSettings,
     gateway: KafkaGateway,  # noqa: F811
     kafka_topic: Any,
     unique_name: str,
 ) -> None:
-    """The record has every member's name and every topic's id; the same is not said twice."""
+    """The record has all members' names and topics' ids; an equal roster is not sent again."""
     topic = kafka_topic(partitions=2)
 
     def tell() -> tuple[dict[str, str], dict[str, str], int]:

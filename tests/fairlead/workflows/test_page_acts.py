@@ -1,4 +1,4 @@
-"""What people asked for on pages, done by the planner on a real store and a real topic."""
+"""Requests of people on pages, carried out by the planner on a real store and a real topic."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,7 +28,7 @@ AUTOMATIC = (Policy(approval=Approval(automatic=True)),)
 
 @pytest.fixture
 def web(store_url: str) -> Iterator[Engine]:
-    """Return an engine as the web server has it."""
+    """Return an engine with the web server's login."""
     with logins(store_url) as make:
         engine = create_store_engine(make("fairlead_web"))
         yield engine
@@ -37,7 +37,7 @@ def web(store_url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def ask(web: Engine, store: PlanStore, publish: Step) -> Callable[[Verb, int], UUID]:
-    """Return a function by which somebody asks for something, of a group with two versions."""
+    """Return a function that requests a step for a group with two versions."""
     publish("s1")
     publish("s2", members=SECOND)
 
@@ -66,7 +66,7 @@ def taken(store: PlanStore, topic: Any, **given: Any) -> dict[str, str]:
 def test_rollback_is_proposed_and_answered_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """By the policy of the group; a planner that died before it answered proposes no second."""
+    """By the group's policy; if a planner died before its answer, there is no second version."""
     asked = ask("rollback", 1)
     assert (
         take_up(
@@ -100,7 +100,7 @@ def test_rollback_is_proposed_and_answered_once(
 def test_withdrawal_is_done_and_answered(
     store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """In the person's name; Kafka that does not answer leaves it asked for."""
+    """In the person's name; if Kafka does not answer, the request stays open."""
     asked = ask("withdraw", 2)
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
@@ -115,7 +115,7 @@ def test_withdrawal_is_done_and_answered(
 def test_what_cannot_be_done_is_refused_with_the_reason(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """The person reads it on the page; it is not tried for ever."""
+    """The page shows the reason; the request is not repeated."""
     asked = ask("rollback", 1)
 
     def gone(group: str) -> Any:

@@ -1,4 +1,4 @@
-"""What of a look at a group is stored and approved, beside a version that waits."""
+"""Storing and approving decisions on a group, also while another version waits."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.postgres
 Step = Callable[..., StoredPlan]
 AT_NIGHT = Policy(approval=Approval(automatic=True, hours=("03:00-04:00",)))
 LATER = SNAPSHOT_AT + timedelta(hours=1)
-#: Another assignment of the same group than the store's usual draft.
+#: An assignment that differs from the store's usual draft for the same group.
 ANOTHER = {
     "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
     "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
@@ -49,7 +49,7 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
 
 
 def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeDraft) -> None:
-    """In the policy's name, with its reasons; at another hour it waits."""
+    """In the policy's name, with its reasons; outside the policy's hours the plan waits."""
     assert look(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
     look(store, draft("s2"), policy=AT_NIGHT)
@@ -67,7 +67,7 @@ def test_plan_of_a_group_whose_partitions_stand_still_waits_for_a_person(
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """Who reads version 1 can approve it, though the group was sampled again meanwhile."""
+    """A person can approve version 1 although the group was sampled again since."""
     look(store, draft("s1"))
     again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
     assert again.stored.outcome == "no change"
@@ -80,7 +80,7 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
     assert states(store) == ["proposed"]
 
 
-#: Arrivals of t0's partitions, records a second, of which each member can do 100.
+#: Arrivals of t0's partitions, in records a second; each member can process 100.
 ARRIVALS = {
     "a bit better": ([90.0, 40.0, 85.0], "compared with which a new one would reduce the lag by "),
     "worse": ([60.0, 50.0, 90.0], "which leaves the group no further behind than a new one would"),
@@ -90,7 +90,7 @@ ARRIVALS = {
 
 
 def prospect(rates: list[float]) -> Prospect:
-    """Return what is expected of two members without a backlog, at these arrivals."""
+    """Return the prospects of two members without a backlog, at these arrivals."""
     none = np.zeros(3)
     outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
     return Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
@@ -99,7 +99,7 @@ def prospect(rates: list[float]) -> Prospect:
 def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
     store: PlanStore, draft: MakeDraft
 ) -> None:
-    """People have more than one tick to read it; the reason has the new sample."""
+    """People have longer than one tick to read it; the reason names the new sample."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         look(store, draft("s1", group=group, members=ANOTHER))
@@ -117,7 +117,7 @@ def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
 def test_approved_plan_is_left_for_publication(
     store: PlanStore, draft: MakeDraft, approve: Step
 ) -> None:
-    """What a person approved is not overtaken between the approval and its publication."""
+    """A new version cannot replace an approved plan before its publication."""
     approve("s1")
     later = look(store, draft("s2", members=ANOTHER))
     assert later.stored.reason.startswith("version 1 is approved and waits for publication since ")
@@ -125,7 +125,7 @@ def test_approved_plan_is_left_for_publication(
 
 
 def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: Step) -> None:
-    """What the planner would do instead is just what somebody goes back from."""
+    """The planner would otherwise propose the plan that the rollback ends."""
     publish("s1")
     record_decision(store, draft("s2", rolled_back_from=1))
     later = look(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
@@ -136,7 +136,7 @@ def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: S
 def test_published_plan_that_says_the_same_makes_a_new_one_needless(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A group that does not follow gets no new version at every look, and the reason says so."""
+    """A group that follows no plan gets no new version at each decision; the reason explains it."""
     publish("s1")
     again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}), policy=AT_NIGHT)
     assert again.stored.outcome == "no change"
@@ -151,7 +151,7 @@ def test_published_plan_that_says_the_same_makes_a_new_one_needless(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """Of two runs at once, the one that decides last may have looked first."""
+    """Of two simultaneous runs, the one that decides last may have the older snapshot."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
     older = look(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"
@@ -172,14 +172,14 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: What NEW changes where partition 0 alone is where ANOTHER puts it, and where all are.
+#: The moves of NEW if only partition 0 is where ANOTHER puts it, and if all partitions are.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
 def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A group that follows no plan gets no other one for a slight difference in the load."""
+    """A group that follows no plan gets no new plan for a slight difference in load."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)
@@ -206,8 +206,8 @@ def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="somebody else")
 
 
-def test_plan_that_is_observed_is_approved_by_nobody(store: PlanStore, draft: MakeDraft) -> None:
-    """It is stored once; another one takes its place when the policy observes no more."""
+def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
+    """The plan is stored once; a new one replaces it when the policy leaves shadow mode."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})
     outcome = look(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
@@ -232,7 +232,7 @@ def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft
 def test_a_rejection_at_the_same_moment_is_of_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between proposal and approval somebody rejects one of many: the others are approved."""
+    """A person rejects one of many plans between proposal and approval; the others are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
@@ -253,7 +253,7 @@ def test_a_rejection_at_the_same_moment_is_of_one_group(
 def test_fleet_is_carried_out_in_several_transactions(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every group has its decision, in the order of the looks, and drafts that may are approved."""
+    """Every group has its decision, in the order of the drafts; permitted drafts are approved."""
     monkeypatch.setattr(proposal, "AT_ONCE", 5)
     groups = [f"group-{number:04}" for number in range(14)]
     decisions = [

@@ -1,4 +1,4 @@
-"""The rebalance trigger is harmless wherever no broker follows plans, on the run's broker."""
+"""The rebalance trigger does no harm if the broker follows no plans, on the run's broker."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ STAYS_S = (1.5, 1.5)
 
 @pytest.fixture
 def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
-    """Return how to reach the run's broker, with a plan topic of the test's own."""
+    """Return settings of the run's broker, with a separate plan topic for each test."""
     plans = kafka_topic(partitions=4, config={"cleanup.policy": "compact"})
     return settings.kafka.model_copy(update={"plan_topic": plans})
 
@@ -37,14 +37,14 @@ def gateway(settings: Settings) -> Iterator[KafkaGateway]:
 
 
 def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
-    """Return a plan that gives everything to one member."""
+    """Return a plan that gives all partitions to one member."""
     shares = {"a": {topic: list(range(partitions))}, "b": {}, "c": {}}
     plan = make_plan(shares, {topic: [1.0] * partitions}, group=group)
     return BrokerPlan(plan, {topic: partitions})
 
 
 def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
-    """Have three members share six partitions; returns who has which, and forgets how it came."""
+    """Let three members share six partitions; return the owners, and forget earlier changes."""
     for name in "abc":
         members.join(group, name, [topic])
 
@@ -73,10 +73,10 @@ def rebalance(
 
 
 @pytest.mark.parametrize("assignor", ["uniform"])
-def test_nobody_moves_under_the_brokers_own_assignors(
+def test_nothing_moves_under_the_brokers_own_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """No planner sees the rebalance trigger; the members keep all partitions."""
+    """The planner never samples the rebalance trigger; the members keep all partitions."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = come(members, gateway, unique_name, topic)
@@ -106,7 +106,7 @@ def test_nobody_moves_under_the_brokers_own_assignors(
 def test_a_live_classic_group_is_never_joined(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """It would be converted by that; it stays classic."""
+    """The trigger would convert it to the consumer protocol."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -120,7 +120,7 @@ def test_a_live_classic_group_is_never_joined(
 def test_an_absent_and_an_empty_group_are_never_joined(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A rebalance trigger would make a group of one, and a group of the other."""
+    """The rebalance trigger would create the absent group, and give the empty one a member."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])
@@ -133,10 +133,10 @@ def test_an_absent_and_an_empty_group_are_never_joined(
     assert unique_name not in gateway.list_groups()
 
 
-def test_a_killed_trigger_disturbs_nobody(
+def test_a_killed_trigger_disturbs_no_member(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """While it is there, nobody triggers another; members keep what they have."""
+    """While it is a member, no other trigger joins; members keep their partitions."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:
         before = come(members, gateway, unique_name, topic)
@@ -147,7 +147,7 @@ def test_a_killed_trigger_disturbs_nobody(
             "settings = KafkaSettings(bootstrap_servers=sys.argv[1], plan_topic=sys.argv[2])\n"
             "with RebalanceTrigger(settings, sys.argv[3], 1) as one:\n"
             "    while True:\n"
-            "        one.refused(), time.sleep(0.05)\n"  # clock: as a rebalance trigger rests
+            "        one.refused(), time.sleep(0.05)\n"  # clock: the pause between two triggers
         )
         own = [cluster.bootstrap_servers, cluster.plan_topic, unique_name]
         with subprocess.Popen([sys.executable, "-c", script, *own]) as process:

@@ -1,4 +1,4 @@
-"""What others do to the plan topic is found, and what the database says is said again."""
+"""Foreign records in the plan topic are found, and the database's plans are sent again."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPla
 
 @pytest.fixture
 def put(settings: Settings, topic: PlanTopic) -> Put:
-    """Return a function that puts a record under the group's key, as who may write to the topic."""
+    """Return a function that writes a record with the group's key, as any writer can."""
     producer = Producer({"bootstrap.servers": settings.kafka.bootstrap_servers})
 
     def put(value: bytes | None, headers: Headers) -> None:
@@ -48,7 +48,7 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
 
 def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
-    """Return what differs; afterwards nothing does."""
+    """Reconcile; return the differences, of which none are left."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     assert [done.why for done in sent if done.position] == [difference.what for difference in found]
@@ -57,7 +57,7 @@ def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
 
 
 def new_follower(topic: PlanTopic) -> PlanState:
-    """Return what a follower knows that reads what compaction leaves."""
+    """Return the state of a new follower that reads the compacted topic."""
     cache = PlanCache("orders", topic.origin, OPTIONS.verifier())
     record = topic.read("orders")
     assert record is not None
@@ -68,7 +68,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_what_covers_a_plan_is_covered_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """Garbage, an unsigned copy and a tombstone; the same version in the same epoch comes back."""
+    """After garbage, an unsigned copy and a tombstone, the same version and epoch is sent again."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -83,7 +83,7 @@ def test_what_covers_a_plan_is_covered_again(
 def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
-    """It is signed, and a new member follows it: until the planner tells its plan again."""
+    """It is signed, and new members follow it until the planner sends its plan again."""
     record = topic.read("orders")
     assert record is not None
     approve("s2")
@@ -95,10 +95,10 @@ def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     assert new_follower(topic).seen.version == 2
 
 
-def test_an_epoch_that_nobody_draws_is_not_outdone(
+def test_an_impossible_epoch_is_not_exceeded(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """Without keys anybody may write the last one that there is; the planner's stays as it was."""
+    """Without keys, any writer can use the largest epoch; the planner's epoch does not change."""
     before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))
@@ -131,7 +131,7 @@ def test_plan_is_sent_once_while_another_producers_transaction_is_open(
 def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """After a restore the topic is ahead: followers of version 7 come back to version 1."""
+    """After a restore the topic is ahead; followers of version 7 return to version 1."""
     record = topic.read("orders")
     assert record is not None
     epoch = int(dict(record.headers)["epoch"])
@@ -143,10 +143,10 @@ def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
     assert (seen.version, seen.epoch > epoch) == (1, True)
 
 
-def test_a_topic_that_grew_has_every_plan_where_followers_look(
+def test_a_topic_that_grew_has_every_plan_in_the_partition_of_its_key(
     settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
 ) -> None:
-    """The key lands in another partition now, which has no record of the group."""
+    """The key now belongs to another partition, which has no record of the group."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
     count = next(n for n in range(2, 99) if partition_for_key("orders", n))
     admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(PATIENCE_S)
@@ -160,10 +160,10 @@ def test_a_topic_that_grew_has_every_plan_where_followers_look(
     assert published.partition == 0
 
 
-def test_a_withdrawal_that_was_covered_is_said_again(
+def test_a_withdrawal_that_was_covered_is_sent_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A replay of the withdrawn plan does not bring it back for longer than a pass."""
+    """A replayed plan that was withdrawn is followed until the next reconciliation at most."""
     record = topic.read("orders")
     assert record is not None
     withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")

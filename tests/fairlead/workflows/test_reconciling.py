@@ -1,4 +1,4 @@
-"""A plan's way to the topic and back, on a real store and a real topic.
+"""Publication and withdrawal of plans, on a real store and a real topic.
 
 The table of steps is tested in `tests/fairlead/domain/test_reconciliation.py`, kills and freezes in
 `test_crashes`, foreign records in `test_reconciliation`.
@@ -39,17 +39,17 @@ from tests.stored import plan_history
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Approve = Callable[..., StoredPlan]
-#: What Kafka answers about a group that does not exist, and about one in a rebalance.
+#: Kafka's answers about a group that does not exist, and about a rebalancing group.
 ABSENT: Final = {"group_state": "Dead", "error": "[Error 69] GroupIdNotFoundError"}
 REBALANCING: Final = {"group_state": "PreparingRebalance", "error": None}
-#: A third of the lease is used up.
+#: A lease of which a third is used up.
 DUE: Final = SNAPSHOT_AT + OPTIONS.lease / 3
 
 
 def described(
     raw: Mapping[str, str | None], groups: Iterable[str]
 ) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups as the gateway does if Kafka answers this."""
+    """Describe groups as the gateway does after this answer of Kafka."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
     return {
@@ -78,7 +78,7 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
 
 
 def announce(store: PlanStore, topic: PlanTopic) -> None:
-    """Leave a plan on its way, as a publisher that dies before it sends."""
+    """Announce a plan without sending it, as a publisher that dies in between."""
     with store.outbox().turn(topic.name, 0) as turn:
         turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 
@@ -86,7 +86,7 @@ def announce(store: PlanStore, topic: PlanTopic) -> None:
 def test_approved_bytes_are_sent_once_signed_and_recorded(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """A follower with the public key accepts them until the lease ends; a second pass is idle."""
+    """A follower with the public key accepts them until the lease ends; nothing is sent twice."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
     (sent,) = run(store, topic, options=options)
     record, stored = topic.read("orders"), store.get("orders", 1)
@@ -104,7 +104,7 @@ def test_approved_bytes_are_sent_once_signed_and_recorded(
 def test_what_followers_have_is_published_although_the_group_has_changed(
     store: PlanStore, topic: PlanTopic, dying: PlanTopic, approve: Approve
 ) -> None:
-    """Sent, then a crash, then a member leaves: the next pass records it, and sends nothing."""
+    """After a send, a crash and a member's departure, the plan is recorded without another send."""
     approve()
     with pytest.raises(KafkaUnavailableError):
         run(store, dying)
@@ -123,7 +123,7 @@ def test_what_followers_have_is_published_although_the_group_has_changed(
 def test_what_was_announced_and_not_sent_is_sent_or_discarded(
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, state: str
 ) -> None:
-    """Dead before the send: it goes out if the group still is what the plan was made for."""
+    """After a death before the send, the plan is sent if it still fits the group."""
     approve()
     announce(store, topic)
     (done,) = run(store, topic, live)
@@ -133,10 +133,10 @@ def test_what_was_announced_and_not_sent_is_sent_or_discarded(
     assert store.outbox().outstanding() == []
 
 
-def test_a_record_that_the_topic_refuses_stops_nobody_else(
+def test_a_record_that_the_topic_refuses_stops_no_other_plan(
     settings: Settings, kafka_topic: KafkaTopic, store: PlanStore, approve: Approve
 ) -> None:
-    """The largest of seven is found by halves; the others are published, and it has an end."""
+    """The largest of seven is found by bisection and ended; the others are published."""
     name = kafka_topic(config={"cleanup.policy": "compact", "max.message.bytes": "20000"})
     random = np.random.default_rng(1)
     sizes = {f"g{number}": 5_000 if number == 4 else 3 for number in range(7)}
@@ -183,7 +183,7 @@ def test_a_record_that_the_topic_refuses_stops_nobody_else(
 def test_plan_that_does_not_fit_any_more_is_stale(  # noqa: PLR0917 - fixtures
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, now: datetime, reason: str
 ) -> None:
-    """Nothing is sent, the reason is named, and no pass tries again."""
+    """Nothing is sent; the result has the reason; there is no further attempt."""
     approve()
     (refused,) = run(store, topic, live, now=now)
     assert (refused.action, refused.reason) == (Action.DISCARD, reason)
@@ -211,7 +211,7 @@ def test_altered_document_is_not_sent(
 def test_plan_that_leaves_a_partition_out_is_not_sent(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """Approved or not: a document that breaks an invariant of assignments is not published."""
+    """A document that breaks an invariant of assignments is not published, even if approved."""
     approve(members={name: MemberShare(("t0",), {}) for name in ("orders-1", "orders-2")})
     (refused,) = run(store, topic)
     assert (refused.waits, "t0-0" in refused.reason) == (True, True)
@@ -222,7 +222,7 @@ def test_plan_that_leaves_a_partition_out_is_not_sent(
 def test_plan_of_a_rebalancing_group_waits_and_says_so(
     store: PlanStore, topic: PlanTopic, approve: Approve, state: str
 ) -> None:
-    """The reason is stored with the plan until it is sent; it is tried again within a minute."""
+    """The reason is stored until the plan is sent; the next attempt is within a minute."""
     approve()
     if state == "sending":
         announce(store, topic)
@@ -242,7 +242,7 @@ def test_plan_of_a_rebalancing_group_waits_and_says_so(
 def test_plan_that_is_frozen_waits_and_says_who_froze_it(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """Nobody describes the group for it, and it is not due; once released the plan goes out."""
+    """The group is not described and not due; after the unfreeze the plan is sent."""
     approve()
     freeze_plans(store.engine, "orders", reason="incident 4711", actor="kim")
 
@@ -260,10 +260,10 @@ def test_plan_that_is_frozen_waits_and_says_who_froze_it(
     assert run(store, topic)[0].published
 
 
-def test_somebody_elses_transaction_is_named(
+def test_another_producers_transaction_is_named(
     store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The plan waits for the next pass; the other groups do not."""
+    """The plan waits for the next reconciliation; the other groups do not."""
     approve()
     approve(group="billing")
     with psycopg.connect(store_url) as other:
@@ -277,7 +277,7 @@ def test_somebody_elses_transaction_is_named(
 def test_pass_that_fails_says_why_nothing_was_sent(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The broker is away: the pass ends with the error, and it is stored with the plan."""
+    """Without the broker, reconciliation ends with an error, which is stored with the plan."""
     approve()
 
     def away(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
@@ -293,7 +293,7 @@ def test_pass_that_fails_says_why_nothing_was_sent(
 def test_lease_is_renewed_when_a_third_of_it_is_used_up(
     store: PlanStore, topic: PlanTopic, approve: Approve, propose: Approve
 ) -> None:
-    """Not before; while a better plan waits, too. No version, no event, so no cooldown."""
+    """Not earlier; also while a better plan waits. There is no new version, event or cooldown."""
     approve()
     run(store, topic)
     propose("s2")
@@ -318,7 +318,7 @@ def test_lease_is_renewed_when_a_third_of_it_is_used_up(
 def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """It is not renewed, for the group may come back; when it is over, the plan is withdrawn."""
+    """The group may come back, so the lease is not renewed, and the plan withdrawn at its end."""
     approve()
     run(store, topic)
     until = store.get("orders", 1).lease_until
@@ -340,7 +340,7 @@ def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
 def test_withdrawal_sends_the_group_back_and_ends_what_waits(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """The newest record withdraws the version; the history says why; nothing waits any more."""
+    """The newest record withdraws the version; the history has the reason; no version waits."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

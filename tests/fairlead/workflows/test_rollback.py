@@ -1,4 +1,4 @@
-"""Rollback, on a real store: an old assignment as a new version, or every reason why not."""
+"""Rollback, on a real store: an old assignment as a new version, or all reasons against it."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.postgres
 Step = Callable[..., StoredPlan]
 NOW = SNAPSHOT_AT + timedelta(days=1)
 
-#: What version 2 gives; version 1, the store's usual draft, gives orders-1 partition 0 alone.
+#: Shares of version 2. Version 1, the store's usual draft, gives orders-1 only partition 0.
 SECOND = {
     "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
     "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
@@ -32,7 +32,7 @@ SECOND = {
 
 
 def following_second(group: str) -> LiveGroup:
-    """Describe the group as it follows version 2."""
+    """Describe the group while it follows version 2."""
     return as_planned(group, {"orders-1": [0, 1], "orders-2": [2]})
 
 
@@ -84,7 +84,7 @@ def lag(at: datetime, values: list[int]) -> pa.Table:
 
 
 def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
-    """It gives what the old one gave, says where it came from, and waits for a person."""
+    """It has the shares of the old version, names that version, and waits for a person."""
     done = back_to(second, 1, actor="kim")
     assert (done.plan.version, done.plan.state) == (3, "proposed")
     assert (done.plan.rolled_back_from, done.plan.four_eyes) == (1, None)
@@ -96,7 +96,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
 
 
 def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanStore) -> None:
-    """One partition goes back; the loads are those of the newest lag, not the old plan's."""
+    """One partition moves back; loads are computed from the newest lag, not the old plan's."""
     second.record_lag(lag(NOW, [10, 500, 20]))
     back_to(second, 1)
     third = plan_history(second, "orders")[-1]
@@ -105,7 +105,7 @@ def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanSto
 
 
 def test_policy_approves_a_rollback_by_the_same_rules(second: PlanStore) -> None:
-    """Without risk it is approved at once; with a partition that has stopped it waits."""
+    """Without risk it is approved at once; with a stopped partition it waits."""
     automatic = Policy(approval=Approval(automatic=True))
     assert back_to(second, 1, policy=automatic).plan.state == "approved"
     second.record_lag(lag(NOW, [10, 500, 20]))
@@ -116,7 +116,7 @@ def test_policy_approves_a_rollback_by_the_same_rules(second: PlanStore) -> None
 
 
 def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanStore) -> None:
-    """Who left and which topic changed; nothing is stored."""
+    """The error names members that left and topics that changed; nothing is stored."""
     with pytest.raises(StalePlanError) as caught:
         back_to(second, 1, live=emptied)
     assert str(caught.value) == (
@@ -130,15 +130,13 @@ def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanSt
     ("version", "why"), [(2, "version 2 is the one that is published"), (9, "has no version 9")]
 )
 def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -> None:
-    """Neither the one that is followed nor one that never was."""
+    """Neither the followed version nor one that does not exist is accepted."""
     with pytest.raises(PlanStateError, match=why):
         back_to(second, version)
 
 
-def test_what_nobody_has_followed_is_nothing_to_go_back_to(
-    second: PlanStore, propose: Step
-) -> None:
-    """A rollback passes the freeze: by that name a new version would, even a rejected one."""
+def test_rollback_to_an_unpublished_version_is_refused(second: PlanStore, propose: Step) -> None:
+    """A rollback passes a freeze; otherwise even a rejected version could pass it."""
     propose("s3")
     for state in ("proposed", "rejected"):
         with pytest.raises(PlanStateError, match=f"version 3 is {state}: no consumer followed it"):

@@ -1,4 +1,4 @@
-"""Looks at groups of the run's broker."""
+"""Samples of groups on the run's broker."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -56,13 +56,13 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def an_hour_passes(engine: Engine) -> None:  # noqa: F811
-    """Date the events of plans back: what the plans did can be seen."""
+    """Date the events of plans back, so that the plans' effects can be measured."""
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
 
 
-def test_look_is_what_the_broker_says(
+def test_sample_agrees_with_the_broker(
     *,
     gateway: KafkaGateway,  # noqa: F811
     join: Join,  # noqa: F811
@@ -74,7 +74,7 @@ def test_look_is_what_the_broker_says(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of the groups that discovery covers, in portions, with what it cost."""
+    """A sample has the groups that discovery covers, read in portions, and its duration."""
     monkeypatch.setattr(taking, "GROUPS_AT_ONCE", 1)
     topic = kafka_topic(partitions=2)
     mine, second = f"{unique_name}-a", f"{unique_name}-b"
@@ -100,7 +100,7 @@ def test_look_is_what_the_broker_says(
     assert archive.taken() == taken
 
 
-def test_groups_are_diagnosed_as_they_are_looked_at(
+def test_groups_are_diagnosed_when_sampled(
     *,
     gateway: KafkaGateway,  # noqa: F811
     join: Join,  # noqa: F811
@@ -113,7 +113,7 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
     store: PlanStore,  # noqa: F811
     engine: Engine,  # noqa: F811
 ) -> None:
-    """By the looks before it: unknown at first, then what is the matter, as rows in Postgres."""
+    """By the earlier samples: unknown at first, then the diagnosis, as rows in Postgres."""
     topic = kafka_topic(partitions=4)
     produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
@@ -158,7 +158,7 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     engine: Engine,  # noqa: F811
     publish: Callable[..., StoredPlan],  # noqa: F811
 ) -> None:
-    """Others than the plan names are there: said where they are late, no reason where not."""
+    """If members differ from the plan's, this is a reason for a plan only if they are behind."""
     topic = kafka_topic(partitions=4)
     produce(topic, [CONSUMED + lag for lag in lags])
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
@@ -202,7 +202,7 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
     publish: Callable[..., StoredPlan],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The group would get no plan after its rest, for as long as that seems to be worse, too."""
+    """Otherwise a rollback that looks worse, too, would prevent plans after the back-off."""
     doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     topic = kafka_topic(partitions=4)
@@ -267,7 +267,7 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
 
 
 def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
-    """Its last diagnosis ends: it is unknown, and asks for consumers instead of a plan."""
+    """Its last diagnosis ends: the group is unknown, and needs consumers instead of a plan."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
     costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}

@@ -1,4 +1,4 @@
-"""How often looks are taken."""
+"""Intervals between samples."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,8 +16,8 @@ def taken(took_s: float = 0.5) -> Taken:
     return Taken(NOON, took_s, 10_000, 1_000_000)
 
 
-def test_a_fleet_is_looked_at_less_often() -> None:
-    """Looking takes the share of the time that it may, and no more."""
+def test_a_fleet_is_sampled_less_often() -> None:
+    """Sampling takes at most its permitted share of time."""
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
     assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)
@@ -28,13 +28,13 @@ def test_a_fleet_is_looked_at_less_often() -> None:
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)]
 )
-def test_a_look_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
-    """Half a tick early is early enough: who waits for the next tick is later than that."""
+def test_a_sample_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
+    """Half a tick early counts as due: the next tick would be later than the interval."""
     assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
 
 
-def test_first_look_is_due_at_once() -> None:
-    """And so is one after a clock that went wrong dated the newest ahead."""
+def test_first_sample_is_due_at_once() -> None:
+    """So is a sample after a wrong clock dated the newest one in the future."""
     assert due(None, SETTINGS, NOON)
     assert due(taken(), SETTINGS, NOON - timedelta(days=1))
     assert wait_s(taken(), SETTINGS, NOON - timedelta(days=1)) == 0

@@ -1,4 +1,4 @@
-"""What real consumers clean up and set up around rebalances (KIP-54's listener pattern)."""
+"""Clean-up and set-up of real consumers around rebalances (KIP-54's listener pattern)."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kafka
 
 
 class Journal:
-    """Notes what the application was told to do, in order."""
+    """Records the callbacks of the application, in order."""
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, list[int]]] = []
@@ -26,12 +26,12 @@ class Journal:
         return lambda partitions: self.notes.append((what, sorted(p for _, p in partitions)))
 
     def changes(self) -> list[tuple[str, list[int]]]:
-        """Return what was set up and cleaned up."""
+        """Return the partitions that were set up and cleaned up."""
         return [note for note in self.notes if note[0] != "revoked"]
 
 
 def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> Member:
-    """Start a follower whose state is kept by a CleanupListener."""
+    """Start a follower with a CleanupListener for its state."""
     callbacks = journal.note("new"), journal.note("lost")
     before_revoke = journal.note("revoked")
     if fleet.client == "aiokafka":
@@ -57,7 +57,7 @@ def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
 
 
 def test_only_partitions_truly_lost_are_cleaned_up(fleet: Fleet) -> None:
-    """An eager rebalance revokes everything; state stays for what comes back."""
+    """An eager rebalance revokes all partitions; state stays for those that come back."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
     join(fleet, "a", journals["a"])
@@ -69,12 +69,12 @@ def test_only_partitions_truly_lost_are_cleaned_up(fleet: Fleet) -> None:
     eventually(lambda: journals["b"].changes()[1:] == [("lost", [1])], "b has given up one")
     eventually(lambda: len(journals["a"].changes()) == 3, "a has got it")
     assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]
-    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # and could commit it all
+    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # and could commit all of it
 
 
 @pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)
 def test_cooperative_changes_add_up(fleet: Fleet) -> None:
-    """A cooperative client tells differences; together they are the same changes."""
+    """A cooperative client reports differences, which add up to the same changes."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
     join(fleet, "a", journals["a"], cooperative=True)
@@ -89,7 +89,7 @@ def test_cooperative_changes_add_up(fleet: Fleet) -> None:
 
 
 def test_member_thrown_out_cleans_up_everything(fleet: Fleet, services: Services) -> None:
-    """Others may have read its partitions by the time it is back, even where it gets them again."""
+    """Others may have read its partitions in the meantime, even if it gets them again."""
     journal = Journal()
     join(fleet, "a", journal, group_instance_id="a")
     eventually(lambda: journal.changes() == [("new", [0, 1, 2, 3])], "a has all")

@@ -23,7 +23,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
-#: Lags of the fleet's partitions: 0 is as heavy as the others together.
+#: Lags of the fleet's partitions: partition 0 has as much as the others together.
 LAGS = (90, 40, 30, 20)
 
 
@@ -48,7 +48,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Give each partition its lag: some records read and committed, the others waiting."""
+    """Give each partition its lag: some records are committed, the others wait."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -72,7 +72,7 @@ def shares(fleet: Fleet, members: Mapping[str, Member]) -> list[list[int]]:
 def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str
 ) -> None:
-    """The heaviest partition stands alone or with the lightest, as the lags say."""
+    """The owner of the heaviest partition has no other, or only the lightest."""
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
     # KAFKA-5337 evens counts out first; partition 3 has no commit, so all of it is lag.
@@ -81,7 +81,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_what_kafka_says(fleet: Fleet, services: Services) -> None:
-    """End minus committed; without a commit, all there is, or nothing from the latest on."""
+    """End minus committed offset; without a commit, all records, or none with `latest`."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):
@@ -95,7 +95,7 @@ def test_lags_are_what_kafka_says(fleet: Fleet, services: Services) -> None:
 
 
 def test_sticky_assignor_keeps_what_members_own(fleet: Fleet, services: Services) -> None:
-    """A third member gets one partition; whoever gives none up keeps exactly what it had."""
+    """A third member gets one partition; members that give up none keep exactly theirs."""
     members = {name: join(fleet, name, "StickyAssignor", services) for name in ("a", "b")}
     eventually(lambda: sorted(map(len, shares(fleet, members))) == [2, 2], "two each")
     before = {name: set(member.owned[fleet.topics[0]]) for name, member in members.items()}
@@ -119,7 +119,7 @@ class JavaMember:
             self.owned = [int(number) for number in line.split()]
 
     def tell(self, what: str) -> None:
-        """Have it `leave` its group, `join` it again, or `stop`."""
+        """Let the consumer `leave` its group, `join` it again, or `stop`."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
@@ -147,7 +147,7 @@ def java_member(fleet: Fleet, services: Services) -> Iterator[JavaMember]:
 
 
 def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Services) -> None:
-    """Under the name sticky each reads the other's user data, whoever leads."""
+    """Under the name `sticky`, both read each other's user data, whichever of them leads."""
     with java_member(fleet, services) as java:
         eventually(lambda: java.owned == [0, 1, 2, 3], "the Java consumer leads alone")
         ours = join(fleet, "ours", "StickyAssignor", services)
@@ -165,7 +165,7 @@ def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Ser
         )
         assert set(owned(fleet, ours)) <= set(half)
         assert set(java.owned) <= set(java_half)
-        # The leader goes; one of ours decides then, by claims with Java's generations.
+        # The leader leaves; then one of ours decides, by claims with Java's generations.
         kept = owned(fleet, ours)
         java.tell("leave")
         eventually(
@@ -183,7 +183,7 @@ def owned(fleet: Fleet, member: Member) -> list[int]:
 
 
 def test_assignor_by_lag_needs_its_group(fleet: Fleet) -> None:
-    """What is missing is named at construction, not at the first rebalance."""
+    """The missing setting is named at construction, not at the first rebalance."""
     module = module_of(fleet)
     with pytest.raises(ConfigurationError, match="looks at lag"):
         module.LagAwareAssignor()

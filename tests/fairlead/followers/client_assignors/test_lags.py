@@ -1,4 +1,4 @@
-"""Lags for a leader: fetched while members join, and never waited for too long."""
+"""Lags for a leader: fetched while members join, with a limited wait."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ KNOWN = {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}
 
 
 class Broker:
-    """Answers when it is told to."""
+    """A broker that answers when the test lets it."""
 
     def __init__(self) -> None:
         self.asked: list[set[str]] = []
@@ -22,14 +22,14 @@ class Broker:
         self.answering.set()
 
     def fetch(self, topics: Collection[str]) -> Lags:
-        """Return what is known of the topics."""
+        """Return the known lags of the topics."""
         self.asked.append(set(topics))
         self.answering.wait(PATIENCE_S)
         return {where: lag for where, lag in KNOWN.items() if where[0] in topics}
 
 
 def test_lags_are_fetched_while_the_members_join() -> None:
-    """The rebalance itself asks nothing, also where the client has to begin twice."""
+    """The rebalance itself sends no request, even if the client has to join twice."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     reader.joining(["t"])
@@ -38,8 +38,8 @@ def test_lags_are_fetched_while_the_members_join() -> None:
     assert broker.asked == [{"t"}]
 
 
-def test_topics_that_only_others_read_are_asked_for_once() -> None:
-    """A leader learns of them as it leads, and asks ahead the next time."""
+def test_topics_that_only_others_read_are_fetched_once() -> None:
+    """A leader learns of them when it leads, and fetches their lags in advance next time."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_topics_that_only_others_read_are_asked_for_once() -> None:
 
 
 def test_member_that_does_not_lead_asks_nothing_more() -> None:
-    """In a large group one member asks at a rebalance, not all."""
+    """In a large group only one member sends requests at a rebalance."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(3):
@@ -60,10 +60,10 @@ def test_member_that_does_not_lead_asks_nothing_more() -> None:
 
 
 def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -> None:
-    """After the timeout the group is assigned as if there were no lag, and the log says why."""
+    """After the timeout the group is assigned as if lag were 0, and the log has the reason."""
     broker = Broker()
     broker.answering.clear()
-    reader = LagReader(broker.fetch, timeout_s=0.05)  # clock: nobody answers
+    reader = LagReader(broker.fetch, timeout_s=0.05)  # clock: no answer comes
     reader.joining(["t"])
     with caplog.at_level(logging.WARNING):
         assert reader.current({"t": 2}) == {"t": [0, 0]}
@@ -71,8 +71,8 @@ def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -
     assert "Lags are unknown (not within" in caplog.text
 
 
-def test_what_failed_or_is_old_is_asked_again() -> None:
-    """A member that waits for others to join starts again, without its first answers."""
+def test_failed_or_old_lags_are_fetched_again() -> None:
+    """A member that waits for others to join fetches again, without its first answers."""
     time, answers = [0.0], iter([None, 7, 9])
 
     def fetch(_: Collection[str]) -> Lags:

@@ -1,4 +1,4 @@
-"""What a leader decides without a plan, from what members claim."""
+"""Decisions of a leader without a plan, from members' claims."""
 
 import logging
 import sys
@@ -27,7 +27,7 @@ def test_claims_of_the_newer_generation_win() -> None:
 
 
 def test_member_tells_what_it_was_assigned() -> None:
-    """Nothing before the first assignment; then its partitions and their generation."""
+    """It sends nothing before the first assignment, then its partitions and their generation."""
     rule = sticky()
     assert rule.subscription(["t"]) == b""
     rule.assigned({"t": [1]}, 7)
@@ -35,7 +35,7 @@ def test_member_tells_what_it_was_assigned() -> None:
 
 
 def test_unreadable_claims_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    """Foreign user data breaks no rebalance; the log names the member."""
+    """Foreign user data does not break a rebalance; the log names the member."""
     with caplog.at_level(logging.WARNING):
         shares = sticky().assign([JoinedMember("a", ["t"], b"\x00\xff")], {"t": 1})
     assert shares == {"a": {"t": [0]}}
@@ -59,7 +59,7 @@ SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
     )
 )
 def test_group_is_assigned_whatever_members_claim(joined: list[tuple[list[str], bytes]]) -> None:
-    """A leader that failed would keep its whole group from ever being assigned."""
+    """If the leader failed, its group would never be assigned."""
     members = [
         JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
     ]

@@ -1,4 +1,4 @@
-"""Brokers that keep a fetch for minutes, to show that nobody waits for them."""
+"""Brokers that hold a fetch for minutes, to show that no client waits for them."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.followers.confluent import config
 
-#: Seconds. What waits until a broker answers such a fetch takes longer.
+#: Seconds. An action that waits for the answer to such a fetch takes longer.
 SOONER_S: Final = 240.0
 
 

@@ -1,4 +1,4 @@
-"""A group of confluent-kafka consumers, each a process, and what their journals say."""
+"""A group of confluent-kafka consumers, one process each, and their journals."""
 
 import json
 import signal
@@ -23,17 +23,17 @@ from tests.records import unsigned
 from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
-# clocks: in which order processes owned what
+# clocks: the order in which processes owned partitions
 
 WORKER = Path(__file__).with_name("worker.py")
-#: Members that vanish are gone after this; those that are only slow are not.
+#: Session timeout: removes vanished members, but not slow ones.
 SESSION_S = 10.0
 Partition = tuple[str, int]
 
 
 @dataclass
 class Interval:
-    """A time in which a process took partitions for its own."""
+    """A period in which a process regarded partitions as its own."""
 
     name: str
     partitions: set[Partition]
@@ -57,7 +57,7 @@ class Worker:
     _events: list[dict[str, Any]] = field(default_factory=list)
 
     def events(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return what it has written so far; of one kind, or all."""
+        """Return the events that it has written so far, of one kind or all."""
         if self.journal.exists():
             with self.journal.open("rb") as file:
                 file.seek(self.offset)
@@ -70,7 +70,7 @@ class Worker:
 
     @property
     def owned(self) -> list[Partition]:
-        """What it owns now."""
+        """The partitions that it owns now."""
         last = [e for e in self.events() if e["event"] in {"own", "release", "lost", "closed"}][-1:]
         return [(t, p) for event in last for t, p in event.get("partitions", ())]
 
@@ -81,7 +81,7 @@ class Worker:
         return noted[-1]["version"] if noted else None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal, and note what it does to the process."""
+        """Send a signal, and record its effect on the process."""
         before = time.monotonic()
         self.process.send_signal(number)
         if number is signal.SIGSTOP:
@@ -93,7 +93,7 @@ class Worker:
             self.process.wait(timeout=PATIENCE_S)
 
     def leave(self) -> None:
-        """Close the consumer in order; fail if the process did not end well."""
+        """Close the consumer in order; fail if the process ended with an error."""
         eventually(lambda: bool(self.events("ready")), f"{self.name} takes signals")
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=PATIENCE_S)
@@ -102,14 +102,14 @@ class Worker:
 
     @property
     def log(self) -> str:
-        """What the process logged."""
+        """The log of the process."""
         return self.journal.with_suffix(".log").read_text()[-6000:]
 
     def intervals(self) -> Iterator[Interval]:
-        """Yield when it took what for its own; a frozen process cannot act.
+        """Yield the periods in which it regarded partitions as its own, except while frozen.
 
-        One that was frozen on the point of owning goes on to own, as any Kafka consumer would,
-        until it hears of its generation's end: left out where nothing was read until then.
+        A process that was frozen just before owning partitions owns them afterwards, like any
+        Kafka consumer, until it hears that its generation ended; left out if it read nothing.
         """
         current: Interval | None = None
         thawing = self.thawed_at is not None
@@ -143,11 +143,11 @@ class ConfluentGroup:
     name
         The group id; also the stem of the names of topics.
     directory
-        For journals and logs.
+        Directory for journals and logs.
     partitions
-        Of the one topic the group reads.
+        Number of partitions of the group's only topic.
     replicas
-        Of every topic.
+        Number of replicas of every topic.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class ConfluentGroup:
         return self.workers[name]
 
     def armed(self, point: str, number: str) -> tuple[dict[str, str], Path]:
-        """Return a worker's `halt`, and the file whose making arms it."""
+        """Return a worker's `halt`, and the file whose creation arms it."""
         arm = self._directory / f"arm-{point.replace(' ', '-')}"
         return {"point": point, "signal": number, "armed_by": str(arm)}, arm
 
@@ -233,7 +233,7 @@ class ConfluentGroup:
         worker.signal(signal.SIGKILL)
 
     def wait_for_halt(self, point: str) -> Worker:
-        """Wait until a worker halts; expect nothing from it any more."""
+        """Wait until a worker halts; expect nothing more from it."""
         halted: list[Worker] = []
 
         def halts() -> bool:
@@ -252,7 +252,7 @@ class ConfluentGroup:
         return int(futures[self.name].result(timeout=PATIENCE_S).coordinator.id)
 
     def assignments(self) -> list[AssignmentRecord]:
-        """Return every assignment record in the log, in its order."""
+        """Return all assignment records in the log, in order."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self._bootstrap,
@@ -273,7 +273,7 @@ class ConfluentGroup:
         return assignments
 
     def versions_assigned(self, *, members: int) -> list[int | None]:
-        """Wait until the workers have shared out everything, among so many of them.
+        """Wait until a number of workers own all partitions.
 
         Returns
         -------
@@ -290,13 +290,13 @@ class ConfluentGroup:
             ]
             return bool(found) and len(found[0].shares) == members
 
-        self.settles(version="same")  # from then on there is a log to read
+        self.settles(version="same")  # from then on, the log exists
         eventually(agreed, f"{members} members assignment record")
         self.settles(version="same")
         return [assignment.plan_version for assignment in found]
 
     def resume(self, worker: Worker) -> None:
-        """Let a halted worker that was set aside go on."""
+        """Continue a halted worker."""
         self.gone.remove(worker)
         self.workers[worker.name] = worker
         worker.signal(signal.SIGCONT)
@@ -319,20 +319,20 @@ class ConfluentGroup:
         *,
         plan_topic: str | None = None,
     ) -> None:
-        """Put any record under the group's key."""
+        """Send a record with the group's key."""
         topic = plan_topic or self.plan_topic
         self.producer.produce(topic, value, key=self.name, headers=[*(headers or [])])
         assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
-        """Wait until the workers share out every partition exactly once, as said.
+        """Wait until every partition has exactly one owner, as given.
 
         Parameters
         ----------
         version
-            The plan that all of them follow; "same": any one; "any": also different ones.
+            The plan that all workers follow; "same": any one plan; "any": also different plans.
         shares
-            What each owns; none named: anything, as long as it is complete.
+            The partitions of each worker; None: any complete assignment.
         """
         everything = sorted((self.topic, number) for number in range(self.partitions))
 
@@ -353,11 +353,11 @@ class ConfluentGroup:
         self.eventually(settled, f"version {version}, {shares or 'complete'}")
 
     def eventually(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until a condition holds; say what every worker did if it never does."""
+        """Wait until a condition holds; if it never does, fail with every worker's history."""
         eventually(condition, lambda: f"{what}\n{self.history()}")
 
     def overlaps(self) -> list[str]:
-        """Return where two processes owned a partition at once; frozen ones do not count."""
+        """Return cases of two processes that owned a partition at once, ignoring frozen ones."""
         intervals = sorted(
             (i for w in (*self.workers.values(), *self.gone) for i in w.intervals()),
             key=lambda interval: interval.begin,
@@ -379,7 +379,7 @@ class ConfluentGroup:
         return "\n".join(lines)
 
     def close(self) -> None:
-        """End whatever still runs."""
+        """End all processes that still run."""
         for worker in (*self.workers.values(), *self.gone):
             if worker.process.poll() is None:
                 worker.process.kill()
@@ -388,7 +388,7 @@ class ConfluentGroup:
 
 @contextmanager
 def running(group: ConfluentGroup) -> Iterator[ConfluentGroup]:
-    """End the group's processes, whatever happens; none may have owned what another did."""
+    """End the group's processes in any case; check that no partition ever had two owners."""
     try:
         yield group
         assert group.overlaps() == [], group.history()

@@ -1,7 +1,7 @@
 """Members stall, die and lose their log in the middle of an agreement round, on a real broker.
 
-Each test ends with every partition owned exactly once, and no two processes ever having owned the
-same partition at the same time.
+At the end of each test every partition has exactly one owner, and no partition ever had two owners
+at the same time.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ POINTS = (
     "after assignment record",
     "assign",
 )
-#: Of each way to halt, the points at which the others wait longest.
+#: For each way to halt, the points at which the other members wait longest.
 SHORT = [
     ("SIGKILL", "after announce"),
     ("SIGSTOP", "before assignment record"),
@@ -46,10 +46,10 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 @pytest.mark.parametrize(
     ("number", "point"), form(short=SHORT, long=list(product(["SIGKILL", "SIGSTOP"], POINTS)))
 )
-def test_member_that_halts_within_a_round_holds_nobody_up(
+def test_member_that_halts_within_a_round_delays_no_other(
     group: ConfluentGroup, number: str, point: str
 ) -> None:
-    """Dead or frozen at any point of a call, the others settle; a frozen one comes back in."""
+    """If one is dead or frozen at any point, the others settle; a frozen member rejoins."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     halt, arm = group.armed(point, number)
     for name in "bc":
@@ -65,7 +65,7 @@ def test_member_that_halts_within_a_round_holds_nobody_up(
 
 
 def test_members_that_decide_at_once_with_different_plans_agree(group: ConfluentGroup) -> None:
-    """One generation has two assignments, of different plans; the first one decides."""
+    """One generation has two assignment records of different plans; the first one decides."""
     other = f"{group.name}-other"
     group.create_topic(other, 3)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
@@ -88,7 +88,7 @@ def test_members_that_decide_at_once_with_different_plans_agree(group: Confluent
 def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
     group: ConfluentGroup,
 ) -> None:
-    """They follow the plan with what they given up; the stranger keeps its share of range."""
+    """They divide the partitions they gave up by the plan; the other keeps its share of range."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")
@@ -103,7 +103,7 @@ def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
 
 
 def test_assignment_that_decided_is_written_again_and_again(group: ConfluentGroup) -> None:
-    """So that retention does not take it from those who read the log later; nothing changes."""
+    """Retention must not remove it for members that read the log later; nothing else changes."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name, repeat_assignment_s=0.5)
@@ -120,7 +120,7 @@ def test_assignment_that_decided_is_written_again_and_again(group: ConfluentGrou
 
 
 def test_group_outlives_its_log(group: ConfluentGroup) -> None:
-    """A member recreates the coordination topic under a settled group and a joiner."""
+    """A member recreates the coordination topic while a group is settled and a member joins."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "ab":
         group.start(name)
@@ -133,7 +133,7 @@ def test_group_outlives_its_log(group: ConfluentGroup) -> None:
 
 
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
-    """Beside consumers that know no plans each partition still has one owner, all the way."""
+    """With plain consumers in the group, each partition has one owner throughout."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "abc":
         group.start(f"plain-{name}", plain=True)
@@ -150,7 +150,7 @@ def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGrou
 
 
 def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> None:
-    """It is told so and leaves; the others go on with the plan."""
+    """It gets an error and leaves; the others continue with the plan."""
     other = f"{group.name}-other"
     group.create_topic(other, 2)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
@@ -167,7 +167,7 @@ def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> N
 def test_group_settles_while_its_coordinator_moves(
     three_brokers: KafkaCluster, unique_name: str, tmp_path: Path
 ) -> None:
-    """Of three brokers the coordinator dies: a plan that comes meanwhile is followed."""
+    """The coordinator among three brokers dies; a plan published meanwhile is followed."""
     where = three_brokers.bootstrap_servers
     with running(ConfluentGroup(where, unique_name, tmp_path, replicas=3)) as group:
         group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])

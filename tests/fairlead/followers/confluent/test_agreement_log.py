@@ -35,7 +35,7 @@ def large_assignment() -> AssignmentRecord:
 def test_assignment_of_a_large_group_arrives(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """It is larger than the megabyte that brokers take; compressed it is not."""
+    """It is larger than a broker's limit of one megabyte, but not after compression."""
     assignment, read = large_assignment(), list[Record]()
     assert len(encode(assignment)) > 1_048_588
     connection = {"bootstrap.servers": services.bootstrap_servers}
@@ -57,7 +57,7 @@ def test_assignment_of_a_large_group_arrives(
 def test_log_that_is_let_go_leaves_no_client_behind(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
-    """Also with a record on its way; each would cost threads and connections permanently."""
+    """Also with a record in flight; each client would use threads and connections permanently."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
     log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))
@@ -71,14 +71,14 @@ def test_log_that_is_let_go_leaves_no_client_behind(
 
 
 def generations(records: list[Record]) -> list[int]:
-    """Return those of the assignment records among some records."""
+    """Return the generations of the assignment records among some records."""
     return [record.generation for record in records if isinstance(record, AssignmentRecord)]
 
 
 def test_only_what_a_member_has_sealed_is_accepted(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """Whoever may write to the topic, with another secret or none, cannot speak as a member."""
+    """A writer of the topic with another secret or none cannot send as a member."""
     topic, connection = kafka_topic(), {"bootstrap.servers": services.bootstrap_servers}
     ours = read_secrets("what the members share")
 

@@ -1,4 +1,4 @@
-"""The rules of one agreement round, without Kafka: what members make of the same log."""
+"""The rules of one agreement round, without Kafka: members' decisions from the same log."""
 
 import random
 from dataclasses import replace
@@ -39,7 +39,7 @@ def plan(version: int = 1, **shares: list[int]) -> PlanState:
 
 
 def rounds(*records: Announcement) -> dict[str, AgreementRound]:
-    """Return everybody's call after all of them have announced themselves, at time 0."""
+    """Return all members' rounds after all have announced themselves, at time 0."""
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
     for round_ in everybody.values():
         for record in records:
@@ -51,8 +51,8 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
     return draw_up(records, state or PlanState(), now=DAY, member=records[0].member)
 
 
-def test_last_to_announce_writes_at_once_if_nobody_can_be_missing() -> None:
-    """All is given up, and somebody has two: range leaves nobody without a share before that."""
+def test_last_to_announce_writes_at_once_if_no_member_can_be_missing() -> None:
+    """All partitions are given up, and a member had two: under range, then none has no share."""
     due = {
         name: round_.write_due_at()
         for name, round_ in rounds(here("a", 0, 1), here("b", 2, 3)).items()
@@ -61,18 +61,18 @@ def test_last_to_announce_writes_at_once_if_nobody_can_be_missing() -> None:
 
 
 def test_waits_a_moment_for_members_without_a_share() -> None:
-    """All is given up, one each: others may have got nothing and still be on their way."""
+    """All partitions are given up, one each: members without a share may still announce."""
     everybody = rounds(*(here(name, number) for number, name in enumerate("abcd")))
     assert everybody["d"].write_due_at() == UNSURE_S
 
 
 def test_waits_longer_while_partitions_are_not_given_up() -> None:
-    """A slow member may still come; one that knows no plans never does."""
+    """A slow member may still announce itself; a plain consumer never does."""
     assert rounds(here("a", 0, 1))["a"].write_due_at() == INCOMPLETE_S
 
 
 def test_whoever_knows_the_newest_plan_goes_first() -> None:
-    """Else the group would adopt an older one, only to rebalance again."""
+    """Otherwise the group would adopt an older plan, and then rebalance again."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
@@ -85,7 +85,7 @@ def test_assignment_that_is_not_read_again_is_repeated() -> None:
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """The others' plan does not count on it."""
+    """The plan of the others has no share for it."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
@@ -109,7 +109,7 @@ def test_without_a_plan_everybody_keeps_what_range_gave(state: PlanState) -> Non
 
 @pytest.mark.parametrize("seed", range(50))
 def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
-    """Random logs: late members, several assignments, members without plans, different plans."""
+    """Random logs: slow members, several assignments, members without plans, different plans."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
     partitions = rng.sample(range(12), 12)
@@ -139,7 +139,7 @@ def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
 
 
 def dealt(**shares: list[int]) -> AssignmentRecord:
-    """Return an assignment record that deals out what it likes."""
+    """Return an assignment record with arbitrary shares."""
     return AssignmentRecord(
         1, "a", ("t",), {name: {"t": tuple(numbers)} for name, numbers in shares.items()}, 1
     )
@@ -161,7 +161,7 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
 def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
     wrong: AssignmentRecord,
 ) -> None:
-    """Whoever wrote it: all members refuse it alike, and the next one decides."""
+    """All members refuse it, whoever wrote it, and the next record decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])
     for round_ in rounds(*members).values():
@@ -172,7 +172,7 @@ def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
 
 
 def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:
-    """The first leader's assignment was lost after some had read it: the next is for others."""
+    """The first leader's assignment was lost after some members had read it."""
     members = (here("a", 0, 1), here("b", 2, 3))
     read, missed = AgreementRound(members[0], COUNTS), AgreementRound(members[1], COUNTS)
     read.hear(members[0], now=0.0, epoch=1)

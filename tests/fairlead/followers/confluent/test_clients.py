@@ -1,4 +1,4 @@
-"""Who shares which client, without any broker."""
+"""Sharing of clients, without a broker."""
 
 import gc
 import os
@@ -12,8 +12,8 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
 
 @pytest.mark.parametrize("client_of", [clients.admin_client, clients.sender])
-def test_client_is_shared_for_as_long_as_somebody_holds_it(client_of: Any) -> None:
-    """By those who reach the cluster in the same way; nothing is left of it afterwards."""
+def test_client_is_shared_until_its_last_user_closes_it(client_of: Any) -> None:
+    """By users with the same connection settings; nothing of it remains afterwards."""
     before = len(clients.shared)
     client = client_of(NOWHERE)
     assert client_of(dict(NOWHERE)) is client
@@ -23,8 +23,8 @@ def test_client_is_shared_for_as_long_as_somebody_holds_it(client_of: Any) -> No
     assert len(clients.shared) == before
 
 
-def test_client_that_does_not_do_its_work_is_given_to_nobody_else() -> None:
-    """Who holds it keeps it; what takes its place is shared again."""
+def test_failed_client_is_not_shared_any_more() -> None:
+    """Its present users keep it; its replacement is shared again."""
     client = clients.sender(NOWHERE)
     clients.forget(client)
     fresh = clients.sender(NOWHERE)
@@ -34,14 +34,14 @@ def test_client_that_does_not_do_its_work_is_given_to_nobody_else() -> None:
 
 
 def test_fork_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its parent's have no threads there."""
+    """The parent's clients have no threads in the child."""
     client = clients.admin_client(NOWHERE)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert clients.admin_client(NOWHERE) is not client
 
 
 def test_settings_that_have_no_hash_tell_followers_apart() -> None:
-    """A callback may be an object that can be compared, and so has none."""
+    """A callback may be an object that defines equality and so has no hash."""
 
     class Tokens:
         __hash__ = None  # type: ignore[assignment]

@@ -38,7 +38,7 @@ def topic(kafka_topic: Callable[..., str]) -> str:
 
 @pytest.fixture
 def made() -> Iterator[list[PlanConsumer]]:
-    """Return the consumers that were made; all are closed at the end."""
+    """Return the list of created consumers; all are closed at the end."""
     consumers: list[PlanConsumer] = []
     yield consumers
     for consumer in consumers:
@@ -90,7 +90,7 @@ def plan(consumer: PlanConsumer, topic: str, version: int, **shares: list[int]) 
 
 
 def send(services: Services, consumer: PlanConsumer, value: bytes | None, headers: Headers) -> None:
-    """Put any record under the group's key."""
+    """Send a record with the group's key."""
     status = consumer.status()
     producer = Producer(
         {"bootstrap.servers": services.bootstrap_servers, "message.max.bytes": 10_000_000}
@@ -175,7 +175,7 @@ def test_compacted_coordination_topic_is_refused(
 def test_callbacks_name_what_is_really_owned(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Two members follow a plan that range would never make; both are told so, in pairs."""
+    """Two members follow a plan that range would never make; callbacks come in pairs."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     told: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
@@ -220,7 +220,7 @@ def test_member_that_range_gave_nothing_owns_what_the_plan_says_and_gives_it_up(
 def test_failing_callback_reaches_the_application_and_changes_no_share(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """The binding would assign range's share; here the plan's is assigned, and the error raised."""
+    """The plan's share is assigned, not range's as by the binding, and the error is raised."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
 
@@ -247,7 +247,7 @@ def test_failing_callback_reaches_the_application_and_changes_no_share(
 def test_subscribing_again_keeps_the_verdict(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """The member gets its old place back, in the same generation: its assignment still holds."""
+    """The member rejoins in the same generation, so its assignment is still valid."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     for member in members.values():
@@ -267,7 +267,7 @@ def test_subscribing_again_keeps_the_verdict(
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is as long as the one before was: by offsets alone there is nothing new in it."""
+    """It is as long as the previous one, so offsets do not show that its records are new."""
     monkeypatch.setattr(plan_reader, "_LOOK_S", 0.5)
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
@@ -282,7 +282,7 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
 def test_withdrawn_plan_sends_the_group_back_to_range(
     services: Services, new_consumer: NewConsumer, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without anybody joining or leaving; one member of them warns, and all know why."""
+    """No member joins or leaves; one member logs a warning, and all know the reason."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     for member in members.values():
@@ -305,7 +305,7 @@ def test_withdrawn_plan_sends_the_group_back_to_range(
 def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Each is skipped and starts no rebalance; a plan of 5 MB is one like any other."""
+    """Each is skipped without a rebalance; a plan of 5 MB is treated like any other."""
     follower = new_consumer("a", public_keys=PUBLIC)
     origin = origin_of(services, follower.status().plan_topic)
     good = plan(follower, topic, 1, a=[0], b=[1, 2, 3])
@@ -325,7 +325,7 @@ def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
 
 @pytest.mark.kafka
 def test_closing_right_after_asking_to_rejoin_ends_well(services: Services) -> None:
-    """unsubscribe, subscribe and close at once make librdkafka abort the process; here not."""
+    """In plain librdkafka, unsubscribe, subscribe and close in a row abort the process."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
 config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
@@ -344,7 +344,7 @@ for _ in range(3):
 
 @pytest.mark.kafka
 def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody answers: subscribe and poll ask once for a moment, and try again later."""
+    """Without an answer, subscribe and poll wait once for a moment, and retry later."""
     asked, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
@@ -365,7 +365,7 @@ def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
-    """Return a consumer that nobody answers, and which does not wait long for that."""
+    """Return a consumer without a broker, and with a short timeout."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     yield consumer
@@ -373,7 +373,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
 
 
 def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
-    """As Consumer itself refuses it."""
+    """A string as list of topics is refused, as by Consumer itself."""
     with pytest.raises(TypeError, match="orders"):
         alone.subscribe("orders")
 
@@ -381,7 +381,7 @@ def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
 def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
     alone: PlanConsumer,
 ) -> None:
-    """What is read once only is read once; nothing to subscribe to is a mistake, by its name."""
+    """An iterator is read only once; an empty list is an error that names the problem."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - nobody answers
     with pytest.raises(ConfigurationError, match="no topics"):
@@ -410,7 +410,7 @@ def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None
 def test_closed_consumer_says_so_and_opens_nothing(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Using it would connect again, and nobody would close that."""
+    """Using it would open a new connection, which would never be closed."""
     alone.subscribe(["t"])
     alone.close()
     asked: list[str] = []
@@ -449,7 +449,7 @@ def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPat
 def test_closing_waits_for_no_broker(
     services: Services, new_consumer: NewConsumer, topic: str, patient_broker: dict[str, Any]
 ) -> None:
-    """Whose patience with fetches that find nothing is longer than that."""
+    """The broker holds empty fetches for longer than the test allows."""
     follower = new_consumer(**patient_broker)
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])
@@ -462,7 +462,7 @@ def test_closing_waits_for_no_broker(
 def test_consumer_that_has_left_is_forgotten_with_its_connections(
     services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
 ) -> None:
-    """Nothing of the client keeps it: neither a callback nor where an exception came from."""
+    """No callback and no exception's traceback keeps a reference to it."""
     follower = new_consumer()
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])

@@ -21,7 +21,7 @@ def drawn(steps: Mapping[Any, Any]) -> list[str]:
 
 
 def test_architecture_page_draws_the_steps_that_are_allowed() -> None:
-    """Every state is reached, too."""
+    """Every state is reachable, too."""
     steps = {state: row.next for state, row in TABLE.items()}
     text = "\n".join([*drawn(steps), *drawn(NEXT_OF_SHARE)])
     assert f"```text\n{text}\n```" in (DOCS / "architecture.md").read_text()
@@ -29,7 +29,7 @@ def test_architecture_page_draws_the_steps_that_are_allowed() -> None:
 
 
 def test_a_share_that_others_may_own_is_never_taken_back() -> None:
-    """Nor is a share given up that was kept."""
+    """Nor is a kept share given up."""
     assert not NEXT_OF_SHARE[RangeShare.KEPT]
     assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
 

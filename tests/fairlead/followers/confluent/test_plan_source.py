@@ -22,7 +22,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def plans(settings: Settings, unique_name: str) -> Iterator[PlanTopic]:
-    """Return a plan topic of the test's own, written in transactions as every plan is."""
+    """Return a separate plan topic, written in transactions like all plans."""
     with PlanTopic(settings.kafka.model_copy(update={"plan_topic": unique_name})) as topic:
         topic.ensure()
         yield topic
@@ -30,7 +30,7 @@ def plans(settings: Settings, unique_name: str) -> Iterator[PlanTopic]:
 
 @pytest.fixture
 def connection(settings: Settings) -> dict[str, Any]:
-    """Return how to reach the broker."""
+    """Return the connection settings."""
     return {"bootstrap.servers": settings.kafka.bootstrap_servers}
 
 
@@ -42,7 +42,7 @@ def send(plans: PlanTopic, version: int) -> None:
 def test_plan_that_is_there_is_known_before_a_broker_loses_its_patience(
     plans: PlanTopic, connection: dict[str, Any], patient_broker: dict[str, Any]
 ) -> None:
-    """The log ends in a marker, which no consumer sees: only an empty answer tells the end."""
+    """The log ends with a marker, which consumers do not get; an empty answer shows the end."""
     send(plans, 1)
     options = FollowOptions(plans.name)
     with closing(shared_reader("g", {**connection, **patient_broker}, options)) as reader:
@@ -55,7 +55,7 @@ def test_plan_that_is_there_is_known_before_a_broker_loses_its_patience(
 def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
     plans: PlanTopic, connection: dict[str, Any], config: dict[str, Any]
 ) -> None:
-    """Nor where a record comes between the end that was reached and its being told."""
+    """Even if a record arrives after the end was reached and before this is reported."""
     send(plans, 1)
     source = ConfluentSource.open("g", {**connection, **config}, plans.name)
     assert source is not None
@@ -81,7 +81,7 @@ def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
 def test_followers_that_would_read_the_same_share_a_reader(
     plans: PlanTopic, connection: dict[str, Any]
 ) -> None:
-    """It reads for as long as one of them wants to know; who comes after that has another."""
+    """It reads until the last of them closes it; later followers get a new reader."""
     options = FollowOptions(plans.name)
     first = shared_reader("g", connection, options)
     assert shared_reader("g", dict(connection), options) is first

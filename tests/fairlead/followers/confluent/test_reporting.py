@@ -39,7 +39,7 @@ def consumer() -> Iterator[SlowConsumer]:
 def test_storing_offsets_is_no_time_of_a_record(
     consumer: SlowConsumer, take: Callable[[Reporting, Consumer, Message], Any]
 ) -> None:
-    """The consumer does it before the application has the record."""
+    """The consumer stores offsets before the application gets the record."""
     reporting = Reporting({}, report=True)
     reporting.meter = Meter(300.0, lambda: consumer.now, lambda: 0.0)
     new: Any = Message  # its constructor is untyped

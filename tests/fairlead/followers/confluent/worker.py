@@ -1,8 +1,8 @@
-"""One PlanConsumer in a process of its own, for tests that stop or kill it.
+"""One PlanConsumer in a separate process, for tests that stop or kill it.
 
     python worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
 
-Writes a line of JSON for whatever happens to the journal, at once, so that a kill loses nothing.
+Writes a line of JSON per event to the journal, at once, so that a kill loses nothing.
 Can halt itself (SIGSTOP or SIGKILL) at a named point of an agreement round, once a file arms it.
 """
 
@@ -28,13 +28,13 @@ from fairlead.followers.confluent.generation import Generation
 from fairlead.followers.confluent.member import FollowingMember
 from fairlead.wire.agreement import Announcement, AssignmentRecord, Record
 
-# clocks: in which order processes owned what
+# clocks: the order in which processes owned partitions
 
 EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}  # noqa: SLF001 - librdkafka's name
 
 
 class Journal:
-    """What happened, a line each."""
+    """A file of events, one per line."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -53,7 +53,7 @@ class Halt:
         self._spec = spec
 
     def reach(self, point: str) -> None:
-        """Halt if this is the point and the file that arms it is there; that file goes."""
+        """Halt if this is the point and the file that arms it exists; remove that file."""
         spec = self._spec
         if not spec or spec["point"] != point:
             return
@@ -75,7 +75,7 @@ def halt_when_owning(halt: Halt) -> None:
 
 
 def halt_when_appending(halt: Halt) -> None:
-    """Put points around what is written to the log."""
+    """Put points before and after writes to the log."""
     append = AgreementLog.append
 
     def halting(self: AgreementLog, record: Record) -> Sent:

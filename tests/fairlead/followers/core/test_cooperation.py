@@ -1,4 +1,4 @@
-"""Cooperative rounds: nobody gets what another holds, and two rounds are enough."""
+"""Cooperative rounds: no member gets a partition that another owns, and two rounds are enough."""
 
 from dataclasses import replace
 
@@ -31,8 +31,8 @@ def group(claimed: list[set[str]]) -> list[GroupMember]:
 
 
 @given(owners, claims)
-def test_nobody_gets_what_another_holds(goal: list[str], claimed: list[set[str]]) -> None:
-    """Whatever members claim, contradictions included, no partition is read twice at a time."""
+def test_no_partition_has_two_readers(goal: list[str], claimed: list[set[str]]) -> None:
+    """Whatever members claim, even contradictions, no partition has two readers at a time."""
     for member, share in first_round(shares(goal), group(claimed)).items():
         for partition in share.get("t", []):
             assert claimed[partition] <= {member}
@@ -40,7 +40,7 @@ def test_nobody_gets_what_another_holds(goal: list[str], claimed: list[set[str]]
 
 @given(owners, claims)
 def test_what_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
-    """A member that alone holds what it is to keep has it in its share throughout."""
+    """A partition that only its future owner holds stays in that member's share throughout."""
     first = first_round(shares(goal), group(claimed))
     for partition, owner in enumerate(goal):
         if claimed[partition] == {owner}:
@@ -49,7 +49,7 @@ def test_what_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> 
 
 @given(owners, claims)
 def test_second_round_completes_the_goal(goal: list[str], claimed: list[set[str]]) -> None:
-    """When members hold what the first round gave them, the second one gives out the rest."""
+    """When members own their shares of the first round, the second one assigns the rest."""
     first = first_round(shares(goal), group(claimed))
     settled = [replace(m, owned=first[m.member_id]) for m in group(claimed)]
     second = first_round(shares(goal), settled)

@@ -1,4 +1,4 @@
-"""A follower through rebalances, without a client: who asks for which plan, and how often."""
+"""A follower in rebalances, without a client: which members request a rebalance, how often."""
 
 import math
 import threading
@@ -30,7 +30,7 @@ OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: ther
 
 @dataclass
 class Stage:
-    """A running follower, the topic it reads, and what it asked for."""
+    """A running follower, its plan topic, and its requests."""
 
     follower: Follower
     source: ScriptedSource
@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_assignment(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan and wait until the follower knows it, and has thought about it."""
+        """Publish a plan and wait until the follower knows it and has decided on a request."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
@@ -82,14 +82,14 @@ def following(
 
 
 def test_leader_follows_the_plan_and_tells_its_version() -> None:
-    """What the leader decides is what everybody, itself included, reports."""
+    """All members, including the leader, report the version of the leader's decision."""
     with following() as stage:
         assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
         assert stage.follower.plan_version() == 1
 
 
-def test_each_newer_plan_is_asked_for_once() -> None:
-    """Asking did not help? Then asking again would not either."""
+def test_each_newer_plan_causes_one_rebalance_request() -> None:
+    """If a request did not help, another one would not help either."""
     with following() as stage:
         stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(4, version=2)
@@ -98,8 +98,8 @@ def test_each_newer_plan_is_asked_for_once() -> None:
         assert stage.rejoins == [2, 3]
 
 
-def test_plan_that_the_group_has_heard_of_is_not_asked_for() -> None:
-    """The leader knows that there is a newer plan: no member needs to tell it again."""
+def test_plan_that_the_leader_knows_causes_no_request() -> None:
+    """The leader knows the newer plan, so no other member makes a request."""
     with following() as stage:
         stage.be_led(AssignmentNote(plan_version=1, seen=seen(2)))
         stage.reads(4, version=2)
@@ -107,7 +107,7 @@ def test_plan_that_the_group_has_heard_of_is_not_asked_for() -> None:
 
 
 def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
-    """It decides in time with what it knows, and makes good for it once it has read more."""
+    """It decides in time with the plan that it has, and requests a rebalance after reading more."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -119,7 +119,7 @@ def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
 def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """It gets the old assignment back, and nobody else would: the leader was to ask."""
+    """It gets the old assignment back, and no other member would make the leader's request."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -129,7 +129,7 @@ def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
 
 
 def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second() -> None:
-    """Its former life was to give partitions up; its next subscription must differ."""
+    """Before its restart it had to give up partitions; its next subscription must differ."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -140,8 +140,8 @@ def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second(
 
 
 @pytest.mark.parametrize("user_data", [None, b""])
-def test_what_a_broker_assigns_is_taken_and_no_rebalance_asked_for(user_data: bytes | None) -> None:
-    """In a group that is being converted there is no leader whom it could tell of a plan."""
+def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
+    """A group in conversion has no leader that could read a plan."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)
@@ -153,7 +153,7 @@ def test_what_a_broker_assigns_is_taken_and_no_rebalance_asked_for(user_data: by
 
 
 def test_nothing_is_followed_while_another_assignor_is_in_use() -> None:
-    """A member that joins and is not assigned by this assignor follows no plan, and says why."""
+    """A member that another assignor assigns follows no plan, and its status has the reason."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")
@@ -163,7 +163,7 @@ def test_nothing_is_followed_while_another_assignor_is_in_use() -> None:
 
 
 class HangingSource(ScriptedSource):
-    """A broker that stops answering when it is told to; notes which threads ask it."""
+    """A broker that stops answering on request; records the threads that call it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,13 +179,13 @@ class HangingSource(ScriptedSource):
         return super().read(timeout_s)
 
     def at_end(self) -> bool:
-        """Whether all is read."""
+        """Whether all records are read."""
         self.askers.add(threading.get_ident())
         return super().at_end()
 
 
-def test_leader_with_a_fresh_cache_asks_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """A rebalance does no input and output, and waits for none: the broker may even hang."""
+def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFixture) -> None:
+    """A rebalance does no I/O and waits for none, even if the broker hangs."""
     source = HangingSource()
     with following(source, FollowOptions(read_timeout_s=PATIENCE_S)) as stage:
         source.hanging.set()
@@ -199,7 +199,7 @@ def test_leader_with_a_fresh_cache_asks_nobody(caplog: pytest.LogCaptureFixture)
 
 
 def test_status_follows_no_plan_outside_its_group() -> None:
-    """A consumer that has left or is closed keeps no plan, whatever it was dealt last."""
+    """A consumer that has left or is closed has no plan, whatever its last assignment was."""
     with following() as stage:
         assert "in no group" in str(stage.follower.status(outside=True).fallback_reason)
         stage.lead()
@@ -217,13 +217,13 @@ def test_status_follows_no_plan_outside_its_group() -> None:
 @pytest.mark.parametrize("name", ["read_timeout_s", "rejoin_jitter_s"])
 @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf, "5"])
 def test_time_that_cannot_be_waited_is_refused(name: str, seconds: Any) -> None:
-    """At once, by its name, rather than out of the middle of a rebalance."""
+    """At construction, by its name, and not in the middle of a rebalance."""
     with pytest.raises(ConfigurationError, match=name):
         FollowOptions(**{name: seconds})
 
 
 def test_why_a_member_is_idle() -> None:
-    """Who is not in the plan, who has no share in it, and who shares a name; and range."""
+    """The member is not in the plan, has no share, or shares its name; or range left none."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' nothing" in idle_reason(plan, "b")
@@ -232,7 +232,7 @@ def test_why_a_member_is_idle() -> None:
 
 
 def test_status_tells_what_a_person_on_call_asks() -> None:
-    """What is followed and what is known, which differ while a bad record or no rebalance comes."""
+    """The followed and the newest plan, which differ before a rebalance or after a bad record."""
     with following(options=FollowOptions(rejoin_jitter_s=None)) as stage:
         stage.lead()
         stage.reads(4, version=2)

@@ -1,4 +1,4 @@
-"""What a meter measures, on a clock that the test moves."""
+"""A meter's measurements, on a clock that the test moves."""
 
 import copy
 import math
@@ -33,7 +33,7 @@ class Record:
 
 @dataclass
 class Application:
-    """A consumer's application: what it takes, how long it works, and what is reported."""
+    """A consumer's application: its reads, its working time, and its reports."""
 
     now: float = 0.0
     ends: dict[int, int] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Application:
         return record
 
     def report(self, partition: int, offset: int | None = None) -> WorkReport:
-        """Return what a commit reports: by default of all that was taken."""
+        """Return the report of a commit: by default for all records that were read."""
         end = self.ends.get(partition, 0) if offset is None else offset
         return self.meter.report((TOPIC, partition), end)
 
@@ -99,7 +99,7 @@ def is_known(bounds: tuple[float, float]) -> bool:
 
 
 def tells_no_wrong_mean(bounds: tuple[float, float], truth_s: float) -> bool:
-    """Whether an interval is wide, or about the truth."""
+    """Whether an interval is wide or contains the truth."""
     middle = sum(bounds) / 2
     return not is_known(bounds) or abs(middle / truth_s - 1) <= 0.25
 
@@ -110,7 +110,7 @@ def app() -> Application:
 
 
 def test_time_of_one_record_at_a_time_is_its_partitions(app: Application) -> None:
-    """In turns of two partitions; the client's own time between is nobody's."""
+    """With two partitions in turns; the client's own time belongs to no partition."""
     for _ in range(100):
         for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
             app.next(partition)
@@ -126,7 +126,7 @@ def test_time_of_one_record_at_a_time_is_its_partitions(app: Application) -> Non
 
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
 def test_time_of_iterated_records_is_their_partitions(app: Application, takes: float) -> None:
-    """Also if records are quick, and timed in groups."""
+    """Also if records are fast and timed in groups."""
     for _ in range(40):
         for partition, records in app.poll({0: 250, 1: 250}).items():
             for _record in records:
@@ -138,7 +138,7 @@ def test_time_of_iterated_records_is_their_partitions(app: Application, takes: f
         assert sum(bounds) / 2 == pytest.approx(cost, rel=0.01)
 
 
-def test_list_of_several_partitions_is_told_apart(app: Application) -> None:
+def test_list_of_several_partitions_is_timed_by_partition(app: Application) -> None:
     """As confluent-kafka's consume() returns them: record by record in turns."""
     for _ in range(20):
         for record in app.consume([0, 1, 0, 0, 1]):
@@ -150,7 +150,7 @@ def test_list_of_several_partitions_is_told_apart(app: Application) -> None:
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """A group is timed as one: what it took too long counts as one record's."""
+    """A group is timed as a whole: its excess time counts as that of one record."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)
@@ -165,7 +165,7 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
 def test_batch_that_is_broken_off_counts_all_its_records(
     app: Application, stops_after: int
 ) -> None:
-    """They were handed out; the time after the break belongs to the batch."""
+    """All were delivered; the time after the break belongs to the batch."""
     for records in app.poll({0: 100}).values():
         for _record in records:
             app.work(USUAL)
@@ -204,7 +204,7 @@ WAYS = {
 def test_other_ways_than_iterating_are_right_or_wide(
     app: Application, way: str, partitions: int
 ) -> None:
-    """With one partition the time is its own; with several it is nobody's."""
+    """With one partition the time belongs to it; with several, to none of them."""
     for _ in range(200):
         for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
             for _record in WAYS[way](records):
@@ -223,7 +223,7 @@ def test_other_ways_than_iterating_are_right_or_wide(
 def test_flush_after_a_batch_is_right_or_wide(
     app: Application, take: str, partitions: int, collect_s: float
 ) -> None:
-    """Rows are collected, then inserted: however many batches there are."""
+    """Rows are collected and then inserted, for any number of batches."""
     before: dict[int, WorkReport] = {}
     share = 96 // partitions
     for number in range(150):
@@ -250,7 +250,7 @@ def test_flush_after_a_batch_is_right_or_wide(
 
 @pytest.mark.parametrize("seed", range(2))
 def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -> None:
-    """Of 12 partitions alike, taken one at a time: the flush hits whichever comes."""
+    """With 12 equal partitions, read one record at a time: each may get the flush."""
     rng = random.Random(seed)  # a fixed example
     wrong = 0
     for count in range(1, 60_001):
@@ -275,7 +275,7 @@ def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """In whatever order records of several partitions are taken, skipped, and read again."""
+    """For any order of reading, skipping and rereading records of several partitions."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
@@ -298,7 +298,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """The group would have taken the partition away; while it is in hand, too."""
+    """After that the group would have revoked the partition; also for an unfinished record."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)
@@ -313,7 +313,7 @@ def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, b
 
 
 def test_generator_that_is_never_closed_takes_no_later_time(app: Application) -> None:
-    """A record in hand ends with the next call, whoever holds the iterator."""
+    """The next call ends the current record, even if the iterator still exists."""
     held = []
     for _ in range(10):
         iterator = iter(next(iter(app.poll({0: 10}).values())))
@@ -330,7 +330,7 @@ def test_generator_that_is_never_closed_takes_no_later_time(app: Application) ->
 
 
 def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
-    """The application may go on with the next batch, or in the one that it broke off."""
+    """The application may continue with the next batch, or in the interrupted one."""
     kept = []
     for _ in range(10):
         with suppress(LookupError):
@@ -347,7 +347,7 @@ def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
 
 
 def test_list_that_is_iterated_after_the_next_call_counts_for_none(app: Application) -> None:
-    """Its records were counted with its batch; the time belongs to the batch in hand."""
+    """Its records were counted with its batch; the time belongs to the current batch."""
     (old,) = app.poll({0: 10}).values()
     started = iter(old)
     next(started)
@@ -379,7 +379,7 @@ def test_timed_list_is_a_list(app: Application) -> None:
 
 
 def test_reports_never_go_back(app: Application) -> None:
-    """Whenever they are made: within records, groups, waits and batches."""
+    """Whenever reports are made: within records, groups, waits and batches."""
     rng = random.Random(1)  # a fixed example
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
@@ -409,7 +409,7 @@ def test_reports_never_go_back(app: Application) -> None:
 
 
 def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> None:
-    """The client's own work, and that of other tasks of an event loop, is none."""
+    """The client's own work, and other tasks of an event loop, do not count as waiting."""
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
     app.meter.waits()
@@ -422,7 +422,7 @@ def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> No
 
 
 def test_after_giving_up_times_are_not_counted(app: Application) -> None:
-    """The report says so; what was reported stays."""
+    """The report shows it; earlier figures stay."""
     app.next(0)
     app.work(USUAL)
     app.meter.asked()
@@ -437,7 +437,7 @@ def test_after_giving_up_times_are_not_counted(app: Application) -> None:
 
 
 def test_only_empty_metadata_is_replaced(app: Application) -> None:
-    """An application's own stays; an older report is none."""
+    """An application's own metadata stays; an older report is replaced."""
     assert [has_metadata(text) for text in (None, "", "fairlead1 c=x", "mine")] == [
         *(False, False, False),
         True,

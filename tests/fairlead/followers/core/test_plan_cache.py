@@ -1,4 +1,4 @@
-"""What each kind of record does to the plan that is followed."""
+"""The effect of each kind of record on the followed plan."""
 
 import json
 import logging
@@ -47,7 +47,7 @@ def told(offset: int, version: int, *, withdrawn: bool = False, **changes: Any) 
 
 
 def after(*records: PlanRecord, verifier: Verifier | None = None) -> PlanState:
-    """Return what a follower knows after these records."""
+    """Return a follower's state after these records."""
     cache = PlanCache("group", ORIGIN, verifier)
     for each in records:
         cache.apply(each)
@@ -68,7 +68,7 @@ HOSTILE = form(short=60, long=100_000)
 
 @contextmanager
 def room_for(more: int) -> Iterator[None]:
-    """Give this process so many bytes beside those that it has."""
+    """Limit this process's memory to its present use and a number of bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (psutil.Process().memory_info().data + more, hard))
     try:
@@ -79,7 +79,7 @@ def room_for(more: int) -> Iterator[None]:
 
 @pytest.mark.long
 def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
-    """Valid ones of ten million partitions, in one range or in many, read one after the other."""
+    """Valid plans of ten million partitions, in one range or many, read one after the other."""
     rng = random.Random(3)
     cache = PlanCache("group", ORIGIN, None)
     shares = ["0-9999999", ",".join(str(2 * number) for number in range(20_000))]
@@ -114,7 +114,7 @@ def test_tombstone_clears_and_a_later_plan_counts_again() -> None:
 
 
 def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> None:
-    """A new connection reads it again, on the way to the plan that is known already."""
+    """A new connection reads the old tombstone again before the plan that is known already."""
     records = told(0, 1), record(1, None), told(2, 2)
     cache = PlanCache("group", ORIGIN, None, known=after(*records))
     for hostile in records:
@@ -125,20 +125,20 @@ def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> 
 
 
 def test_epoch_goes_before_version() -> None:
-    """A planner that starts again counts from 1 and is followed; the old epoch is over."""
+    """A new planner counts versions from 1 and is followed; the old epoch has ended."""
     state = after(told(0, 7, epoch=1), told(1, 1, epoch=2), told(2, 8, epoch=1))
     assert state.seen[:2] == (2, 1)
 
 
 def test_withdrawal_covers_its_version_and_those_before() -> None:
-    """What was signed before it comes too late; the next version counts."""
+    """Earlier signed records no longer count; the next version does."""
     state = after(told(0, 1), told(1, 2), told(2, 2, withdrawn=True), told(3, 2), told(4, 1))
     assert (state.plan, state.seen.rank) == (None, (1, 2, True))
     assert version(after(told(0, 2, withdrawn=True), told(1, 3, epoch=2))) == 3
 
 
-def test_same_plan_told_again_extends_its_lease_and_no_more() -> None:
-    """A later date counts, an earlier one does not; the plan is the very same object."""
+def test_same_plan_sent_again_only_extends_its_lease() -> None:
+    """A later lease counts, an earlier one does not; the plan stays the same object."""
     now = datetime.now(UTC).replace(microsecond=0)
     cache = PlanCache("group", ORIGIN, SIGNED)
     cache.apply(told(0, 1, lease_until=now))
@@ -150,7 +150,7 @@ def test_same_plan_told_again_extends_its_lease_and_no_more() -> None:
 
 
 def test_known_version_with_other_bytes_is_refused() -> None:
-    """A version never changes: whoever signed the second, the first one stays."""
+    """A version never changes: the first record stays, whoever signed the second."""
     other = plan(1, assignor="another").to_bytes()
     second = PlanRecord(1, KEY, other, tuple(signed(other)))
     state = after(told(0, 1), second, verifier=SIGNED)
@@ -160,7 +160,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
 
 
 def test_tombstone_is_not_accepted_where_plans_are_signed() -> None:
-    """Nobody can sign it: the plan stays, and after it nothing older counts."""
+    """A tombstone has no signature, so the plan stays, and older records do not count after it."""
     state = after(told(0, 2), record(1, None), told(2, 1), verifier=SIGNED)
     assert (version(state), state.problem) == (2, "A tombstone is not signed")
 
@@ -190,7 +190,7 @@ def test_tombstone_is_not_accepted_where_plans_are_signed() -> None:
 def test_unreadable_record_leaves_the_last_good_plan(
     value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is skipped with one warning that says where it stands, why, and what stays."""
+    """It is skipped with one warning: its offset, the reason, and the plan that stays."""
     with caplog.at_level(logging.WARNING):
         state = after(record(0, plan(1).to_bytes()), record(7, value))
     assert (version(state), state.seen.version, state.skipped) == (1, 1, 1)
@@ -202,11 +202,11 @@ def test_unreadable_record_leaves_the_last_good_plan(
 
 @given(st.binary())
 def test_no_bytes_break_the_follower(value: bytes) -> None:
-    """Whatever stands in the topic, the last good plan stays."""
+    """Whatever bytes the topic has, the last good plan stays."""
     assert version(after(record(0, plan(1).to_bytes()), record(1, value))) == 1
 
 
 def test_value_that_disagrees_with_its_hash_is_skipped() -> None:
-    """Bytes changed on the way are no plan, even where they still parse."""
+    """Bytes that were changed in transit are no plan, even if they still parse."""
     headers = tuple(unsigned(plan(1).to_bytes()))
     assert after(PlanRecord(0, KEY, plan(2).to_bytes(), headers)).plan is None

@@ -1,4 +1,4 @@
-"""Plan or range, and what a leader says about it."""
+"""Plan or range, and the leader's reason."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -41,20 +41,20 @@ def test_plan_is_followed_by_name() -> None:
     ],
 )
 def test_without_a_good_plan_it_is_range_and_says_why(state: PlanState, reason: str) -> None:
-    """Each way to be without a plan has a reason a person can act on."""
+    """Each case without a plan has a reason that a person can act on."""
     decision = decide(state, MEMBERS, {"t": 4}, now=DAY + timedelta(hours=1) + SKEW)
     assert decision.shares == RANGE
     assert (decision.plan_version, decision.fallback_reason) == (None, reason)
 
 
 def test_clocks_may_differ_by_a_minute() -> None:
-    """A follower whose clock is ahead by less does not leave the plan too early."""
+    """If a follower's clock is ahead by less, its plan does not expire too early."""
     just_before = DAY + timedelta(hours=1) + SKEW - timedelta(seconds=1)
     assert decide(KNOWN, MEMBERS, {"t": 4}, now=just_before).plan_version == 1
 
 
 def test_members_with_one_name_share_no_partition() -> None:
-    """Twins fall to their member ids and take what is left, once each."""
+    """Members with equal names use their member ids, and share the remaining partitions."""
     twins = [GroupMember(f"a-{number}", ("t",), client_id="a") for number in range(2)]
     decision = decide(KNOWN, twins, {"t": 4}, now=DAY)
     owned = [p for share in decision.shares.values() for p in share["t"]]
@@ -73,6 +73,6 @@ def test_static_members_come_first_in_range() -> None:
 
 
 def test_a_lease_until_the_end_of_time_lasts() -> None:
-    """The allowance for clocks leads to no moment that there is not."""
+    """Adding the allowance for clocks does not overflow the date."""
     state = PlanState(PLAN, SEEN, datetime.max.replace(tzinfo=UTC))
     assert decide(state, MEMBERS, {"t": 4}, now=DAY).plan_version == 1

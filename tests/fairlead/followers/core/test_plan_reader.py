@@ -1,4 +1,4 @@
-"""The reader's thread: what counts as current, through failures and reconnections."""
+"""The reader's thread: the current plan, through failures and reconnections."""
 
 import logging
 import threading
@@ -38,7 +38,7 @@ def reading(open_source: Callable[[], ScriptedSource | None]) -> Iterator[PlanRe
 
 
 def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
-    """Half-read history is no plan: the newest version decides from the start."""
+    """A partly read topic gives no plan, so only the newest version is ever followed."""
     source = ScriptedSource(record(0, 1), record(1, None), record(2, 2))
     with reading(lambda: source) as reader:
         eventually(source.feed.empty, "all is read")
@@ -49,7 +49,7 @@ def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
 
 
 def test_fresh_cache_answers_without_waiting() -> None:
-    """A rebalance with a current plan at hand costs no time, whatever the timeout."""
+    """A rebalance with a current plan does not wait, whatever the timeout."""
     source = ScriptedSource(record(0, 1))
     source.ended.set()
     with reading(lambda: source) as reader:
@@ -59,7 +59,7 @@ def test_fresh_cache_answers_without_waiting() -> None:
 
 
 def test_waits_for_a_plan_that_another_member_has_seen() -> None:
-    """The cache is behind where somebody has read further."""
+    """The cache is behind if another member has read further."""
     source = ScriptedSource(record(0, 1))
     source.ended.set()
     with reading(lambda: source) as reader:
@@ -69,14 +69,14 @@ def test_waits_for_a_plan_that_another_member_has_seen() -> None:
 
 
 def test_wait_is_bounded_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    """A topic that cannot be read to its end holds no rebalance up for long."""
+    """A topic that cannot be read to its end delays a rebalance only briefly."""
     with reading(ScriptedSource) as reader, caplog.at_level(logging.WARNING):
         assert reader.current(at_least=NOTHING, timeout_s=0.01) == UNREAD
     assert "not read to its end within 0.0 s" in caplog.text
 
 
 def test_last_good_plan_stays_while_the_topic_is_read_again() -> None:
-    """A new connection starts from the beginning; old tombstones on the way take nothing back."""
+    """A new connection starts from the beginning; old tombstones do not withdraw the plan."""
     first, second = ScriptedSource(record(0, 2)), ScriptedSource(record(0, 1), record(1, None))
     first.ended.set()
     sources = iter([first, second])
@@ -92,7 +92,7 @@ def test_last_good_plan_stays_while_the_topic_is_read_again() -> None:
 
 
 def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Retries do not fill the log of whoever is on call."""
+    """Retries do not fill the log."""
     attempts: list[None] = []
 
     def refuse() -> ScriptedSource:
@@ -106,7 +106,7 @@ def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_missing_topic_is_no_plan_at_once() -> None:
-    """A group whose topic does not exist yet waits for nothing; that it may not read it is said."""
+    """A group does not wait for a missing topic; a missing right is reported."""
     with reading(lambda: None) as reader:
         state = reader.current(at_least=NOTHING, timeout_s=600)
     assert state == PlanState(problem="the plan topic does not exist, or may not be read")
@@ -119,7 +119,7 @@ def leased(version: int) -> PlanRecord:
 
 
 def test_plan_with_a_lease_outlives_its_record() -> None:
-    """The record is covered and compacted away, then the topic is gone: the lease decides."""
+    """The record is replaced and compacted away, then the topic deleted; the lease still counts."""
     first, emptied = ScriptedSource(leased(2)), ScriptedSource(PlanRecord(7, b"group", b"garbage"))
     first.ended.set()
     emptied.ended.set()
@@ -137,7 +137,7 @@ def test_plan_with_a_lease_outlives_its_record() -> None:
 def test_topic_that_grows_is_read_where_the_key_lands_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The reader opens the other partition, and goes on from what it knew."""
+    """The reader opens the other partition, and keeps its plan until then."""
     monkeypatch.setattr(plan_reader, "_LOOK_S", 0.0)
 
     class Grown(ScriptedSource):
@@ -156,8 +156,8 @@ def test_topic_that_grows_is_read_where_the_key_lands_now(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_reader_that_has_ended_serves_nobody_else() -> None:
-    """A callback of the application's may end its thread, as `sys.exit` does."""
+def test_ended_reader_serves_no_other_follower() -> None:
+    """An application's callback may end the reader's thread, for example by `sys.exit`."""
 
     def leave() -> ScriptedSource | None:
         raise SystemExit

@@ -17,7 +17,7 @@ def offset_of(record: Record) -> int:
 
 @dataclass
 class Partition:
-    """A partition, an application that takes its records in batches, and what it commits."""
+    """A partition, an application that reads its records in batches, and its commits."""
 
     progress: Progress = field(default_factory=Progress)
     position: int = 0
@@ -26,14 +26,14 @@ class Partition:
     busy: float = 0.0
 
     def next_batch(self, size: int, gap: int) -> None:
-        """Take the next records; every so many offsets there is none, as after compaction."""
+        """Read the next records; some offsets have no record, as after compaction."""
         self.progress.end_batch()
         offsets = [self.position + at * (1 + gap) for at in range(size)]
         self.batch, self.taken, self.position = offsets, 0, offsets[-1] + 1
         self.progress.begin_batch(offsets, 0, size, offset_of)
 
     def work(self, count: int) -> None:
-        """Work off records of the batch, the first alone and the others together."""
+        """Process records of the batch, the first separately and the others together."""
         records = self.batch[self.taken : self.taken + count]
         if records:
             self.progress.take(records[0])
@@ -42,13 +42,13 @@ class Partition:
         self.taken += len(records)
 
     def go_to(self, offset: int) -> None:
-        """Go on elsewhere: after a seek, or as a new owner."""
+        """Continue at another offset: after a seek, or as a new owner."""
         self.progress.end_batch()
         self.batch, self.position = [], max(0, offset)
 
     @property
     def worked_off(self) -> int:
-        """The offset behind the records that are done."""
+        """The offset after the processed records."""
         rest = self.batch[self.taken : self.taken + 1]
         return rest[0] if rest else self.position
 
@@ -70,9 +70,9 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
-    """Whatever is committed: behind the work, with it, ahead of it; after seeks and rebalances.
+    """For commits behind the work, at it and ahead of it, and after seeks and rebalances.
 
-    Unless the committed offset goes back, which a reader sees.
+    The exception is a committed offset that decreases, which a reader notices.
     """
     partition = Partition()
     commits: list[tuple[int, int]] = []
@@ -95,7 +95,7 @@ def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> N
 
 
 def test_records_in_step_are_reported_in_full() -> None:
-    """With the commit that covers them, whatever came before; there is no lag that grows."""
+    """Each record is reported with the commit that covers it; no delay accumulates."""
     partition = Partition()
     for size in (10, 1, 30):
         partition.next_batch(size, gap=0)
@@ -104,7 +104,7 @@ def test_records_in_step_are_reported_in_full() -> None:
 
 
 def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
-    """By a batch at most, as aiokafka's getmany() commits; time and records stay together."""
+    """Ahead by at most a batch, as aiokafka's getmany() commits; times stay with their records."""
     partition = Partition()
     for _ in range(50):
         partition.next_batch(100, gap=0)
@@ -117,7 +117,7 @@ def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
 
 
 def test_record_counts_again_only_after_the_commit_went_back() -> None:
-    """After a rebalance records were counted before; after a rewind they count again."""
+    """After a rebalance, reread records do not count again; after a rewind they do."""
     partition = Partition()
     partition.next_batch(100, gap=0)
     partition.work(100)
@@ -126,7 +126,7 @@ def test_record_counts_again_only_after_the_commit_went_back() -> None:
     partition.next_batch(100, gap=0)
     partition.work(100)
     assert partition.commit(160) == (160, 160)
-    partition.go_to(0)  # a person has rewound it
+    partition.go_to(0)  # a person has rewound the commit
     partition.next_batch(10, gap=0)
     partition.work(10)
     partition.commit(10)
@@ -136,7 +136,7 @@ def test_record_counts_again_only_after_the_commit_went_back() -> None:
 
 
 def test_partition_that_others_had_meanwhile_goes_on_at_once() -> None:
-    """The offsets between are nobody's here; reports do not lag behind them."""
+    """Offsets that others read do not count here, and do not delay reports."""
     partition = Partition()
     partition.next_batch(10, gap=0)
     partition.work(10)
@@ -155,7 +155,7 @@ def test_partition_that_others_had_meanwhile_goes_on_at_once() -> None:
 
 
 def test_few_states_are_kept_however_far_commits_are_behind() -> None:
-    """A worker that never ends its first record does not make the consumer's memory grow."""
+    """A first record that never ends does not increase the consumer's memory."""
     partition = Partition()
     for _ in range(1000):
         partition.next_batch(10, gap=0)

@@ -1,4 +1,4 @@
-"""When a member asks for a rebalance because of a newer plan."""
+"""When a member requests a rebalance because of a newer plan."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -7,8 +7,8 @@ from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
 
-def test_nothing_is_asked_before_the_group_has_settled() -> None:
-    """A rebalance under way adopts the newest plan anyway."""
+def test_no_request_before_the_group_has_settled() -> None:
+    """A rebalance in progress adopts the newest plan anyway."""
     schedule = RejoinSchedule(jitter_s=0.0)
     assert not schedule.due(seen=Identity(1, 1), now=0.0)
     schedule.settle(Identity(1, 0))
@@ -17,7 +17,7 @@ def test_nothing_is_asked_before_the_group_has_settled() -> None:
 
 
 def test_asks_once_for_a_plan_within_the_jitter() -> None:
-    """The moment is drawn once and kept; then the plan has had its chance."""
+    """The moment is drawn once and kept; there is no second request for the plan."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     asked = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
@@ -25,8 +25,8 @@ def test_asks_once_for_a_plan_within_the_jitter() -> None:
     assert asked[0] <= 10
 
 
-def test_plan_the_group_has_heard_of_is_not_asked_for() -> None:
-    """Somebody else asked first: the others' turns are over."""
+def test_plan_that_the_group_knows_causes_no_request() -> None:
+    """Another member made the request first, so the others make none."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0))
     schedule.settle(Identity(1, 5))
@@ -34,14 +34,14 @@ def test_plan_the_group_has_heard_of_is_not_asked_for() -> None:
 
 
 def test_stream_of_plans_does_not_put_the_rejoin_off() -> None:
-    """Plans that keep coming are adopted with the first one's delay."""
+    """A stream of plans is adopted with the delay of the first one."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     assert any(schedule.due(seen=Identity(1, 1 + now), now=now) for now in range(12))
 
 
 def test_member_leaves_its_turn_to_those_before_it() -> None:
-    """Where members take turns, a later one asks only if the earlier ones have not."""
+    """If members take turns, a later member makes a request only if earlier ones have not."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0), turn_s=4.0)
     assert [schedule.due(seen=Identity(1, 1), now=now) for now in (0.0, 3.0, 4.0)] == [
@@ -51,16 +51,16 @@ def test_member_leaves_its_turn_to_those_before_it() -> None:
     ]
 
 
-def test_plan_that_is_told_again_is_not_asked_for() -> None:
-    """Its place in the log is new, and nothing else."""
+def test_plan_that_is_sent_again_causes_no_request() -> None:
+    """Only its offset is new."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5, sha256="9f2c"))
     assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)
     assert schedule.due(seen=Identity(1, 5, withdrawn=True), now=0.0)
 
 
-def test_plan_that_was_not_followed_since_it_had_lapsed_is_asked_for_once_a_lease() -> None:
-    """It may be in force by the clock of the one and not by the other's: no end of rebalances."""
+def test_expired_plan_causes_one_request_per_lease() -> None:
+    """Members' clocks may disagree about the lease, which must not cause endless rebalances."""
     first = datetime(2026, 1, 1, tzinfo=UTC)
     second = first + timedelta(hours=6)
     plan = Identity(1, 5)
@@ -74,8 +74,8 @@ def test_plan_that_was_not_followed_since_it_had_lapsed_is_asked_for_once_a_leas
     assert asked == [True, False, True]
 
 
-def test_longer_lease_of_a_plan_that_is_followed_is_not_asked_for() -> None:
-    """It changes nobody's share."""
+def test_longer_lease_of_a_followed_plan_causes_no_request() -> None:
+    """It changes no member's share."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5))
     until = datetime(2026, 1, 1, tzinfo=UTC)

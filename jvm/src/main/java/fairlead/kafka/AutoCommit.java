@@ -13,14 +13,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Automatic commits with reports: Kafka's own have no place for metadata.
+ * Automatic commits with reports: Kafka's own commits cannot have metadata.
  *
  * <p>Like Kafka's, they commit the positions of all assigned partitions: every {@code auto.commit.interval.ms}
  * while the application polls, before partitions are revoked, and when the consumer is closed. A commit that
  * fails is logged.
  */
 final class AutoCommit {
-    /** For an application that has none. */
+    /** The listener of an application without one. */
     static final ConsumerRebalanceListener NO_LISTENER = new ConsumerRebalanceListener() {
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
@@ -80,7 +80,7 @@ final class AutoCommit {
             if (!positions.isEmpty()) {
                 consumer.commitSync(positions, timeout);
             }
-        } catch (WakeupException wakeup) { // meant for the application's next poll
+        } catch (WakeupException wakeup) { // the wakeup is meant for the application's next poll
             now(consumer, timeout);
             consumer.wakeup();
         } catch (KafkaException error) {
@@ -112,7 +112,7 @@ final class AutoCommit {
 
             @Override
             public void onPartitionsLost(Collection<TopicPartition> partitions) {
-                listener.onPartitionsLost(partitions); // others may own them by now: no commit
+                listener.onPartitionsLost(partitions); // other members may own them now, so do not commit
             }
 
             @Override

@@ -18,8 +18,8 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The assignor that decides where there is no plan: {@code range} as in Fairlead's other followers, or an
- * assignor of Kafka or of the application, by name or class.
+ * The assignor of a group without a plan: {@code range} as in Fairlead's other followers, or an assignor
+ * of Kafka or of the application, by name or class.
  */
 final class Fallback {
     private static final String RANGE = "range";

@@ -14,24 +14,24 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Fits a plan to the members that are really there: the decision of {@code fairlead/wire/fit.py}, partition
- * by partition.
+ * Fits a plan to the members that are present. Assigns every partition as {@code fairlead/wire/fit.py}
+ * does.
  *
- * <p>Members that the plan names keep their share, as far as they still subscribe. A new member takes over the
- * whole share of a member that is gone, when it subscribes to all topics of it: the heaviest share first, to
- * the new member with the fewest topics. What is left is placed one by one: topics with the fewest subscribers
- * first, within equal subscribers the heaviest partition first, each to the subscriber with the fewest
- * partitions, then with the least weight, then the lowest name. Partitions of the same weight go to the members
- * that get them in turns, so that topics spread.
+ * <p>Members that the plan names keep their share of the topics that they still subscribe to. A new member
+ * that subscribes to all topics of an absent member's share takes over the whole share: the heaviest share
+ * first, to the new member with the fewest topics. Other partitions are placed one by one: topics with the
+ * fewest subscribers first, then the heaviest partition first, each to the subscriber with the fewest
+ * partitions, then with the least weight, then with the lowest name. Members take turns with partitions of
+ * the same weight, so that topics spread.
  *
- * <p>Names are in the order of their code points, and weights are added in the order of the document: so
- * that every language comes to the same sums.
+ * <p>Names are ordered by code points, and weights are added in the order of the document, so that the sums
+ * are the same in every language.
  */
 final class Fit {
     private final String[] members;
     private final String[] topics;
     private final Map<String, Integer> topicNumbers = new HashMap<>();
-    /** Of each topic, the members that read it. */
+    /** The readers of each topic. */
     private final BitSet[] readers;
     /** Of each topic, the index of its partition 0; the last is the number of partitions. */
     private final int[] offsets;
@@ -41,13 +41,13 @@ final class Fit {
     private final PlanDocument plan;
 
     /**
-     * Decides.
+     * Returns the assignment.
      *
      * @param plan its members, topics and partition counts may differ from the present ones
      * @param subscriptions member name to subscribed topics
      * @param partitionCounts topic to number of partitions, of the topics that exist
-     * @return member name to topic to partition numbers, ascending; every member is present, topics of
-     *     which it owns nothing are not
+     * @return member name to topic to partition numbers, ascending; includes every member, but only topics of
+     *     which it owns partitions
      */
     static Map<String, Map<String, int[]>> fit(
         PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
@@ -55,7 +55,7 @@ final class Fit {
         return decide(plan, subscriptions, partitionCounts).byMember();
     }
 
-    /** Decides the same, to be asked for {@link #owners}: a million partitions as maps take their time. */
+    /** Returns the same as arrays, for {@link #owners}: maps of a million partitions are slow. */
     static Fit decide(
         PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
         Map<String, Integer> partitionCounts) {
@@ -66,17 +66,17 @@ final class Fit {
         return fit;
     }
 
-    /** Member names, to which owners are the numbers. */
+    /** Member names; an owner is an index into them. */
     String[] members() {
         return members;
     }
 
-    /** The topics that exist and that somebody reads. */
+    /** The existing topics that have a reader. */
     String[] topics() {
         return topics;
     }
 
-    /** Whom the partitions of one of the topics go to. */
+    /** The owner of each partition of one of the topics. */
     int[] owners(int topic) {
         return Arrays.copyOfRange(owner, offsets[topic], offsets[topic + 1]);
     }
@@ -87,7 +87,7 @@ final class Fit {
         this.plan = plan;
         members = subscriptions.keySet().toArray(new String[0]);
         Arrays.sort(members, PlanDocument::compareNames);
-        // Members that read the same may share what says so: it is then looked at once.
+        // Members with equal subscriptions may share one collection, which is then converted only once.
         Map<Collection<String>, int[]> numbersOf = new IdentityHashMap<>();
         subscriptions.values().forEach(read -> numbersOf.put(read, null));
         Set<String> existing = new HashSet<>();
@@ -123,7 +123,7 @@ final class Fit {
         return read.stream().map(topicNumbers::get).filter(Objects::nonNull).mapToInt(number -> number).toArray();
     }
 
-    /** What is done with each partition of a member's share that still exists. */
+    /** The action on each partition of a member's share that still exists. */
     private interface Planned {
         void partition(int topic, int index);
     }
@@ -156,7 +156,7 @@ final class Fit {
         }
     }
 
-    /** The share of a member that is gone, as far as it still exists. */
+    /** The share of an absent member, without partitions that no longer exist. */
     private static final class Gone {
         final String name;
         final PlanDocument.Share share;

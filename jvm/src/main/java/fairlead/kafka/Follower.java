@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One consumer's follower: decides as leader, and asks for a rebalance when there is a newer plan. The
- * rules of {@code fairlead/followers/core/follower.py}.
+ * One consumer's follower: decides as leader, and requests a rebalance when there is a newer plan. Follows
+ * the rules of {@code fairlead/followers/core/follower.py}.
  */
 final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
@@ -30,13 +30,13 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private final String clientId;
     private final String instanceId;
     private final long readTimeoutMs;
-    /** How long other members wait for the leader to ask. */
+    /** Milliseconds that other members wait for the leader's request of a rebalance. */
     private final long turnMs;
     private final RejoinSchedule schedule;
     private final RebalanceTrigger trigger;
     private final PlanLog plans;
 
-    /** This and the next fields are guarded by this object: two threads use them. */
+    /** This field and the following ones are guarded by this object: two threads use them. */
     private Notes.Assigned note = JOINING;
     private String memberId;
     private Identity decided;
@@ -63,9 +63,9 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     }
 
     /**
-     * @param jitterMs within what time after a new plan the group rebalances; negative: at the next one
-     *     that comes anyway
-     * @param heartbeatMs how long it takes others to hear of a rebalance
+     * @param jitterMs the group rebalances within this time after a new plan; negative: the follower
+     *     requests no rebalance
+     * @param heartbeatMs the time until other members hear of a rebalance
      */
     Follower(
         String group, String clientId, String instanceId, long readTimeoutMs, long jitterMs,
@@ -94,7 +94,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         note = JOINING;
         decided = null;
         unfinished = false;
-        // A static member may have been in the group before, and may lead it without knowing.
+        // A static member that restarted may already lead the group without knowing it.
         newMember = instanceId != null && rebalances == 0;
         PlanState state = plans.state(group);
         return new Notes.Subscribed(
@@ -154,7 +154,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         loggedReason = reason;
     }
 
-    /** Notes what the new assignment follows. */
+    /** Stores the leader's note: whether the new assignment follows a plan. */
     synchronized void assigned(ByteBuffer userData, String member, int generation, boolean nothing) {
         // Each leader with this assignor writes a note. Without one, another rebalance would change nothing.
         boolean byBroker = userData == null || !userData.hasRemaining();
@@ -163,14 +163,14 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         idle = nothing && !note.incomplete;
         rebalances++;
         LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
-        // The member that must give partitions up and join again may be this one, restarted.
+        // Before its restart, this member may have been the one that must give up partitions and rejoin.
         unfinished = newMember && note.incomplete;
         if (schedule == null || byBroker) {
             return;
         }
-        if (decided != null) { // the leader asks once it has read the plan that others have
+        if (decided != null) { // the leader requests a rebalance after reading the others' plan
             schedule.settle(decided, decidedLapsed, 0);
-        } else if (newMember && note.decided != null) { // and so does one that may have taken its place
+        } else if (newMember && note.decided != null) { // so does a member that may have replaced it
             boolean hadPlan = note.decided.version > 0 && !note.decided.withdrawn;
             schedule.settle(note.decided, hadPlan && note.planVersion == null, 0);
         } else {
@@ -209,7 +209,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         }
     }
 
-    /** Triggers until a rebalance comes, of this trigger or of another cause. */
+    /** Triggers until the group rebalances, for whatever reason. */
     private void ask(int joinsBefore) {
         try {
             for (int attempt = 0; attempt < RETRIES; attempt++) {
@@ -258,7 +258,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             instanceId != null ? instanceId : clientId) : null;
     }
 
-    /** Returns why a member reads nothing, as {@code fairlead/followers/core/status.py} does. */
+    /** Returns why a member has no partitions, as {@code fairlead/followers/core/status.py} does. */
     private static String idleReason(PlanDocument plan, String name) {
         if (plan == null) {
             return "the fallback leaves nothing: each topic has fewer partitions than members that read it";

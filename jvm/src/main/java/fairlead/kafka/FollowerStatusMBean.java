@@ -5,27 +5,27 @@ public interface FollowerStatusMBean {
     /** The consumer group. */
     String getGroup();
 
-    /** The plan that the present assignment follows; 0: none. */
+    /** The version of the plan that the present assignment follows; 0: no plan. */
     long getPlanVersion();
 
-    /** Why the present assignment is not a plan's; null: it is. */
+    /** Why the present assignment follows no plan; null: it follows a plan. */
     String getFallbackReason();
 
-    /** Why the consumer was given nothing at the last rebalance; null: it was given something. */
+    /** Why the consumer got no partitions at the last rebalance; null: it got some. */
     String getIdleReason();
 
-    /** The newest plan read; 0: there is none. */
+    /** The version of the newest plan that was read; 0: there is none. */
     long getLatestVersion();
 
-    /** What is wrong with the newest record, or with the plan topic; null: nothing. */
+    /** The problem of the newest record, or of the plan topic; null: no problem. */
     String getLatestProblem();
 
-    /** Unreadable or badly signed records of the plan topic. */
+    /** Number of records of the plan topic that were unreadable or not signed correctly. */
     int getRecordsSkipped();
 
-    /** Assignments received. */
+    /** Number of assignments received. */
     int getRebalances();
 
-    /** Rebalances that this member asked for. */
+    /** Number of rebalances that this member requested. */
     int getRejoinsAsked();
 }

@@ -13,8 +13,8 @@ import java.util.TreeSet;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * The members of a group as its leader sees them at a rebalance, and the decisions that need no plan:
- * names, {@code range}, and the partitions that cooperative members must give up first. The same as {@code
+ * The members of a group at a rebalance, as its leader sees them, and computations without a plan: names,
+ * {@code range}, and the partitions that cooperative members must give up first. The same as {@code
  * members.py}, {@code ranges.py} and {@code cooperation.py}.
  */
 final class Group {
@@ -25,7 +25,7 @@ final class Group {
         /** {@code group.instance.id}, of static members, or null. */
         final String instanceId;
         final Notes.Subscribed note;
-        /** What a cooperative member holds on to; an eager one has given up everything. */
+        /** The partitions that a cooperative member still owns; an eager member has given up all of its own. */
         final Collection<TopicPartition> owned;
 
         Member(
@@ -45,7 +45,7 @@ final class Group {
 
     /**
      * @param members all members
-     * @param partitionCounts topic to number of partitions, of those subscribed to that exist
+     * @param partitionCounts topic to number of partitions, for existing topics with subscribers
      */
     Group(List<Member> members, Map<String, Integer> partitionCounts) {
         this.members = members;
@@ -53,8 +53,8 @@ final class Group {
     }
 
     /**
-     * Names each member as plans do: by its instance id, else a client id that no other member goes by,
-     * else its member id.
+     * Returns the name of each member in plans: its instance id, else its client id if no other member has
+     * the same, else its member id.
      */
     Map<String, String> names() {
         Map<String, Integer> instances = new HashMap<>();
@@ -81,7 +81,7 @@ final class Group {
         return names;
     }
 
-    /** Gives each subscriber of a topic one contiguous piece: Kafka's default, without racks. */
+    /** Gives each subscriber of a topic one contiguous range: Kafka's default, without racks. */
     Map<String, Map<String, int[]>> range() {
         List<Member> ring = new ArrayList<>(members);
         ring.sort((one, other) -> {
@@ -119,8 +119,8 @@ final class Group {
     }
 
     /**
-     * Leaves out of every share what another member still holds on to (KIP-429): whoever holds it finds it
-     * missing, gives it up and rejoins. What two members claim is left out for both.
+     * Removes from every share the partitions that another member still owns (KIP-429): their owner finds
+     * them missing, gives them up and rejoins. A partition that two members claim is removed from both.
      */
     Map<String, Map<String, int[]>> firstRound(Map<String, Map<String, int[]>> shares) {
         Map<TopicPartition, Set<String>> holders = new HashMap<>();
@@ -147,7 +147,7 @@ final class Group {
         return first;
     }
 
-    /** Counts partitions. */
+    /** Returns the number of partitions. */
     static int size(Map<String, Map<String, int[]>> shares) {
         int size = 0;
         for (Map<String, int[]> share : shares.values()) {

@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What followers know a record of the plan topic by, and compare: a later one is greater.
+ * Identifies a record of the plan topic; a later record compares as greater.
  *
- * <p>The epoch is of the group's versions, from 1; {@code sha256} is the value's, in hexadecimal.
+ * <p>The epoch belongs to the group's versions, from 1; {@code sha256} is the value's hash, in hexadecimal.
  */
 final class Identity implements Comparable<Identity> {
     /** Before any record. */
@@ -24,7 +24,7 @@ final class Identity implements Comparable<Identity> {
         this.sha256 = sha256;
     }
 
-    /** What of two records decides which is the later one. */
+    /** Compares by epoch, version and withdrawal, without the hash. */
     int compareRank(Identity other) {
         int by = Long.compare(epoch, other.epoch);
         by = by != 0 ? by : Long.compare(version, other.version);
@@ -51,7 +51,7 @@ final class Identity implements Comparable<Identity> {
         return (Long.hashCode(epoch) * 31 + Long.hashCode(version)) * 31 + sha256.hashCode();
     }
 
-    /** As members tell each other. */
+    /** Returns the form that members exchange. */
     List<Object> toJson() {
         List<Object> values = new ArrayList<>();
         values.add(epoch);
@@ -61,7 +61,7 @@ final class Identity implements Comparable<Identity> {
         return values;
     }
 
-    /** Reads what another member says that it has seen; NOTHING where that makes no sense. */
+    /** Parses the newest record of another member; returns NOTHING if the value is invalid. */
     static Identity fromJson(Object raw) {
         if (!(raw instanceof List) || ((List<?>) raw).size() != 4) {
             return NOTHING;

@@ -1,6 +1,6 @@
 package fairlead.kafka;
 
-/** A record of the plan topic that cannot be read, or breaks an invariant; the message says which. */
+/** A record of the plan topic is unreadable or breaks an invariant, which the message names. */
 public final class InvalidPlanException extends Exception {
     private static final long serialVersionUID = 1L;
 

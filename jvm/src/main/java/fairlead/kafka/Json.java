@@ -11,15 +11,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * JSON as Python's {@code json} reads it, except that repeated names in an object are refused; and as it
- * writes it, ASCII without spaces. Clients bring no library for it.
+ * Reads JSON as Python's {@code json} does, but refuses repeated names in an object; writes it as ASCII
+ * without spaces. Kafka's clients depend on no JSON library.
  *
- * <p>Objects are maps in their order, arrays are lists, whole numbers are {@link Long} or, where they do
- * not fit, {@link Huge}, other numbers {@link Double}.
+ * <p>Objects are maps in their order, arrays are lists, whole numbers are {@link Long} or, if they do not
+ * fit, {@link Huge}, other numbers {@link Double}.
  */
 final class Json {
     private static final int DEEPEST = 500;
-    /** Python reads no longer whole number. */
+    /** Maximum number of digits of a whole number: the limit of Python. */
     private static final int MOST_DIGITS = 4300;
 
     /** A whole number beyond {@code long}. */
@@ -38,7 +38,7 @@ final class Json {
         this.text = text;
     }
 
-    /** Reads one value; whatever is none, or no UTF-8, is refused. */
+    /** Reads one value; refuses bytes that are not one JSON value in UTF-8. */
     static Object parse(byte[] bytes) throws InvalidPlanException {
         String text;
         try {

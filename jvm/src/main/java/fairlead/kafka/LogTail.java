@@ -32,15 +32,15 @@ import org.slf4j.LoggerFactory;
 /**
  * Reads compacted topics on a daemon thread, from their beginnings on.
  *
- * <p>Each connection reads from the beginning. It ends when something fails, when a topic was created, has
- * grown or was created again, and when {@link #reopen} is called. The next connection begins after a
- * growing pause. No exception leaves the thread; a failure that repeats is logged once.
+ * <p>Each connection reads from the beginning. It ends after a failure, when a topic was created, has grown or
+ * was created again, and when {@link #reopen} is called. The next connection begins after a growing pause.
+ * The thread catches every exception; a repeated failure is logged once.
  */
 abstract class LogTail {
     static final Duration READ = Duration.ofMillis(250);
 
     private static final Logger LOG = LoggerFactory.getLogger(LogTail.class);
-    /** How often to look for a missing topic. */
+    /** How often to check for a missing topic. */
     private static final Duration LOOK_FOR_MISSING = Duration.ofSeconds(1);
     private static final long FIRST_BACKOFF_MS = 500;
     private static final long ASK_S = 15;
@@ -77,7 +77,7 @@ abstract class LogTail {
         return IntStream.range(0, count).boxed().collect(Collectors.toList());
     }
 
-    /** A connection begins to read from the beginning. One origin per topic; without a log if the topic is missing. */
+    /** A connection begins to read. There is one origin per topic, without a log if the topic is missing. */
     abstract void opened(List<VerifiedRecord.Origin> origins);
 
     /** A record, in the order of its partition. */
@@ -86,12 +86,12 @@ abstract class LogTail {
     /** All records from before the connection have been read; called after each read. */
     abstract void atEnd();
 
-    /** Whether {@link #atEnd} was called for this connection before. */
+    /** Whether {@link #atEnd} was called for this connection. */
     final boolean caughtUp() {
         return caughtUp;
     }
 
-    /** The first topic does not exist, or may not be read. */
+    /** Called if the first topic does not exist or may not be read. */
     void absent() {
     }
 
@@ -104,7 +104,7 @@ abstract class LogTail {
         return true;
     }
 
-    /** Nothing can be read now; called once for each reason. */
+    /** Called if nothing can be read, once for each reason. */
     void failed(String problem) {
         LOG.warn("Cannot read {}, trying again: {}", topics, problem);
     }
@@ -169,7 +169,7 @@ abstract class LogTail {
         }
     }
 
-    /** Reads until the connection must be made again. Returns why a pause must come first; null: none must. */
+    /** Reads until a new connection is necessary. Returns why it must wait; null: it need not wait. */
     private String connectAndRead() throws Exception {
         synchronized (wake) {
             reopen = false;
@@ -274,7 +274,7 @@ abstract class LogTail {
         // A topic that was created again counts from 0: this connection then ends.
         configs.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none");
         configs.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        configs.putIfAbsent(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, 5000); // plans are rare: ask seldom
+        configs.putIfAbsent(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, 5000); // plans are rare, so fetch seldom
         configs.put("group.protocol", "classic");
         return configs;
     }

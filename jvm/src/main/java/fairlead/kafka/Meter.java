@@ -23,19 +23,19 @@ final class Meter {
     private final double created;
     private final String token = WorkReport.newToken();
     private final Map<TopicPartition, Work> works = new HashMap<>();
-    /** What the application works on, and since when; null: no batch, no record. */
+    /** The batch and record in progress, and since when; null: no batch, no record. */
     private Batch batch;
     private Work running;
     private double since;
     private double handler;
     private double waiting;
-    /** NaN: it does not wait. */
+    /** When the consumer began to wait; NaN: it does not wait. */
     private double waitingSince = Double.NaN;
     private long calls;
-    /** Set by whatever thread iterates. */
+    /** Set by the thread that iterates, which may be any thread. */
     private volatile boolean severalThreads;
 
-    /** Records that one call of {@code poll} returned. */
+    /** Number of records that one call of {@code poll} returned. */
     static final class Batch {
         private final Thread thread = Thread.currentThread();
         private final List<TimedList<?>> lists = new ArrayList<>();
@@ -45,7 +45,7 @@ final class Meter {
 
     /**
      * @param clock seconds
-     * @param recordMax seconds; no record counts for more, as the group would have taken its partition away
+     * @param recordMax maximum seconds of a record; after that, the group would have revoked its partition
      */
     Meter(DoubleSupplier clock, double recordMax) {
         this.clock = clock;
@@ -53,14 +53,14 @@ final class Meter {
         this.created = clock.getAsDouble();
     }
 
-    /** Notes that the application asks for more, and so is done with its batch. */
+    /** Notes a call of {@code poll}, which ends the application's batch. */
     void asked() {
         if (batch != null) {
             take(null);
             double loose = Math.min(batch.loose, recordMax);
             for (TimedList<?> list : batch.lists) {
                 list.work().addRecords(list.left());
-                // As if one record had taken all of it: the interval is narrow only if that changes little.
+                // As if a single record had taken all this time, so that the interval covers this case, too.
                 if (batch.lists.size() == 1) {
                     list.work().addTime(loose);
                 } else {
@@ -79,14 +79,14 @@ final class Meter {
     /**
      * Notes that the call has ended.
      *
-     * @param working seconds of it in which the thread worked
+     * @param working seconds of the call in which the thread worked
      */
     void waited(double working) {
         waiting += Math.max(0, clock.getAsDouble() - waitingSince - working);
         waitingSince = Double.NaN;
     }
 
-    /** Notes that the application takes a batch; returns it with lists that are timed. */
+    /** Notes that the application gets a batch; returns the batch with timed lists. */
     <K, V> ConsumerRecords<K, V> took(ConsumerRecords<K, V> records) {
         if (records.isEmpty()) {
             return records;
@@ -106,7 +106,7 @@ final class Meter {
         return new ConsumerRecords<>(timed, records.nextOffsets());
     }
 
-    /** Returns whether iterating over a batch is timed: on the thread that polled, until it polls again. */
+    /** Returns whether iteration over a batch is timed: on the polling thread, until its next poll. */
     boolean times(Batch iterated) {
         if (Thread.currentThread() != iterated.thread) {
             severalThreads = true;
@@ -115,7 +115,7 @@ final class Meter {
         return iterated == batch;
     }
 
-    /** Counts the time since the last call for the record in hand; then takes one of another partition, or none. */
+    /** Adds the time since the last call to the current record, and makes another record, or none, the current one. */
     void take(Work next) {
         double now = clock.getAsDouble();
         double took = now - since;
@@ -129,7 +129,7 @@ final class Meter {
         since = now;
     }
 
-    /** Returns what identifies the consumer in its reports. */
+    /** Returns the identification of the consumer in its reports. */
     String owner(String memberId) {
         return WorkReport.memberHash(memberId) + token;
     }

@@ -31,17 +31,17 @@ import org.apache.kafka.common.utils.Utils;
  *
  * <p>The time of a record is the time from the call of {@code next()} that returns it to the iterator's next
  * call: of the iterator of {@link ConsumerRecords}, or of the list of one partition or topic. Time between the
- * end of the iteration and the next {@code poll} belongs to no record. If another thread than the
- * polling one iterates over records, the reports contain no times.
+ * end of the iteration and the next {@code poll} belongs to no record. If a thread
+ * other than the polling one iterates over records, the reports contain no times.
  *
  * <p>Kafka's automatic commits cannot have metadata. With {@code enable.auto.commit}, this class turns them
  * off in Kafka and commits by the same rules: the positions of all assigned partitions, every
- * {@code auto.commit.interval.ms} in {@code poll}, before partitions are revoked and in {@code close}. What
- * differs:
+ * {@code auto.commit.interval.ms} in {@code poll}, before partitions are revoked and in {@code close}. The
+ * differences:
  * <ul>
  * <li>Before partitions are revoked, {@code poll} waits until the commit has succeeded or failed, for
  * {@code default.api.timeout.ms} at most, even if its own timeout is shorter.</li>
- * <li>A cooperative rebalance that revokes nothing commits nothing. One that does revoke commits just before
+ * <li>A cooperative rebalance that revokes nothing commits nothing. One that revokes partitions commits just before
  * the revocation, and so includes records that were read while the group rebalanced.</li>
  * <li>{@code unsubscribe} commits as well.</li>
  * <li>{@code close(CloseOptions)} commits when partitions are revoked: not if they were assigned with
@@ -56,15 +56,15 @@ import org.apache.kafka.common.utils.Utils;
  */
 public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
-    /** Milliseconds. A call of {@code poll} waits as long between two automatic commits at least. */
+    /** Milliseconds. Minimum wait in a call of {@code poll} between two automatic commits. */
     private static final long SHORTEST_WAIT_MS = 100;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     /** Null: nothing is reported. */
     private final Meter meter;
-    /** Null: Kafka commits automatically, or nobody does. */
+    /** Null: Kafka's own automatic commits, or none. */
     private final AutoCommit autoCommit;
-    /** Of each partition that was read, the offset behind the last record, with its leader epoch. */
+    /** The offset after the last record of each partition that was read, with the record's leader epoch. */
     private final Map<TopicPartition, OffsetAndMetadata> nextOffsets = new HashMap<>();
 
     /** As {@link KafkaConsumer#KafkaConsumer(Map)}. */
@@ -98,10 +98,10 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     }
 
     /**
-     * Returns the metadata to commit with an offset: to commit it other than with this consumer, such as
-     * in a producer's transaction.
+     * Returns the metadata to commit with an offset if something other than this consumer commits it, such
+     * as a producer's transaction.
      *
-     * @param partition one of this consumer's
+     * @param partition a partition of this consumer
      * @param offset the offset that is committed
      * @return a report; empty if reports are switched off
      */
@@ -128,7 +128,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
         return meter.took(records);
     }
 
-    /** Polls for as long as nothing is found, and commits whenever it is time. */
+    /** Polls until there are records or the timeout ends, and commits when a commit is due. */
     private ConsumerRecords<K, V> pollAndCommit(long timeoutMs) {
         long start = System.nanoTime();
         while (true) {
@@ -222,13 +222,13 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
                 positions.put(partition,
                     next != null && next.offset() == position ? next : new OffsetAndMetadata(position));
             } catch (TimeoutException | IllegalStateException none) {
-                continue; // it is not known yet, or the partition is not assigned any more
+                continue; // the position is unknown yet, or the partition is no longer assigned
             } catch (WakeupException wakeup) {
                 woken = true;
             }
         }
         if (woken) {
-            wakeup(); // meant for a call that waits
+            wakeup(); // the wakeup is meant for a call that waits
         }
         return positions;
     }
@@ -301,7 +301,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
         close(CLOSE_TIMEOUT);
     }
 
-    @SuppressWarnings("deprecation") // the other one, of CloseOptions, is not there in Kafka 4.0
+    @SuppressWarnings("deprecation") // Kafka 4.0 lacks the method with CloseOptions
     @Override
     public void close(Duration timeout) {
         if (autoCommit == null || isClosed()) {

@@ -6,20 +6,20 @@ import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** What a consumer's configuration says about reports and automatic commits, and the configuration for Kafka. */
+/** The settings of reports and automatic commits in a consumer's configuration, and the configuration for Kafka. */
 final class Metering {
     final boolean reports;
-    /** Whether {@link AutoCommit} takes the place of Kafka's own automatic commits. */
+    /** Whether {@link AutoCommit} replaces Kafka's own automatic commits. */
     final boolean commits;
     final Duration commitInterval;
     final Duration retryBackoff;
-    /** How long a commit before a rebalance may take. */
+    /** Maximum duration of a commit before a rebalance. */
     final Duration commitTimeout;
     final Duration pollInterval;
-    /** Kafka's part of the configuration: without automatic commits, if they are done here. */
+    /** Kafka's part of the configuration, without automatic commits if {@link AutoCommit} replaces them. */
     final Map<String, Object> forKafka;
 
-    /** Kafka's own reading of a configuration, without its log of all values. */
+    /** A configuration parsed by Kafka, without logging all values. */
     private static final class Quiet extends ConsumerConfig {
         Quiet(Map<String, Object> configs) {
             super(configs, false);

@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The user data of followers' subscriptions and of their leader's assignments: the bytes of {@code
- * fairlead/wire/members.py}, so that one group may have followers of any language.
+ * The user data of followers' subscriptions and of their leader's assignments, in the format of {@code
+ * fairlead/wire/members.py}, so that one group may have followers in several languages.
  */
 final class Notes {
     private static final Long FORMAT = 1L;
@@ -15,15 +15,15 @@ final class Notes {
     private Notes() {
     }
 
-    /** What a follower tells its leader beside its topics. */
+    /** The note of a follower to its leader. */
     static final class Subscribed {
         final String clientId;
         final String instanceId;
         /** The newest record of the plan topic that the member has read. */
         final Identity seen;
-        /** Whether that is a plan whose lease is over, as far as the member knows. */
+        /** Whether that record is a plan whose lease has expired, as far as the member knows. */
         final boolean lapsed;
-        /** How often it has asked for a rebalance for another reason than a plan. */
+        /** How often the member requested a rebalance for a reason other than a plan. */
         final int again;
 
         Subscribed(String clientId, String instanceId, Identity seen, boolean lapsed, int again) {
@@ -44,7 +44,7 @@ final class Notes {
             return Notes.encode(values);
         }
 
-        /** Reads a subscription's user data; of anything else than a follower's an empty note. */
+        /** Reads a subscription's user data; returns an empty note for a member that is no follower. */
         static Subscribed decode(ByteBuffer userData) {
             Map<String, Object> values = Notes.decode(userData);
             return new Subscribed(
@@ -56,19 +56,19 @@ final class Notes {
         }
     }
 
-    /** What the leader tells every member beside its partitions. */
+    /** The note of the leader to every member. */
     static final class Assigned {
-        /** The plan that the assignment follows; null: the fallback. */
+        /** The version of the plan that the assignment follows; null: the fallback. */
         final Long planVersion;
         /** The newest record that any member had read when the leader decided. */
         final Identity seen;
-        /** Why it is the fallback; null: it is not. */
+        /** Why the assignment is the fallback; null: it follows a plan. */
         final String fallbackReason;
-        /** Whether {@code seen} is a plan whose lease was over. */
+        /** Whether {@code seen} is a plan whose lease had expired. */
         final boolean lapsed;
-        /** The newest record that the leader itself had read; null: it did not say. */
+        /** The newest record that the leader itself had read; null: unknown. */
         final Identity decided;
-        /** Whether something was left out of every share until its holder has given it up. */
+        /** Whether partitions are in no share yet, because their owners must give them up first. */
         final boolean incomplete;
 
         Assigned(
@@ -93,7 +93,7 @@ final class Notes {
             return Notes.encode(values);
         }
 
-        /** Reads an assignment's user data; of anything else an empty note. */
+        /** Reads an assignment's user data; returns an empty note for other data. */
         static Assigned decode(ByteBuffer userData) {
             Map<String, Object> values = Notes.decode(userData);
             Object version = values.get("plan_version");
@@ -107,7 +107,7 @@ final class Notes {
                 Boolean.TRUE.equals(values.get("incomplete")));
         }
 
-        /** Says what the assignment follows. */
+        /** Describes what the assignment follows, for logs. */
         String followed() {
             if (planVersion != null) {
                 return "plan version " + planVersion;
@@ -131,7 +131,7 @@ final class Notes {
             return Map.of();
         }
         byte[] bytes = new byte[userData.remaining()];
-        userData.duplicate().get(bytes); // others read it, too
+        userData.duplicate().get(bytes); // other code reads the buffer, too
         try {
             Map<String, Object> values = PlanDocument.object(Json.parse(bytes), "a note");
             return FORMAT.equals(values.get("fairlead")) ? values : Map.of();

@@ -12,8 +12,8 @@ final class PartitionSets {
     /**
      * Reads ascending ranges of partitions below a count, as {@code partition_sets.py} does.
      *
-     * @return the first and last partition of each range, one pair behind the other: what a text costs is its
-     *     length, not what its ranges hold
+     * @return the first and last partition of each range, pair after pair: so memory depends on the text's
+     *     length, not on the number of partitions
      */
     static int[] parse(String text, int below) throws InvalidPlanException {
         int[] found = new int[8];

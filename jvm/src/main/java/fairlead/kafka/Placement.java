@@ -76,8 +76,8 @@ final class Placement {
     }
 
     /**
-     * Deals partitions of one weight, which are sorted by weight, to the members that get them in turns, so that
-     * topics spread: no member gets another number or weight of partitions.
+     * Deals partitions of equal weight, which follow each other, in turns to the members that get them, so that
+     * topics spread. The number and weight of each member's partitions stay the same.
      */
     private static void dealInTurns(Integer[] placed, double[] weights, int[] owner, int members) {
         for (int start = 0, end; start < placed.length; start = end) {
@@ -106,7 +106,7 @@ final class Placement {
         }
     }
 
-    /** A moment at which a member gets its next partition, when all get theirs in the same time. */
+    /** The time of a member's next partition, if all members get their partitions in the same total time. */
     private static final class Turn implements Comparable<Turn> {
         final double at;
         final int member;
@@ -123,7 +123,7 @@ final class Placement {
         }
     }
 
-    /** Compares as Python does, to which both zeros are one. */
+    /** Compares as Python does: 0.0 and -0.0 are equal. */
     static int compare(double one, double other) {
         return one < other ? -1 : one > other ? 1 : 0;
     }

@@ -17,13 +17,13 @@ import org.apache.kafka.common.config.ConfigException;
 /**
  * Assigns partitions by the group's plan: the group's leader reads it and decides for all members.
  *
- * <p>One line makes a consumer follow, {@code group.protocol} being classic:
+ * <p>One line makes a consumer of the classic {@code group.protocol} follow plans:
  *
  * <pre>partition.assignment.strategy=fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor</pre>
  *
- * <p>It is used once every member of the group has it. Alone, it rebalances cooperatively (KIP-429); beside an
- * eager assignor such as {@code RangeAssignor}, eagerly; both kinds get along in one group, with each other and
- * with Fairlead's followers for Python. Settings: {@code fairlead.plan.topic}, {@code fairlead.public.keys},
+ * <p>A group uses the assignor once every member has it. As a member's only assignor it rebalances cooperatively
+ * (KIP-429); beside an eager assignor such as {@code RangeAssignor}, eagerly. One group may mix both kinds, and
+ * Fairlead's followers for Python. Settings: {@code fairlead.plan.topic}, {@code fairlead.public.keys},
  * {@code fairlead.fallback}, {@code fairlead.rejoin.jitter.ms}, {@code fairlead.read.timeout.ms}.
  */
 public final class PlanAssignor implements ConsumerPartitionAssignor, Configurable {
@@ -38,11 +38,11 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
 
     /** For Kafka, which configures it next. */
     public PlanAssignor() {
-        // there is nothing yet
+        // configure() does the work
     }
 
     /**
-     * Begins to read plans, until this is dropped.
+     * Begins to read plans, until this object is garbage.
      *
      * @throws ConfigException there is no group, or a setting is invalid
      */
@@ -77,7 +77,7 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
         return NAME;
     }
 
-    /** Both protocols: Kafka takes one that all assignors of the consumer have, cooperative first. */
+    /** Both protocols: Kafka uses the one that all assignors of the consumer support, preferably cooperative. */
     @Override
     public List<RebalanceProtocol> supportedProtocols() {
         return List.of(RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER);

@@ -9,9 +9,9 @@ import org.slf4j.LoggerFactory;
  * fairlead/followers/core/plan_cache.py}.
  *
  * <p>Of two records, the one with the later epoch counts; within an epoch, the one with the higher version;
- * a version's withdrawal comes after its plan. The same version again extends the lease. A record that is
- * invalid, is not signed as required, or gives a known version other bytes is skipped, and the last good
- * plan stays. A tombstone counts where no keys are configured.
+ * a version's withdrawal counts more than its plan. A repeated version extends the lease. A record that is
+ * invalid, is not signed as required, or has other bytes for a known version is skipped, and the last good
+ * plan stays. A tombstone counts only if no keys are configured.
  */
 final class PlanCache {
     private static final Logger LOG = LoggerFactory.getLogger(PlanCache.class);
@@ -21,8 +21,8 @@ final class PlanCache {
     private final Signatures signatures;
     private PlanState state;
     /**
-     * What was known before, until it is read again: tombstones that stand before it in the log withdrew
-     * something else.
+     * The record that was known before, until it is read again: tombstones before it in the log withdrew
+     * other records.
      */
     private Identity unread;
 
@@ -38,7 +38,7 @@ final class PlanCache {
         return state;
     }
 
-    /** Takes in one record under the group's key, in the order of offsets; a null value is a tombstone. */
+    /** Applies one record with the group's key; records come in the order of offsets. A null value is a tombstone. */
     void apply(long offset, byte[] value, Iterable<Header> headers) {
         if (value == null) {
             bury(offset);

@@ -12,20 +12,20 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * One version of a group's plan, read as by {@code fairlead/wire/document.py}.
+ * One version of a group's plan, read as in {@code fairlead/wire/document.py}.
  *
- * <p>Immutable by contract: arrays are returned without a copy, and callers do not change them.
+ * <p>Immutable by contract: arrays are returned without a copy, and callers must not change them.
  */
 public final class PlanDocument {
-    /** Of documents, and of the records that they stand in. */
+    /** The format of documents, and of the records that contain them. */
     static final Long FORMAT = 2L;
-    /** Partitions a document may count in all topics together. */
+    /** Maximum number of partitions of a document, in all topics together. */
     static final long MAX_PARTITIONS = 10_000_000;
 
-    /** What an entry of a map takes, with a short text, in bytes. */
+    /** Bytes of memory of a map's entry with a short text. */
     private static final long ENTRY_BYTES = 160;
 
-    /** What one member is to read. */
+    /** The partitions of one member. */
     static final class Share {
         final List<String> topics;
         /** Topic to the first and last partition of each range, ascending; in the document's order. */
@@ -60,12 +60,12 @@ public final class PlanDocument {
         return group;
     }
 
-    /** Counted from 1. */
+    /** The version, counted from 1. */
     public int version() {
         return version;
     }
 
-    /** Topic to number of partitions, for every topic some member subscribes to. */
+    /** Topic to number of partitions, for every topic that a member subscribes to. */
     Map<String, Integer> partitionCounts() {
         return partitionCounts;
     }
@@ -75,17 +75,17 @@ public final class PlanDocument {
         return members;
     }
 
-    /** Topic to one weight a partition; may lack topics. */
+    /** Topic to one weight per partition; may lack topics. */
     Map<String, double[]> weights() {
         return weights;
     }
 
-    /** Topic to the id that the cluster gave it, as Kafka writes it; may lack topics. */
+    /** Topic to its id in the cluster, as Kafka writes it; may lack topics. */
     Map<String, String> topicIds() {
         return topicIds;
     }
 
-    /** About how many bytes of memory it takes: at most some twenty times as many as its record. */
+    /** Approximate bytes of memory: at most some twenty times the size of the record. */
     long bytes() {
         long entries = partitionCounts.size() + weights.size() + 2L * topicIds.size();
         long values = 0;
@@ -104,8 +104,8 @@ public final class PlanDocument {
     /**
      * Reads and checks a document.
      *
-     * @throws InvalidPlanException not JSON, another format, or an invariant broken: a partition owned
-     *     twice, out of range, or of a topic the plan does not count
+     * @throws InvalidPlanException not JSON, another format, or a broken invariant: a partition owned
+     *     twice, out of range, or of a topic without a partition count
      */
     public static PlanDocument parse(byte[] value) throws InvalidPlanException {
         Map<String, Object> raw = object(Json.parse(value), "the plan");
@@ -283,7 +283,7 @@ public final class PlanDocument {
         return (List<Object>) value;
     }
 
-    /** Orders names as the planner does: by code point, where {@code String.compareTo} goes by UTF-16. */
+    /** Orders names as the planner does: by code point, whereas {@code String.compareTo} compares UTF-16. */
     static int compareNames(String one, String other) {
         int shorter = Math.min(one.length(), other.length());
         for (int index = 0; index < shorter; index++) {

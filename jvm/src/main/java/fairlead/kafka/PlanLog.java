@@ -19,7 +19,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The newest plans of a client's groups, read on a daemon thread: one for each JVM and configuration.
+ * The newest plans of a client's groups, read on a daemon thread: one thread per JVM and configuration.
  *
  * <p>It reads the partitions with its groups' keys, stores only their plans, and ends when no follower uses
  * it any more.
@@ -31,7 +31,7 @@ final class PlanLog {
     private static final Map<Object, PlanLog> SHARED = new HashMap<>();
     private static final AtomicInteger MADE = new AtomicInteger();
 
-    /** Who follows a group's plans; told four times a second, on the thread. */
+    /** A follower of a group's plans; the thread calls it four times a second. */
     interface Reader {
         String group();
 
@@ -42,9 +42,9 @@ final class PlanLog {
     private final Signatures signatures;
     private final Tail tail;
     private final List<WeakReference<Reader>> readers = new ArrayList<>();
-    /** Guarded by this, as all that follows; what was read to the end, at some time. */
+    /** Plans as last read to the end. Guarded by this object, as are the following fields. */
     private Map<String, PlanState> states = new HashMap<>();
-    /** Groups whose plan was looked for up to the end. */
+    /** Groups whose partition was read to its end. */
     private final Set<String> caughtUp = new HashSet<>();
     private String topicProblem;
 
@@ -58,9 +58,9 @@ final class PlanLog {
     }
 
     /**
-     * Reads plans for a client's group until the reader is dropped, which nothing but this may hold on to.
+     * Reads plans for a client's group until the reader is garbage; only a weak reference to it is stored.
      *
-     * @param connection how the cluster is reached
+     * @param connection settings of the connection to the cluster
      */
     static PlanLog follow(
         Map<String, Object> connection, String topic, String publicKeys, Reader reader) {
@@ -107,17 +107,17 @@ final class PlanLog {
         return groups;
     }
 
-    /** What is known of a group's plan now. */
+    /** Returns the known state of a group's plan. */
     synchronized PlanState state(String group) {
         return caughtUp.contains(group)
             ? states.getOrDefault(group, none()) : states.getOrDefault(group, UNREAD);
     }
 
     /**
-     * Returns a group's plan, waiting only where this is known to be behind.
+     * Returns a group's plan, after waiting for a record that other members have read already.
      *
-     * @param atLeast a record that somebody has read
-     * @param timeoutMs how long to wait; then it is whatever is known
+     * @param atLeast the newest record that any member has read
+     * @param timeoutMs maximum wait; after that, the known state is returned
      */
     synchronized PlanState current(String group, Identity atLeast, long timeoutMs) {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
@@ -140,13 +140,13 @@ final class PlanLog {
         return PlanState.UNKNOWN.withProblem(topicProblem);
     }
 
-    /** Returns the partition, of {@code count}, in which the records of a group stand. */
+    /** Returns the partition, of {@code count}, that has the records of a group. */
     static int partitionForKey(String group, int count) {
         return Utils.toPositive(Utils.murmur2(PlanDocument.key(group))) % count;
     }
 
     private final class Tail extends LogTail {
-        /** Of the present connection, on its thread alone. */
+        /** The caches of the present connection; only its thread uses them. */
         private Map<String, PlanCache> caches = new HashMap<>();
         private Set<String> groups = new HashSet<>();
         private VerifiedRecord.Origin origin;
@@ -171,7 +171,7 @@ final class PlanLog {
             origin = origins.get(0);
             news = true;
             caches = new HashMap<>();
-            // What was known goes on to hold where its record is gone.
+            // A known state remains valid if its record is gone.
             synchronized (PlanLog.this) {
                 states.forEach(
                     (group, state) -> caches.put(group, new PlanCache(group, origin, signatures, state)));
@@ -210,7 +210,7 @@ final class PlanLog {
             synchronized (PlanLog.this) {
                 topicProblem = NO_TOPIC;
                 groups = groups();
-                Map<String, PlanState> kept = new HashMap<>(); // their leases say for how long
+                Map<String, PlanState> kept = new HashMap<>(); // until their leases expire
                 states.forEach((group, state) -> kept.put(group, state.withProblem(NO_TOPIC)));
                 publish(kept);
             }

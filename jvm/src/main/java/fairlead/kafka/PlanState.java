@@ -3,9 +3,9 @@ package fairlead.kafka;
 import java.time.Duration;
 import java.time.Instant;
 
-/** What is known of a group's plan; immutable. */
+/** The known state of a group's plan; immutable. */
 public final class PlanState {
-    /** How far a follower's clock may be ahead of the planner's before a plan lapses too early. */
+    /** Maximum lead of a follower's clock over the planner's with which no plan expires too early. */
     static final Duration SKEW = Duration.ofSeconds(60);
     static final PlanState UNKNOWN = new PlanState(null, Identity.NOTHING, null, null, 0);
 
@@ -28,12 +28,12 @@ public final class PlanState {
         return plan;
     }
 
-    /** Until when the plan may be followed, the allowance for clocks included; null: for ever. */
+    /** When the plan expires, including the allowance for clocks; null: never. */
     public Instant validUntil() {
         return leaseUntil == null ? null : leaseUntil.plus(SKEW);
     }
 
-    /** Whether there is a plan whose lease is over. */
+    /** Whether there is a plan whose lease has expired. */
     public boolean lapsed(Instant now) {
         return plan != null && leaseUntil != null && !now.isBefore(validUntil());
     }
@@ -43,12 +43,12 @@ public final class PlanState {
         return problem;
     }
 
-    /** Records skipped so far. */
+    /** Number of records skipped so far. */
     public int skipped() {
         return skipped;
     }
 
-    /** Says why no plan can be followed; null: one can. */
+    /** Returns why no plan can be followed; null: a plan can be followed. */
     public String whyNot(Instant now) {
         if (plan != null) {
             return lapsed(now) ? "plan version " + plan.version() + " expired at " + leaseUntil : null;

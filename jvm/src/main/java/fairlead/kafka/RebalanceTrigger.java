@@ -24,11 +24,11 @@ import org.slf4j.LoggerFactory;
 /**
  * Makes a group rebalance from outside its consumers' threads.
  *
- * <p>An assignor cannot ask for a rebalance: only {@code KafkaConsumer.enforceRebalance()} can, on the
- * application's thread. A new member, however, makes every group rebalance. This one joins as a static
- * member, which needs no second request. While the others are still joining, an administrator's request
- * removes it again, with the member's own rights. So there is one rebalance and not two, and the leader
- * does not see this member. It subscribes only to the plan topic.
+ * <p>An assignor cannot request a rebalance: only {@code KafkaConsumer.enforceRebalance()} can, on the
+ * application's thread. But a new member makes every group rebalance. The trigger joins as a static
+ * member, which needs no second request. While the others are still joining, an admin request removes the
+ * trigger again, with the member's own rights. So there is one rebalance and not two, and the leader
+ * does not see the trigger. It subscribes only to the plan topic.
  */
 final class RebalanceTrigger {
     private static final Logger LOG = LoggerFactory.getLogger(RebalanceTrigger.class);
@@ -38,9 +38,9 @@ final class RebalanceTrigger {
 
     /** The result of one attempt. */
     enum Outcome {
-        /** The group rebalances. */
+        /** The group is rebalancing. */
         DONE,
-        /** It may work later. */
+        /** A later attempt may succeed. */
         FAILED,
         /** There is nothing to rebalance for this member. */
         NEEDLESS
@@ -73,13 +73,13 @@ final class RebalanceTrigger {
         consumer.put("group.protocol", "classic");
         consumer.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         consumer.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        // If all other members have left, this one leads, and decides as they would.
+        // If all other members have left, the trigger leads, and decides as they would.
         consumer.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, List.of(PlanAssignor.class));
         consumer.put(Settings.PLAN_TOPIC, topic);
         consumer.put(Settings.JITTER_MS, PlanAssignor.NEVER_MS);
     }
 
-    /** Makes the member's group rebalance; returns within half a minute. */
+    /** Makes the group of a member rebalance; returns within half a minute. */
     Outcome run(String memberId) {
         try (Admin admin = Admin.create(connection)) {
             Outcome reason = reasonAgainst(admin, memberId);
@@ -133,7 +133,7 @@ final class RebalanceTrigger {
             || described.members().stream().noneMatch(one -> one.consumerId().equals(memberId))) {
             return Outcome.NEEDLESS;
         }
-        if (described.partitionAssignor().isEmpty()) { // it is rebalancing, perhaps for another reason
+        if (described.partitionAssignor().isEmpty()) { // the group is rebalancing, perhaps for another reason
             return Outcome.FAILED;
         }
         return PlanAssignor.NAME.equals(described.partitionAssignor()) ? null : Outcome.NEEDLESS;
@@ -147,7 +147,7 @@ final class RebalanceTrigger {
         }
     }
 
-    /** Removes the member from the group; false: it has not joined yet. */
+    /** Removes the trigger from the group; false: it has not joined yet. */
     private boolean remove(Admin admin, String instanceId) throws Exception {
         MemberToRemove trigger = new MemberToRemove(instanceId);
         RemoveMembersFromConsumerGroupOptions options =

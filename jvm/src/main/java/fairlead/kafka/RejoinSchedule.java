@@ -5,11 +5,11 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * When one member asks for a rebalance to follow a plan that its group does not follow yet: the rules of
+ * When one member requests a rebalance to follow a plan that its group does not follow yet, by the rules of
  * {@code fairlead/followers/core/rejoin.py}.
  *
- * <p>Each plan is asked for once at most, and once more for each lease that puts it in force again; at a
- * random time within the jitter, after the member's turn has come.
+ * <p>A member makes at most one request per plan, and one more for each renewed lease of an expired plan, at
+ * a random time within the jitter, after the member's turn has come.
  */
 final class RejoinSchedule {
     private final long jitterMs;
@@ -28,12 +28,12 @@ final class RejoinSchedule {
         this.random = random;
     }
 
-    /** A rebalance has begun: there is nothing to ask for until it ends. */
+    /** Notes that a rebalance has begun: no request is due until it ends. */
     void unsettle() {
         settled = null;
     }
 
-    /** A rebalance has ended in which this record was the newest known. */
+    /** Notes that a rebalance has ended, in which this record was the newest known. */
     void settle(Identity seen, boolean lapsed, long turn) {
         settled = seen;
         settledLapsed = lapsed;
@@ -41,7 +41,7 @@ final class RejoinSchedule {
         turnMs = turn;
     }
 
-    /** Whether to ask now; true once for a plan, and for a lease that it had to wait for. */
+    /** Whether to request a rebalance now; true once per plan, and once per renewed lease of an expired plan. */
     boolean due(Identity seen, boolean lapsed, Instant leaseUntil, long nowMs) {
         if (settled == null) {
             return false;

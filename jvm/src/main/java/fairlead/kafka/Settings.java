@@ -7,7 +7,7 @@ import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.config.ConfigException;
 
-/** Names of the settings, and reading them from a client's or a broker's configuration. */
+/** Names of the settings, and their values in a client's or a broker's configuration. */
 final class Settings {
     static final String PLAN_TOPIC = "fairlead.plan.topic";
     static final String PUBLIC_KEYS = "fairlead.public.keys";
@@ -22,7 +22,7 @@ final class Settings {
     private Settings() {
     }
 
-    /** Reads a text; an empty one is an error, since an unset variable must not switch anything off. */
+    /** Reads a text; an empty text is an error, because an unset variable must not switch anything off. */
     static String text(Map<String, ?> configs, String name, String otherwise) {
         Object value = configs.get(name);
         if (value == null) {
@@ -43,7 +43,7 @@ final class Settings {
         return Boolean.parseBoolean(value);
     }
 
-    /** Reads a number of milliseconds, {@code least} at least. */
+    /** Reads a number of milliseconds, at least {@code least}. */
     static long milliseconds(Map<String, ?> configs, String name, long otherwise, long least) {
         String value = text(configs, name, Long.toString(otherwise));
         try {
@@ -52,14 +52,14 @@ final class Settings {
                 return milliseconds;
             }
         } catch (NumberFormatException error) {
-            // told below
+            // reported below
         }
         throw new ConfigException(name, value, "a number of milliseconds, " + least + " or more");
     }
 
     /**
-     * Returns what of a client's configuration says how the cluster is reached: what an admin client is
-     * configured with, and what no consumer knows, which a login module may.
+     * Returns the settings of a client's connection to the cluster: those of an admin client, and those that
+     * no consumer knows, which may belong to a login module.
      */
     static Map<String, Object> connection(Map<String, ?> configs) {
         Set<String> consumers = ConsumerConfig.configNames();

@@ -15,16 +15,16 @@ import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Verifies Ed25519 signatures with any of several public keys, so that keys can be changed without a gap.
+ * Verifies Ed25519 signatures with any of several public keys, so that keys can be replaced without a gap.
  *
- * <p>Java verifies them since version 15; before, a configured key is an error.
+ * <p>Needs Java 15; on older versions, a configured key is an error.
  */
 public final class Signatures {
     private static final byte[] DOMAIN = "fairlead-v2\0".getBytes(StandardCharsets.US_ASCII);
 
     /**
-     * In the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm, and how
-     * the octets of the key begin.
+     * A text in the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm,
+     * and the beginning of the key's octets.
      */
     private static final String PRIVATE = "BQYDK2VwBCIEI";
 
@@ -36,8 +36,8 @@ public final class Signatures {
     /**
      * Reads public keys: {@code id:base64 of SPKI DER}, several separated by commas; null for none.
      *
-     * @throws ConfigException the text is empty or no such keys, an id stands twice, a private key is among
-     *     them, or this Java verifies no Ed25519
+     * @throws ConfigException the text is empty or no list of keys, repeats an id, or contains a private
+     *     key; or this Java has no Ed25519
      */
     public static Signatures of(String publicKeys) {
         if (publicKeys == null) {
@@ -101,7 +101,7 @@ public final class Signatures {
         }
     }
 
-    /** What is signed of these fields: no two lists of fields give the same bytes. */
+    /** Returns the bytes to sign for some fields; different lists of fields give different bytes. */
     static byte[] signedBytes(byte[]... fields) {
         ByteArrayOutputStream message = new ByteArrayOutputStream();
         message.writeBytes(DOMAIN);
@@ -112,7 +112,7 @@ public final class Signatures {
         return message.toByteArray();
     }
 
-    /** Reads base64 with its padding; null where the text is none. */
+    /** Reads base64 with padding; null: the text is not base64. */
     static byte[] decode(String base64) {
         if (base64.length() % 4 != 0) {
             return null;

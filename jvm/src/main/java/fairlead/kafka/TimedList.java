@@ -65,7 +65,7 @@ final class TimedList<R> extends AbstractList<R> {
             R record = rest.next();
             if (meter.times(batch)) {
                 meter.take(work);
-                if (left > 0) { // else it is iterated over once more
+                if (left > 0) { // otherwise the list is iterated over once more
                     left--;
                     work.addRecords(1);
                 }

@@ -16,7 +16,7 @@ final class Times {
     private Times() {
     }
 
-    /** Reads a time; null where the text is none. The same texts as {@code fairlead.wire.times}. */
+    /** Reads a time; null: the text is not a time. Accepts the same texts as {@code fairlead.wire.times}. */
     static Instant parse(String text) {
         Matcher found = TIME.matcher(text);
         if (!found.matches() || number(found, 1) == 0) {

@@ -16,13 +16,13 @@ import org.apache.kafka.common.header.Header;
  * <p>The same as {@code fairlead/wire/record_reading.py}.
  */
 final class VerifiedRecord {
-    /** An epoch is drawn by the planner's clock, in milliseconds: none is later than this from now. */
+    /** Maximum lead of an epoch over the present time: epochs are milliseconds of the planner's clock. */
     private static final long AHEAD_MS = 24 * 3_600_000L;
 
     final Identity identity;
-    /** The plan to follow; null: the one that was followed is withdrawn. */
+    /** The plan to follow; null: the record withdraws the previous plan. */
     final PlanDocument plan;
-    /** When it lapses unless it is told again; null: never. */
+    /** When the lease expires unless it is renewed; null: never. */
     final Instant leaseUntil;
 
     private VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) {
@@ -31,7 +31,7 @@ final class VerifiedRecord {
         this.leaseUntil = leaseUntil;
     }
 
-    /** Where a record stands; "" for what is unknown. */
+    /** The origin of a record; "" for unknown values. */
     static final class Origin {
         final String topic;
         final String cluster;
@@ -45,10 +45,10 @@ final class VerifiedRecord {
     }
 
     /**
-     * Reads and checks a record that has a value: its signature before the value is parsed.
+     * Reads and checks a record that has a value; checks its signature before parsing the value.
      *
-     * @param group what its key names
-     * @param signatures what it must be signed with; null: nothing
+     * @param group the group that the record's key names
+     * @param signatures the keys that must have signed the record; null: no signature is required
      */
     static VerifiedRecord read(
         byte[] value, Iterable<Header> headers, String group, Origin origin, Signatures signatures)
@@ -76,7 +76,7 @@ final class VerifiedRecord {
         return new VerifiedRecord(identity, plan, lease(text(found, "lease_until")));
     }
 
-    /** Reads a record's headers by name; they must be of this format, and name the value's hash. */
+    /** Reads a record's headers by name; they must have this format, and the value's hash. */
     static Map<String, byte[]> headers(byte[] value, Iterable<Header> headers) throws InvalidPlanException {
         Map<String, byte[]> found = new HashMap<>();
         for (Header header : headers) {
@@ -175,7 +175,7 @@ final class VerifiedRecord {
         return epoch;
     }
 
-    /** Reads a whole number of at most 18 digits; 0: it is none, or not positive. */
+    /** Reads a positive whole number of at most 18 digits; 0: the text is not such a number. */
     private static long positive(String text) {
         boolean digits = !text.isEmpty() && text.length() <= 18
             && text.chars().allMatch(one -> one >= '0' && one <= '9');
@@ -206,7 +206,7 @@ final class VerifiedRecord {
         try {
             return MessageDigest.getInstance("SHA-256").digest(value);
         } catch (NoSuchAlgorithmException error) {
-            throw new IllegalStateException(error); // every Java has it
+            throw new IllegalStateException(error); // every Java has SHA-256
         }
     }
 

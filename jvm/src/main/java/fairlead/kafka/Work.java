@@ -14,7 +14,7 @@ final class Work {
     /** Offset of the last commit, and the maximum number of records that commits were ahead of the work. */
     private long committed = -1;
     private long lead;
-    /** States since the reported one, in order. */
+    /** States since the reported state, in order. */
     private final Deque<State> kept = new ArrayDeque<>();
     private State reported = new State(0, 0, 0);
 
@@ -47,7 +47,7 @@ final class Work {
         addSpread(seconds);
     }
 
-    /** Adds only the square of some seconds, which widens the interval of the mean. */
+    /** Adds only the square of some seconds, which widens the confidence interval of the mean. */
     void addSpread(double seconds) {
         squares += seconds * seconds;
     }

@@ -16,13 +16,13 @@ final class WorkReport {
     /** The names of the numbers, in order, and the digits of each. */
     private static final String[] NAMES = {"e", "w", "h", "k", "n", "b", "q", "p", "t"};
     private static final int[] DIGITS = {8, 8, 8, 7, 8, 8, 10, 3, 8};
-    /** Reported instead of the number of paused partitions: the application uses several threads. */
+    /** Replaces the number of paused partitions in reports of applications with several threads. */
     static final long SEVERAL_AT_A_TIME = 36 * 36 * 36 - 1;
 
     private WorkReport() {
     }
 
-    /** Returns a random token, which tells apart two consumers that had the same member id. */
+    /** Returns a random token, which distinguishes consumers that had the same member id. */
     static String newToken() {
         SecureRandom random = new SecureRandom();
         StringBuilder token = new StringBuilder();

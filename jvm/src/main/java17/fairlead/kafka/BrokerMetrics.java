@@ -11,7 +11,7 @@ import javax.management.ObjectName;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Counts the calls of a reader's assignors, and publishes the counts by JMX. */
+/** Counts the calls of the assignors that share a reader, and publishes the counts by JMX. */
 final class BrokerMetrics implements PlanGroupAssignorMXBean {
     static final String NAME = "fairlead.kafka:type=PlanGroupAssignor";
     private static final Logger LOG = LoggerFactory.getLogger(BrokerMetrics.class);
@@ -27,7 +27,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         this.reader = reader;
     }
 
-    /** Show them; where another assignor of this JVM already does, nothing happens. */
+    /** Register the metrics, unless another assignor of this JVM already has. */
     void register() {
         try {
             var server = ManagementFactory.getPlatformMBeanServer();
@@ -46,7 +46,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         longest.accumulateAndGet(took, Math::max);
     }
 
-    /** Count a bug; true: it is the first of its kind in a row, and should be logged. */
+    /** Count a bug; true: it differs from the previous bug and should be logged. */
     boolean failed(Throwable error, long took) {
         failures.incrementAndGet();
         nanos.addAndGet(took);

@@ -23,14 +23,14 @@ import org.slf4j.LoggerFactory;
 /**
  * Keeps a {@link PlanBook} current: one daemon thread that reads the plan topic and the members topic.
  *
- * <p>There is one for each JVM, because a broker makes many assignors of the same settings. It starts
- * before its own broker serves, and retries quietly until then. If it fails, the assignors continue with
- * the plans they have.
+ * <p>There is one per JVM, because a broker makes many assignors with the same settings. It starts before
+ * its own broker accepts connections, and retries without logging until then. If it fails, the assignors
+ * continue with the plans that they have.
  */
 final class BrokerReader extends LogTail {
-    /** Plans take at most a part of the memory, rosters half of that: writers of the topics could fill it otherwise. */
+    /** Limits of memory for plans, and half as much for rosters: otherwise writers of the topics could fill the heap. */
     private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
-    /** A longer value is not read: doing so takes up to sixteen times as much. */
+    /** Maximum length of a value: reading it takes up to sixteen times as much memory. */
     private static final long LONGEST_VALUE = Runtime.getRuntime().maxMemory() / 32;
     private static final int MOST_NAMED = 10_000;
     private static final int LONGEST_NAME = 200;
@@ -45,7 +45,7 @@ final class BrokerReader extends LogTail {
     private volatile long readAt;
     private volatile long records;
     private volatile long skipped;
-    /** Groups with dropped records, because memory is bounded. */
+    /** Groups with records that were dropped for lack of memory. */
     private final Set<String> dropped = ConcurrentHashMap.newKeySet();
     private Pass pass;
     private Map<String, PlanCache> caches = new HashMap<>();
@@ -56,7 +56,7 @@ final class BrokerReader extends LogTail {
         this.settings = settings;
     }
 
-    /** The reader of these settings, started by the first caller. */
+    /** Returns the reader for these settings; the first caller starts it. */
     static BrokerReader of(BrokerSettings settings) {
         synchronized (READERS) {
             for (BrokerReader reader : READERS) {
@@ -76,7 +76,7 @@ final class BrokerReader extends LogTail {
         return planTopicId;
     }
 
-    /** Why plans cannot be read, or not all of them; null: they can. */
+    /** Why some or all plans cannot be read; null: all can be read. */
     String problem() {
         int groups = dropped.size();
         return problem != null || groups == 0 ? problem
@@ -84,12 +84,12 @@ final class BrokerReader extends LogTail {
                 + MOST_BYTES + " bytes of memory";
     }
 
-    /** Number of groups with dropped records, because memory is bounded. */
+    /** Number of groups with records that were dropped for lack of memory. */
     int dropped() {
         return dropped.size();
     }
 
-    /** When the topics were last known to be read to their ends, milliseconds since 1970; 0: never. */
+    /** When the topics were last read to their ends, in milliseconds since 1970; 0: never. */
     long readAt() {
         return readAt;
     }

@@ -22,9 +22,9 @@ final class BrokerSettings {
     private final Map<String, String> said = new TreeMap<>();
 
     /**
-     * Reads a broker's properties, of which those of others are ignored.
+     * Reads a broker's properties; ignores those that are not Fairlead's.
      *
-     * @throws ConfigException a value is none, or keys are configured that cannot be used
+     * @throws ConfigException a value is invalid, or configured keys cannot be used
      */
     BrokerSettings(Map<String, ?> configs) {
         configs.forEach((name, value) -> {
@@ -57,7 +57,7 @@ final class BrokerSettings {
         return value;
     }
 
-    /** What a client of Kafka's is made with. */
+    /** Configuration of a Kafka client. */
     Map<String, Object> connection() {
         var configs = new HashMap<String, Object>();
         configs.put("client.id", "fairlead-group-assignor");
@@ -66,7 +66,7 @@ final class BrokerSettings {
         return configs;
     }
 
-    /** Whether a reader of other settings reads the same. */
+    /** Whether a reader with other settings reads the same plans. */
     boolean readsLike(BrokerSettings other) {
         return said.equals(other.said);
     }

@@ -15,26 +15,26 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
  * Decides the target assignment of one group of the consumer protocol.
  *
  * <p>A valid plan is fitted to the members that are present. Without one, targets stay, and only partitions
- * without an owner are placed. Kafka's uniform assignor decides where a group begins without a plan and
- * until it first follows one, where it certainly has no plan, and where this is configured for a lapsed
- * plan.
+ * without an owner are placed. Kafka's uniform assignor decides for a group that began without a plan, until
+ * it first follows one; for a group that certainly has no plan; and, if so configured, for a group whose
+ * plan has expired.
  */
 final class Decider {
     /** The decision, and its reason. */
     enum Outcome {
-        /** As the plan says. */
+        /** Targets follow the plan. */
         PLAN,
         /** Targets stayed: the topics have not been read to their ends yet. */
         KEPT_UNREAD,
-        /** Targets stayed: some plan may be this group's, but none of its members is known. */
+        /** Targets stayed: a plan may be this group's, but the group's members are unknown. */
         KEPT_UNKNOWN,
-        /** Targets stayed: the plan has lapsed or was withdrawn. */
+        /** Targets stayed: the plan has expired or was withdrawn. */
         KEPT_LAPSED,
-        /** Targets stayed: the group's only records could not be read, or were refused. */
+        /** Targets stayed: all the group's records were unreadable or refused. */
         KEPT_UNREADABLE,
         /** Targets stayed: a trigger names a version that has not been read yet. */
         KEPT_BEHIND,
-        /** Targets stayed, as is configured for groups without a plan. */
+        /** Targets stayed, as configured for groups without a plan. */
         KEPT_PLANLESS,
         /** Kafka's uniform assignor: the group has no targets, or only targets of this assignor. */
         UNIFORM_NEW,
@@ -73,7 +73,7 @@ final class Decider {
             return keep(view, describer, Outcome.KEPT_UNREAD, null);
         }
         String group = groupOf(view);
-        if (group == null && !view.triggers.isEmpty()) { // of a plan that has not been read yet
+        if (group == null && !view.triggers.isEmpty()) { // the trigger names a plan that has not been read yet
             return keep(view, describer, Outcome.KEPT_BEHIND, null);
         }
         if (group == null) {

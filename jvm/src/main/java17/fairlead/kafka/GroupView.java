@@ -25,7 +25,7 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
  * A group as its coordinator describes it, in arrays: members and topics have numbers, and partition p of topic
  * t has the index {@code offsets[t] + p}.
  *
- * <p>Triggers are left out: these members join only to have the target computed, and read nothing.
+ * <p>Triggers are left out: they join only to make the coordinator compute targets, and read nothing.
  */
 final class GroupView {
     final GroupSpec spec;
@@ -33,9 +33,9 @@ final class GroupView {
     final String[] members;
     /** The {@code group.instance.id} of each; null: it has none. */
     final String[] instances;
-    /** Topics that exist and that somebody reads, ascending. */
+    /** Existing topics that have a reader, ascending. */
     final Uuid[] topics;
-    /** Where each topic's partitions begin, and the end of all. */
+    /** Index of each topic's partition 0; the last value is the number of partitions. */
     final int[] offsets;
     /** The numbers of the topics that each member reads. Members with equal subscriptions share one array. */
     final BitSet[] reads;
@@ -105,15 +105,15 @@ final class GroupView {
     }
 
     /**
-     * The rack of a member that is a trigger; null: it is none. One that reads something else than the plan
-     * topic is none, whatever its rack says: what it reads must have an owner.
+     * The rack of a member that is a trigger; null: it is no trigger. A member that reads any topic except the
+     * plan topic is no trigger, whatever its rack: the partitions of its topics must have owners.
      */
     private static TriggerRack triggerOf(MemberSubscription member, Uuid planTopic) {
         TriggerRack trigger = member.rackId().map(TriggerRack::of).orElse(null);
         if (trigger == null || member.instanceId().isPresent()) {
             return null;
         }
-        // The coordinator's set of topics equals none but its own kind.
+        // The coordinator's set of topics equals only sets of its own class.
         Set<Uuid> read = new HashSet<>(member.subscribedTopicIds());
         read.remove(planTopic);
         return read.size() <= (planTopic == null ? 1 : 0) ? trigger : null;
@@ -130,7 +130,7 @@ final class GroupView {
         return bits;
     }
 
-    /** The number of a topic; -1: nobody reads it, or it does not exist. */
+    /** The number of a topic; -1: it has no reader or does not exist. */
     int numberOf(Uuid topic) {
         return numbers.getOrDefault(topic, -1);
     }
@@ -145,12 +145,12 @@ final class GroupView {
         return offsets[topic + 1] - offsets[topic];
     }
 
-    /** The present targets: for each partition the member that still reads its topic; else -1. */
+    /** The present target of each partition; -1: none, or a member that no longer reads the topic. */
     int[] targets() {
         return targets(new BitSet());
     }
 
-    /** The same; also notes the members that lose a target. */
+    /** Returns the same, and notes the members that lose a target. */
     private int[] targets(BitSet losing) {
         int[] owner = new int[size()];
         Arrays.fill(owner, -1);
@@ -164,8 +164,8 @@ final class GroupView {
     }
 
     /**
-     * Notes the targets of one member after the other. Uses forEach, because a million
-     * entries as objects would be half of the cost of a call.
+     * Notes the targets, member by member. Uses forEach, because creating a million entries
+     * as objects would be half of the cost of a call.
      */
     private final class TargetWalk implements BiConsumer<Uuid, Set<Integer>> {
         private final int[] owner;
@@ -215,9 +215,9 @@ final class GroupView {
     }
 
     /**
-     * Whether all targets can stay: each partition has one, and each is of a topic that its member reads. Counts
-     * only, which is half as much work as checking each partition. The coordinator guarantees that no partition
-     * is the target of two members, as for Kafka's own assignors.
+     * Whether all targets can stay: each partition has a member that reads its topic. Only counts partitions,
+     * which is half as much work as checking each of them. The coordinator guarantees that no partition is the
+     * target of two members, as for Kafka's own assignors.
      */
     private boolean isWhole() {
         for (int t = 0; t < topics.length; t++) {
@@ -276,14 +276,14 @@ final class GroupView {
         return true;
     }
 
-    /** Describe the assignment: all members, triggers without partitions. */
+    /** Return the assignment of all members; triggers get no partitions. */
     GroupAssignment assignment(int[] owner) {
         var everybody = new BitSet(members.length);
         everybody.set(0, members.length);
         return assignment(owner, everybody);
     }
 
-    /** The same; the targets of members that are not in {@code changed} stay. */
+    /** Return the same; members that are not in {@code changed} keep their targets. */
     private GroupAssignment assignment(int[] owner, BitSet changed) {
         Map<String, MemberAssignment> found = new HashMap<>(2 * spec.memberIds().size());
         for (int m = changed.nextClearBit(0); m < members.length; m = changed.nextClearBit(m + 1)) {
@@ -311,7 +311,7 @@ final class GroupView {
         changed.stream().forEach(m -> found.put(members[m], new Share(shares[m].build(topics))));
     }
 
-    /** The group for Kafka's own assignors: without triggers, which they do not know. */
+    /** The group as Kafka's own assignors see it, without triggers, which they do not know. */
     GroupSpec withoutTriggers() {
         return new GroupSpec() {
             @Override
@@ -329,7 +329,7 @@ final class GroupView {
                 return spec.isPartitionAssigned(topic, partition);
             }
 
-            /** Of share groups, from Kafka 4.1 on: 4.0 does not ask. */
+            /** For share groups, from Kafka 4.1 on: 4.0 does not call this. */
             public boolean isPartitionAssignable(Uuid topic, int partition) {
                 return true;
             }
@@ -341,7 +341,7 @@ final class GroupView {
 
             @Override
             public MemberAssignment memberAssignment(String member) {
-                // The uniform assignor tells by the map's class whether it may go on with it.
+                // The uniform assignor decides by the map's class whether it may change the map.
                 Map<Uuid, Set<Integer>> targets = spec.memberAssignment(member).partitions();
                 return new Share(Collections.unmodifiableMap(targets));
             }

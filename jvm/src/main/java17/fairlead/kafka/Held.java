@@ -9,7 +9,7 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /**
- * Entries of groups, within a bound on their total memory.
+ * Entries of groups, with a limit on their total memory.
  *
  * <p>Spare entries are removed first, then those of unknown groups, then the largest.
  *
@@ -37,9 +37,9 @@ final class Held<T> {
     private long bytes;
 
     /**
-     * Holds entries up to a number of bytes.
+     * Creates an empty store with a maximum number of bytes.
      *
-     * @param known whether a group is known to exist: entries of invented groups displace none of these
+     * @param known whether a group is known to exist: entries of invented groups cannot displace those of known groups
      */
     Held(long most, Predicate<String> known) {
         this.most = most;
@@ -57,7 +57,7 @@ final class Held<T> {
     /**
      * Holds the entry of a group.
      *
-     * @param spare whether it can be spared
+     * @param spare whether the entry is among the first to be dropped
      * @return the groups that are dropped, which may be this one
      */
     List<String> put(String group, T value, long size, boolean spare) {

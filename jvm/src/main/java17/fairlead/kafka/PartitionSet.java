@@ -6,13 +6,13 @@ import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.PrimitiveIterator;
 
-/** An immutable set of partition numbers: a piece of an ascending array, four bytes each. */
+/** An immutable set of partition numbers: a slice of an ascending array, four bytes per number. */
 final class PartitionSet extends AbstractSet<Integer> {
     private final int[] numbers;
     private final int from;
     private final int to;
 
-    /** The numbers from one index to before another, which ascend and stay as they are. */
+    /** The numbers from one index up to, but not including, another; they must ascend and never change. */
     PartitionSet(int[] numbers, int from, int to) {
         this.numbers = numbers;
         this.from = from;

@@ -15,9 +15,9 @@ import org.apache.kafka.common.Uuid;
  * A broker's knowledge of plans: each group's newest plan, the names of its members, and the member ids
  * that were seen together.
  *
- * <p>Written by the thread that reads the topics, read by the threads that assign. Stores one plan and one
- * roster for each group, as the topics do, and the member ids of a group's last call. {@link BrokerReader}
- * bounds the memory of plans.
+ * <p>The thread that reads the topics writes it; the threads that assign read it. Stores one plan and one
+ * roster per group, as the topics do, and the member ids of a group's last call. {@link BrokerReader}
+ * limits the memory of plans.
  */
 final class PlanBook {
     /** Maximum number of groups that are remembered by the ids of their members. */
@@ -54,7 +54,7 @@ final class PlanBook {
     /** Member id to the group whose roster lists it. */
     private final Map<String, String> listed = new ConcurrentHashMap<>();
     private final Object seenLock = new Object();
-    /** Member id to the group that it was seen in at the group's last call. */
+    /** Member id to the group that had this member in its last call. */
     private final Map<String, String> seen = new HashMap<>();
     private final Map<String, String[]> together = new LinkedHashMap<>(16, 0.75f, true);
     /** Ids of members of groups that began without a plan and have not followed one since. */
@@ -117,7 +117,7 @@ final class PlanBook {
         }
     }
 
-    /** The group whose roster lists most of these members, else the one that most were seen in; null: none. */
+    /** The group whose roster lists most of these members, else the group whose last call had most; null: none. */
     String groupOf(String[] members) {
         String found = most(members, listed);
         if (found != null) {
@@ -146,7 +146,7 @@ final class PlanBook {
         return best;
     }
 
-    /** Remember the members of a group, instead of those at the call before. */
+    /** Remember the members of a group, in place of those of the previous call. */
     void remember(String group, String[] members) {
         synchronized (seenLock) {
             forget(group, together.remove(group));
@@ -162,21 +162,21 @@ final class PlanBook {
         }
     }
 
-    /** Whether this broker has been asked about a group. */
+    /** Whether this broker has assigned a group. */
     boolean met(String group) {
         synchronized (seenLock) {
             return together.containsKey(group);
         }
     }
 
-    /** Whether some of these members are of a group that began without a plan: its targets follow no decision. */
+    /** Whether some of these members belong to a group that began without a plan and has not followed one. */
     boolean hasBegun(String[] members) {
         synchronized (seenLock) {
             return Arrays.stream(members).anyMatch(begun::contains);
         }
     }
 
-    /** Remember that these members are of a group that began without a plan. */
+    /** Remember that the group of these members began without a plan. */
     void begin(String[] members) {
         synchronized (seenLock) {
             Collections.addAll(begun, members);
@@ -188,7 +188,7 @@ final class PlanBook {
         }
     }
 
-    /** Note that these members follow a plan: from now on their targets stay without one. */
+    /** Note that these members follow a plan: if it ends, their targets stay. */
     void follows(String[] members) {
         synchronized (seenLock) {
             Arrays.asList(members).forEach(begun::remove);

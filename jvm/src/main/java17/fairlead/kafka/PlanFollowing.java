@@ -12,18 +12,18 @@ import java.util.Set;
 /**
  * The shares that a plan gives to a group's present members.
  *
- * <p>A member's name is that of the group's roster, else its instance id. A member without either is new to
- * the plan until the roster names it. Topics with unknown names keep their targets.
+ * <p>A member's name is its name in the group's roster, else its instance id. A member without either counts as
+ * new until the roster names it. Topics with unknown names keep their targets.
  */
 final class PlanFollowing {
     private final GroupView view;
     private final PlanBook.Plan plan;
     private final Roster roster;
-    /** Of each topic of the view; null: not known, or of another topic than the plan's. */
+    /** The name of each topic of the view; null: unknown, or the plan has another topic of this name. */
     private final String[] topicNames;
-    /** Of each member of the view, each once. */
+    /** The name of each member of the view; names are unique. */
     private final String[] names;
-    /** Members that neither the roster nor an instance id names. */
+    /** Members without a name, neither in the roster nor by an instance id. */
     private final BitSet strangers = new BitSet();
 
     PlanFollowing(GroupView view, PlanBook.Plan plan, Roster roster) {
@@ -34,7 +34,7 @@ final class PlanFollowing {
         names = nameMembers();
     }
 
-    /** The owner of each partition; null: nobody's name is known, so that the plan says nothing. */
+    /** The owner of each partition; null: no member's name is known, so the plan cannot be applied. */
     int[] owners() {
         if (strangers.cardinality() == view.members.length) {
             return null;
@@ -63,7 +63,7 @@ final class PlanFollowing {
         return topics;
     }
 
-    /** What fits, as owners, and the targets of the topics that have no name. */
+    /** The owners by the fitted plan, and the targets of topics without a name. */
     private int[] merged(Fit fit) {
         boolean whole = !Arrays.asList(topicNames).contains(null);
         int[] owner = whole ? new int[view.size()] : view.targets();
@@ -88,7 +88,7 @@ final class PlanFollowing {
         return owner;
     }
 
-    /** Name topics by the plan, then by the roster, unless the plan was made for another topic of that name. */
+    /** Name topics by the plan, else by the roster, unless the plan has a different topic of that name. */
     private String[] nameTopics() {
         String[] found = new String[view.topics.length];
         Set<String> used = new HashSet<>(plan.topics().values());

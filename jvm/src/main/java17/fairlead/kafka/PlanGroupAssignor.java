@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Lets brokers follow plans, for groups of the consumer protocol (KIP-848): clients in any language follow
- * without a line of code, by {@code group.remote.assignor=fairlead}. What is decided: {@link Decider}.
+ * plans with {@code group.remote.assignor=fairlead} and no code. {@link Decider} makes the decisions.
  *
  * <p>In the broker's properties:
  *
@@ -24,16 +24,16 @@ import org.slf4j.LoggerFactory;
  * fairlead.bootstrap.servers=localhost:9092
  * </pre>
  *
- * <p>It neither waits nor throws, whatever happens: the coordinator's thread and the members' heartbeats
- * would suffer. A bug leaves everybody what they have.
+ * <p>It never waits and never throws, to protect the coordinator's thread and the members' heartbeats. After a
+ * bug, all members keep their partitions.
  */
 public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, Configurable {
-    /** What consumers ask for by {@code group.remote.assignor}. */
+    /** The name that consumers set as {@code group.remote.assignor}. */
     public static final String NAME = "fairlead";
 
     private static final Logger LOG = LoggerFactory.getLogger(PlanGroupAssignor.class);
 
-    /** What all assignors of a reader share. */
+    /** The parts that all assignors with the same reader share. */
     private record Shared(BrokerReader reader, BrokerMetrics metrics) {}
 
     private static final Map<BrokerReader, BrokerMetrics> METRICS = new HashMap<>();
@@ -46,7 +46,7 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
         return NAME;
     }
 
-    /** Take the broker's own properties, and let the topics be read. */
+    /** Reads the broker's own properties, and starts reading the topics. */
     @Override
     public void configure(Map<String, ?> configs) {
         var settings = new BrokerSettings(configs);
@@ -71,7 +71,7 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
                 with.metrics.count(decision.outcome(), System.nanoTime() - start);
             }
             return decision.assignment();
-        } catch (Throwable error) { // one that gets out fails the members' heartbeats
+        } catch (Throwable error) { // an exception would fail the members' heartbeats
             if (with == null || with.metrics.failed(error, System.nanoTime() - start)) {
                 LOG.error("Deciding on a group failed: targets stay. This is a bug", error);
             }
@@ -79,12 +79,12 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
         }
     }
 
-    /** The targets as they are, and what has no owner placed: by as little code as may be. */
+    /** Keeps the targets, and places partitions without an owner, with as little code as possible. */
     private static GroupAssignment unchanged(GroupSpec group, SubscribedTopicDescriber topics) {
         try {
             var view = new GroupView(group, topics, null);
             return view.keep();
-        } catch (Throwable error) { // not even that: then to the letter
+        } catch (Throwable error) { // if that fails, too, copy the targets
             Map<String, MemberAssignment> members = new HashMap<>();
             group.memberIds().forEach(id -> members.put(id, group.memberAssignment(id)));
             return new GroupAssignment(members);

@@ -4,48 +4,48 @@ import java.util.Map;
 
 /** Metrics of a broker's assignor, under {@code fairlead.kafka:type=PlanGroupAssignor}. */
 public interface PlanGroupAssignorMXBean {
-    /** How often a group was assigned since the broker started. */
+    /** Number of assignments of groups since the broker started. */
     long getCalls();
 
-    /** How often by what: {@code PLAN}, {@code KEPT_...}, {@code UNIFORM...}, {@code EMPTY}. */
+    /** Number of assignments by outcome: {@code PLAN}, {@code KEPT_...}, {@code UNIFORM...}, {@code EMPTY}. */
     Map<String, Long> getOutcomes();
 
-    /** Bugs: how often deciding failed, and targets stayed. */
+    /** Number of failed decisions, which are bugs; targets stayed. */
     long getFailures();
 
-    /** The last of them; empty: there was none. */
+    /** The error of the last failed decision; empty: none failed. */
     String getLastFailure();
 
-    /** What the longest call took, in milliseconds. */
+    /** Duration of the longest call, in milliseconds. */
     double getLongestCallMs();
 
-    /** What all calls took, in milliseconds. */
+    /** Duration of all calls together, in milliseconds. */
     double getCallsMs();
 
     /** Whether the topics have been read to their ends since the broker started. */
     boolean isComplete();
 
-    /** Why plans cannot be read at the moment; empty: they can. */
+    /** Why plans cannot be read at the moment; empty: they can be read. */
     String getProblem();
 
-    /** How long ago the topics were known to be read to their ends, in seconds; -1: never. */
+    /** Seconds since the topics were last read to their ends; -1: never. */
     double getReadSecondsAgo();
 
-    /** Groups with a plan that holds. */
+    /** Number of groups with a plan in force. */
     int getPlans();
 
-    /** Groups with a plan that has lapsed or was withdrawn, or none that could be read. */
+    /** Number of groups whose plan has expired, was withdrawn or could not be read. */
     int getPlansOver();
 
-    /** Groups of which something was dropped, since what is held may take an eighth of the heap at most. */
+    /** Number of groups with dropped records: all records may take at most an eighth of the heap. */
     int getGroupsDropped();
 
-    /** Groups whose members are known by name. */
+    /** Number of groups with a roster of members' names. */
     int getRosters();
 
-    /** Records read. */
+    /** Number of records read. */
     long getRecordsRead();
 
-    /** Records that could not be read, or were refused. */
+    /** Number of records that were unreadable or refused. */
     long getRecordsSkipped();
 }

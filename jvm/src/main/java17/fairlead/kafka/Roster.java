@@ -11,7 +11,7 @@ import org.apache.kafka.common.header.Header;
  */
 final class Roster {
     final String group;
-    /** The later one of two records has the greater value. */
+    /** A later record has a greater value. */
     final long epoch;
     /** Member id to the name that plans use. */
     final Map<String, String> names;
@@ -34,7 +34,7 @@ final class Roster {
      * Reads and checks a record that has a value.
      *
      * @param group the group in its key
-     * @param signatures checks signatures; null: none is needed
+     * @param signatures checks signatures; null: no signature is required
      */
     static Roster read(byte[] value, Iterable<Header> headers, String group, VerifiedRecord.Origin origin, Signatures signatures)
         throws InvalidPlanException {
@@ -73,7 +73,7 @@ final class Roster {
         return found;
     }
 
-    /** Reads a topic id as Kafka writes it; null: the text is no id. */
+    /** Reads a topic id as Kafka writes it; null: the text is not an id. */
     static Uuid uuid(String text) {
         try {
             return Uuid.fromString(text);

@@ -12,22 +12,22 @@ import org.apache.kafka.common.Uuid;
 /**
  * The share of one member, topic id to partitions: an immutable view of three arrays.
  *
- * <p>A million partitions in 500 topics over 2,000 members are up to a million entries; as objects they
- * would be most of the cost of a call.
+ * <p>A million partitions in 500 topics over 2,000 members make up to a million entries; as objects, they
+ * would cause most of the cost of a call.
  */
 final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
     private final Uuid[] topics;
     private final int[] cuts;
     private final int[] partitions;
 
-    /** Ascending topics, where in the partitions each begins (one more: the end), and the partitions. */
+    /** Ascending topics, the index at which each topic's partitions begin (and the end), and the partitions. */
     ShareMap(Uuid[] topics, int[] cuts, int[] partitions) {
         this.topics = topics;
         this.cuts = cuts;
         this.partitions = partitions;
     }
 
-    /** Collects what one member is to read: topic by topic, in the order of their ids. */
+    /** Builds the share of one member, topic by topic, in the order of topic ids. */
     static final class Builder {
         private static final int FEW = 8;
         private final int[] partitions;
@@ -37,12 +37,12 @@ final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
         private int pieces;
         private int last = -1;
 
-        /** Of so many partitions. */
+        /** A builder for a number of partitions. */
         Builder(int size) {
             partitions = new int[size];
         }
 
-        /** Add a partition of the topic with some number; both ascend. */
+        /** Add a partition of a topic, given by its number; calls come in ascending order of both. */
         void add(int topic, int partition) {
             if (topic != last) {
                 if (pieces == numbers.length) {
@@ -56,7 +56,7 @@ final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
             partitions[filled++] = partition;
         }
 
-        /** Return it, once everything was added; the topics are called by their numbers. */
+        /** Return the share after the last addition, given the ids of the topics by number. */
         ShareMap build(Uuid[] called) {
             Uuid[] topics = new Uuid[pieces];
             Arrays.setAll(topics, piece -> called[numbers[piece]]);

@@ -3,7 +3,7 @@ package fairlead.kafka;
 /**
  * The rack of a trigger: {@code fairlead:<group>:<version>}. Group ids may have colons.
  *
- * @param version of the plan that is to be followed; 0: it does not say
+ * @param version version of the plan to follow; 0: the rack names no version
  */
 record TriggerRack(String group, int version) {
     static final String PREFIX = "fairlead:";
