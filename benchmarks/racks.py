@@ -53,7 +53,7 @@ from tests.cluster import KafkaCluster
 
 RESULTS: Final = Path(__file__).with_name("racks.json")
 RACKS: Final = ("r1", "r2", "r3")
-#: Racks, with one member each; all have equal members, but not equal topics.
+#: The rack of each member of a group; every rack has two members.
 MEMBERS: Final = (*RACKS, *RACKS)
 #: Topic to its partitions, and to the records of each partition in a round.
 TOPICS: Final = {"clicks": (12, 900), "orders": (7, 600), "audit": (5, 300)}

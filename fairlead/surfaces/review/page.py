@@ -158,7 +158,7 @@ def _effect(before: Decimal | None, after: Decimal) -> str:
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
-    """Return the policy's decision on a waiting plan; None: unknown, or it does not wait."""
+    """Return the policy's decision on a waiting plan; None: unknown, or no longer waiting."""
     plan = facts.plan
     if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
         return None

@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * continue with the plans that they have.
  */
 final class BrokerReader extends LogTail {
-    /** Limits of memory for plans, and half as much for rosters: otherwise writers of the topics could fill the heap. */
+    /** Limits memory for plans, and half as much for rosters, because writers could fill the heap. */
     private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
     /** Maximum length of a value: reading it takes up to sixteen times as much memory. */
     private static final long LONGEST_VALUE = Runtime.getRuntime().maxMemory() / 32;
