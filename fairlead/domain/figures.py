@@ -131,7 +131,7 @@ _ALL: Final = (
         "Share of its time in which a consumer did not wait for records, as reported over the last "
         "hour."),
     Figure("cost", "Times the usual", "ratio",
-        "Processing time of a record, as a multiple of what is usual in its group."),
+        "Processing time of a record, as a multiple of the usual time in the group."),
     Figure("records_per_s", "Capacity", "records a second",
         "Maximum read rate of a member, or a lower bound of that rate."),
 )

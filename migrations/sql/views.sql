@@ -213,7 +213,7 @@ COMMENT ON COLUMN fairlead.partition_cost.seconds_per_record IS
 COMMENT ON COLUMN fairlead.partition_cost.seconds_low IS 'Lower end of the 90 % interval of seconds_per_record.';
 COMMENT ON COLUMN fairlead.partition_cost.seconds_high IS 'Upper end of the 90 % interval of seconds_per_record.';
 COMMENT ON COLUMN fairlead.partition_cost.cost IS
-    'Processing time of a record, as a multiple of what is usual in its group.';
+    'Processing time of a record, as a multiple of the usual time in the group.';
 COMMENT ON COLUMN fairlead.partition_cost.low IS 'Lower end of the 90 % interval of cost.';
 COMMENT ON COLUMN fairlead.partition_cost.high IS 'Upper end of the 90 % interval of cost.';
 

@@ -58,7 +58,7 @@ Where to go next
   make psql   SQL over the plan history, such as
               SELECT * FROM fairlead.plan_history;
   A consumer that follows plans: examples/kafka_python_consumer.py
-  Your own cluster: README.md, "On your own cluster"
+  Your own cluster: docs/own-cluster.md
 """
 
 
