@@ -48,7 +48,6 @@ _SETTINGS: Final = {
 _WAIT_S: Final = 0.1
 #: Seconds within which librdkafka updates its count of bytes.
 _COUNTED_S: Final = 0.2
-_HARMLESS: Final = ABOUT_A_GROUP | {KafkaError._PARTITION_EOF}  # noqa: SLF001 - librdkafka's name
 
 
 @contextmanager
@@ -179,11 +178,13 @@ class TopicLog:
             if message is None:
                 continue
             number, error = message.partition(), message.error()
-            if error is not None and error.code() not in _HARMLESS:
+            if error is not None and error.code() in ABOUT_A_GROUP:
+                continue
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
                 raise KafkaException(error)
             if number not in left:  # fetched beyond the end of its run
                 continue
-            offset = None if error is not None else message.offset()
+            offset = None if error is not None else message.offset()  # None: end of the log
             if offset is not None and offset < left[number]:
                 yield number, message.key(), len(message)
             if offset is None or offset + 1 >= left[number]:

@@ -78,10 +78,16 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
     assert not pipeline.operate("approve", **approval, sha256="0" * 64).success
     approved = pipeline.operate("approve", actor="lee", **approval)
     assert outcome(approved)["state"] == "approved"
-    pipeline.sensor("approved_plans")
-    eventually(lambda: consumers.owned == planned, "the consumers follow the plan again")
-    states = [row["state"] for row in pipeline.history(unique_name)]
-    assert states == ["withdrawn", "published"]
+
+    def states() -> list[str]:
+        return [row["state"] for row in pipeline.history(unique_name)]
+
+    def followed_again() -> bool:
+        pipeline.sensor("approved_plans")  # again and again, as the daemon does
+        return consumers.owned == planned
+
+    eventually(followed_again, lambda: f"the plan is followed again: {states()} {consumers.owned}")
+    assert states() == ["withdrawn", "published"]
     steps = pipeline.sql(
         "SELECT state, actor FROM fairlead.plan_event WHERE group_id = %s"
         " AND (state = 'withdrawn' OR (state, version) = ('approved', 2)) ORDER BY state",

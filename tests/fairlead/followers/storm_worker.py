@@ -127,7 +127,7 @@ def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
     consumer = confluent.PlanConsumer(
         librdkafka(configs),
         options=options,
-        coordination_topic=f"{options.plan_topic}-assignment records",
+        coordination_topic=f"{options.plan_topic}-agreement",
     )
     poll(consumer, topic, notes, consumer.status)
 

@@ -79,7 +79,7 @@ def halt_when_appending(halt: Halt) -> None:
     append = AgreementLog.append
 
     def halting(self: AgreementLog, record: Record) -> Sent:
-        kinds = {Announcement: "announce", AssignmentRecord: "assignment"}
+        kinds = {Announcement: "announce", AssignmentRecord: "assignment record"}
         name = kinds.get(type(record), "mark")
         halt.reach(f"before {name}")
         sent = append(self, record)
