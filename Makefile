@@ -40,7 +40,7 @@ QUICK := not kafka and not postgres and not spark and not long
 test-quick: install
 	$(BIN)/pytest $(SHARED) --numprocesses 2 -m "$(QUICK)"
 
-# Storms, kills, histories and Kafka's own suites, each as long as it is worth: hours.
+# Storms, kills and histories, each as long as it is worth: hours.
 LONG_FORMS = $(shell grep -rlE "import (form|LONG)|mark\.test_long" tests --include='test_*.py')
 test-long: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest $(LONG_FORMS)

@@ -31,7 +31,6 @@ LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 20, "shared JVM": 6, "dagste
 #: Tests with services of their own, and why the shared ones do not do.
 OWN_SERVICES: Final = {
     "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
-    "tests/assignors/test_kafkas_suites.py": "Kafka's own tests run in a JVM",
     "tests/docs/test_pages.py": "the pages show Kafka's own commands",
     "tests/fairlead/followers/confluent/test_agreement.py": "one of three brokers dies",
     "tests/fairlead/followers/client_assignors/test_assignors.py": "a Java consumer joins",
