@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import psycopg
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -57,9 +56,3 @@ def test_any_text_number_and_time_comes_back_as_it_was(
         }
     )
     assert round_trip(engine, arrow) == zoned
-
-
-def test_a_row_the_table_refuses_refuses_all(engine: Engine) -> None:
-    """COPY is all or nothing, and its error is the driver's own where it is a bug."""
-    with pytest.raises(psycopg.errors.InvalidTextRepresentation):
-        round_trip(engine, pa.table({"value": ["1.5", "no number"]}))

@@ -8,13 +8,11 @@ import psycopg
 import pytest
 from psycopg import sql
 from pydantic import SecretStr
-from sqlalchemy import Engine, text
-from sqlalchemy.exc import DataError
 
 from fairlead.errors import ConfigurationError, FairleadError, StoreUnavailableError
 from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings
-from fairlead.store import PlanStore, create_store_engine
+from fairlead.store import create_store_engine
 from fairlead.store.engine import transaction
 from tests.waiting import eventually
 
@@ -112,54 +110,8 @@ def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str
 
 
 @pytest.mark.postgres
-def test_a_database_that_takes_no_changes_is_said_to_be_one(migrated: str) -> None:
-    """A standby, say: the plan waits, and its approver hears where to go."""
-    standby = f"{migrated}&options=-c%20default_transaction_read_only%3Don"
-    engine = create_store_engine(standby)
-    with pytest.raises(StoreUnavailableError, match=r"accepts no changes.*name the primary"):
-        PlanStore(engine).approve("orders", 1, sha256="0" * 64, reason="why")
-    engine.dispose()
-
-
-@pytest.mark.postgres
 def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
     """Nobody reads a traceback to find it."""
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)
-
-
-@pytest.mark.postgres
-def test_a_database_without_the_schema_says_what_to_run(database: str) -> None:
-    """A store on a database that was never migrated."""
-    engine = create_store_engine(database)
-    with pytest.raises(ConfigurationError, match="fairlead db upgrade"):
-        PlanStore(engine).published("orders")
-    engine.dispose()
-
-
-@pytest.mark.postgres
-def test_error_in_many_rows_is_one_error(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
-    """The driver does not warn of the pipeline that the error has aborted."""
-    rows = [{"number": 0}] * 1000
-    with pytest.raises(DataError, match="division by zero"), transaction(engine) as connection:
-        connection.execute(text("SELECT 1 / CAST(:number AS int)"), rows)
-    assert caplog.messages == []
-
-
-@pytest.mark.postgres
-def test_a_connection_that_was_ended_is_replaced(store_url: str, engine: Engine) -> None:
-    """A call on an ended connection is an error worth a retry, and the retry works."""
-
-    def lose_the_connection() -> None:
-        with (
-            transaction(engine) as connection,
-            psycopg.connect(store_url, autocommit=True) as other,
-        ):
-            pid = connection.scalar(text("SELECT pg_backend_pid()"))
-            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
-            connection.execute(text("SELECT 1"))
-
-    with pytest.raises(StoreUnavailableError):
-        lose_the_connection()
-    assert PlanStore(engine).published("orders") is None

@@ -1,6 +1,5 @@
 """The freeze: what it holds and lets through, who may release it, and that nobody slips past."""
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -218,41 +217,6 @@ def test_open_transaction_about_all_groups_holds_up_no_lease(
         (standing,) = Outbox(store.engine).standing(["orders"])
         assert standing.record == sent(2)
     assert len(intend_all(store, wanted)) == (1 if step == "freeze" else 2)
-
-
-def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) -> None:
-    """Of senders and freezes side by side, whatever is recorded was recorded before the freeze."""
-    for number in range(10):
-        group = f"group-{number}"
-        approve(group=group)
-        start = threading.Barrier(4)
-
-        def send(group: str = group, start: threading.Barrier = start) -> int:
-            start.wait()
-            with Outbox(store.engine).turn("plans", 0) as turn:
-                return len(turn.intend([PublishRequest(group, 1, lease_until=LEASE_UNTIL)]))
-
-        def freeze(of: str | None, start: threading.Barrier = start) -> int:
-            start.wait()
-            freeze_plans(store.engine, of, reason="now")
-            return 0
-
-        with ThreadPoolExecutor(4) as pool:
-            sending = [pool.submit(send), pool.submit(send)]
-            freezing = [pool.submit(freeze, group), pool.submit(freeze, None)]
-            recorded = sum(future.result(PATIENCE_S) for future in sending)
-            assert [future.result(PATIENCE_S) for future in freezing] == [0, 0]
-        assert recorded <= 1
-        with transaction(store.engine) as connection:
-            late = connection.exec_driver_sql(
-                "SELECT count(*) FROM fairlead_raw.plan_event sent JOIN fairlead_raw.freeze_event"
-                " frozen USING (group_id) WHERE sent.state = 'sending' AND group_id = %s"
-                " AND sent.at > frozen.at",
-                (group,),
-            ).scalar_one()
-        assert late == 0
-        unfreeze_plans(store.engine, group, reason="next")
-        unfreeze_plans(store.engine, None, reason="next")
 
 
 def test_only_an_approver_releases_where_plans_need_four_eyes(

@@ -214,18 +214,6 @@ def test_plan_history_answers_who_what_and_how_well(
     assert plan_history(store, "orders")[1]["decided_by"] == "policy"
 
 
-def test_a_prediction_comes_back_as_it_was_stored(store: PlanStore, propose: Plans) -> None:
-    """Whole numbers are whole again, whatever the column's type."""
-    plan = propose()
-    predicted = store.predicted([plan])[plan.group, plan.version]
-    assert (predicted["lag_max"], predicted["lag_mean"], predicted["gap"]) == (
-        110_000,
-        105_000.0,
-        0.05,
-    )
-    assert type(predicted["lag_max"]) is int
-
-
 def test_a_plan_that_nobody_looked_at_yet_is_found(store: PlanStore, publish: Plans) -> None:
     """Until adoption is recorded once; the same version of another group does not count."""
     plans = [publish("s1", group=group) for group in ("a", "b")]

@@ -1,16 +1,13 @@
 """The database itself holds the life of a plan, whoever writes and with whatever tool."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 
-from fairlead.errors import PlanStateError, TamperedPlanError
-from fairlead.store import PlanDraft, PlanStore, StoredPlan
+from fairlead.errors import TamperedPlanError
+from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.models import STATES
-from fairlead.store.shared_statements import lock_groups
-from tests.stored import plan_history, record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -84,20 +81,6 @@ def test_only_the_steps_of_its_life_are_possible(
     assert set(answers.values()) == {None, "FL001"}
 
 
-def test_a_step_by_hand_names_the_session_user(by_hand: psycopg.Connection, propose: Plans) -> None:
-    """Without an actor, and with a forged time and user, the database knows who it was and when."""
-    propose()
-    by_hand.execute(
-        "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, at, database_user)"
-        " VALUES ('orders', 1, 'approved', 'by hand', '1999-01-01', 'somebody')"
-    )
-    row = by_hand.execute(
-        "SELECT actor = session_user, database_user = session_user, at > now() - interval '1 min'"
-        " FROM fairlead.plan_event WHERE state = 'approved'"
-    ).fetchone()
-    assert row == (True, True, True)
-
-
 CHANGES = [
     *(
         f"{change} fairlead_raw.{table}{cascade}"
@@ -148,67 +131,6 @@ def test_bytes_changed_by_a_superuser_after_approval_are_found(
         store.get("orders", 1).verify()
 
 
-@pytest.mark.parametrize("version", [1, 3])
-def test_a_version_that_is_not_the_next_is_refused(
-    by_hand: psycopg.Connection, propose: Plans, version: int
-) -> None:
-    """Versions have neither duplicates nor gaps, also for those who write them by hand."""
-    propose()
-    with pytest.raises(psycopg.Error, match="the next is version 2, proposed") as error:
-        by_hand.execute(
-            "INSERT INTO fairlead_raw.plan (group_id, version, plan_id, assignor, reason,"
-            " snapshot_id,"
-            " snapshot_at, created_at, document, sha256) VALUES ('orders', %s, gen_random_uuid(),"
-            " 'range', '', 's9', now(), now(), 'x', encode(sha256('x'), 'hex'))",
-            [version],
-        )
-    assert error.value.sqlstate == "FL001"
-
-
-def test_an_approval_is_recorded(
-    store: PlanStore, approve: Plans, by_hand: psycopg.Connection
-) -> None:
-    """Who, why and what: the plan knows the hash approved, the history the rest.
-
-    Who is whom the database saw, whatever name is given to it, which the event keeps.
-    """
-    plan = approve()
-    assert (plan.state, plan.approved_sha256) == ("approved", plan.sha256)
-    (row,) = plan_history(store, "orders")
-    assert (row["decided_by"], row["decision"]) == (by_hand.info.user, "looks fine")
-    said = by_hand.execute("SELECT actor FROM fairlead.plan_event WHERE state = 'approved'")
-    assert said.fetchall() == [("kim",)]
-    assert [waiting.version for waiting in store.in_state("approved")] == [1]
-
-
-@pytest.mark.parametrize(
-    ("function", "state"), [("approve_plan", "approved"), ("reject_plan", "rejected")]
-)
-def test_people_decide_in_sql(
-    store: PlanStore, by_hand: psycopg.Connection, propose: Plans, function: str, state: str
-) -> None:
-    """A function each, as the session's user, on the hash that is stored."""
-    plan = propose()
-    query = f"SELECT state, actor = session_user, sha256 FROM fairlead.{function}('orders', 1, %s)"
-    assert by_hand.execute(query.encode(), ["by hand"]).fetchone() == (state, True, plan.sha256)
-    assert store.get("orders", 1).state == state
-    assert plan_history(store, "orders")[0]["decision"] == "by hand"
-    with pytest.raises(psycopg.Error, match=f"version 1 is {state}"):
-        by_hand.execute(query.encode(), ["again"])
-
-
-def test_what_expired_is_not_approved(store: PlanStore, propose: Plans) -> None:
-    """Before anybody ends it, it can be rejected and no more: publication would refuse it."""
-    now = datetime.now(UTC)
-    plan = propose("s1", expires_at=now - timedelta(seconds=1))
-    with pytest.raises(PlanStateError, match=r"version 1 expired at .*: it cannot become approved"):
-        store.approve("orders", 1, sha256=plan.sha256, reason="late")
-    assert store.reject("orders", 1, reason="late").state == "rejected"
-    plan = propose("s2", expires_at=now + timedelta(hours=1))
-    assert store.approve("orders", 2, sha256=plan.sha256, reason="ok").state == "approved"
-    assert plan_history(store, "orders")[1]["expires_at"] == plan.expires_at
-
-
 def test_decision_needs_a_reason_of_bounded_length(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
@@ -222,16 +144,3 @@ def test_decision_needs_a_reason_of_bounded_length(
                 by_hand.execute(f"SELECT fairlead.{function}('orders', 1, %s)".encode(), [reason])
             assert error.value.sqlstate == "FL001"
     by_hand.execute("SELECT fairlead.approve_plan('orders', 1, '好')")
-
-
-def test_an_approval_waits_for_a_proposal_under_way(
-    store: PlanStore, by_hand: psycopg.Connection, draft: Callable[..., PlanDraft]
-) -> None:
-    """Approving and proposing at once take turns: the approval finds the plan overtaken."""
-    record_decision(store, draft("s1"))
-    by_hand.execute("SET lock_timeout = '100ms'")
-    with store.engine.begin() as proposing:
-        lock_groups(proposing, ["orders"])
-        with pytest.raises(psycopg.errors.LockNotAvailable):
-            enter(by_hand, "approved")
-    enter(by_hand, "approved")

@@ -1,8 +1,6 @@
 """The outbox: one sender at a time, and nothing recorded that was not sent."""
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import psycopg
@@ -31,42 +29,6 @@ def last_turn(store: PlanStore) -> PartitionLock:
         return turn.held
 
 
-def test_a_sender_that_was_cut_off_has_no_intent(
-    store: PlanStore, store_url: str, approve: Plans
-) -> None:
-    """It froze with the lock and lost it: its commit fails, so that it sends nothing."""
-    approve()
-
-    def be_cut_off() -> None:
-        with (
-            psycopg.connect(store_url, autocommit=True) as other,
-            Outbox(store.engine).turn("plans", 0) as turn,
-        ):
-            turn.intend([WANTED])
-            other.execute(
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND application_name = 'fairlead'"
-            )
-
-    with pytest.raises(StoreUnavailableError):
-        be_cut_off()
-    assert [plan.version for plan in store.in_state("approved")] == [1]
-    assert Outbox(store.engine).outstanding() == []
-
-
-def test_senders_take_turns(store: PlanStore, approve: Plans) -> None:
-    """Of four at once one intends the plan; the others find it on its way."""
-    approve()
-    start = threading.Barrier(4)
-
-    def send(_: int) -> int:
-        start.wait()
-        return len(intend(store))
-
-    with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(send, range(4))) == [0, 0, 0, 1]
-
-
 def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) -> None:
     """Whoever hangs with one partition leaves the others alone."""
     with (
@@ -77,17 +39,6 @@ def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) 
         other.execute("SELECT fairlead_raw.lock_partition('plans', 1)")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             other.execute("SELECT fairlead_raw.lock_partition('plans', 0)")
-
-
-def test_what_was_recorded_before_is_not_recorded_again(store: PlanStore, approve: Plans) -> None:
-    """A sender that froze after sending finds that another one has finished for it."""
-    approve()
-    (intent,) = intend(store)
-    outbox = Outbox(store.engine)
-    outbox.confirm({"orders": (intent, sent(1))})
-    outbox.confirm({"orders": (intent, sent(9))})
-    outbox.discard({"orders": (intent, "too late")}, last_turn(store))
-    assert store.get("orders", 1).record_offset == 1
 
 
 @pytest.mark.parametrize("how", [Outbox.discard, Outbox.refuse])

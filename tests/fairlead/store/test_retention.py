@@ -77,18 +77,6 @@ def three_days(store: PlanStore) -> PlanStore:
     return store
 
 
-def test_whole_days_before_the_moment_go(three_days: PlanStore, engine: Engine) -> None:
-    """The day of the moment itself stays, also what lies before the moment on it."""
-    assert three_days
-    gone = prune(engine, NOON + timedelta(days=2, hours=3)).days
-    assert [day.day for day in gone] == [date(2026, 1, 10), date(2026, 1, 11)]
-    assert all(day.bytes > 0 for day in gone)
-    assert [day.day for day in history_days(engine)] == [date(2026, 1, 12)]
-    left = query(engine, "SELECT DISTINCT snapshot_id FROM fairlead.lag_history")
-    assert left == query(engine, "SELECT DISTINCT snapshot_id FROM fairlead_raw.lag_snapshot")
-    assert left == [{"snapshot_id": "s2"}]
-
-
 def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> None:
     """Whatever the time zone of the session."""
     midnight = datetime(2026, 1, 10, tzinfo=UTC)
@@ -277,19 +265,6 @@ def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
         look(PlanStore(engine), no_plan, NOON, lag_max=1)
     assert [day.day for day in prune(engine, NOON + timedelta(days=2)).days] == [NOON.date()]
     engine.dispose()
-
-
-def test_the_planner_writes_every_history_by_its_own_rights(
-    store_url: str, no_plan: NoPlan, login: Login
-) -> None:
-    """Days and summaries are made for it; it may touch neither itself."""
-    engine = create_store_engine(login("fairlead_planner"))
-    look(PlanStore(engine), no_plan, NOON, lag_max=1)
-    assert count(engine, "group_day") == 1
-    engine.dispose()
-    with psycopg.connect(store_url) as owner:
-        (days,) = owner.execute("SELECT count(*) FROM fairlead.history_days()").fetchone() or (0,)
-    assert days == len(HISTORIES)
 
 
 def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: Engine) -> None:

@@ -328,19 +328,6 @@ def test_four_eyes_are_not_the_proposers(
             superuser.execute(f"{EVENT}, actor) VALUES ('b', 1, 'approved', 'why', 'kim')".encode())
 
 
-def test_four_eyes_are_an_approver_and_the_proposer(
-    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
-) -> None:
-    """An approver who did not propose approves; the policy of the next plan is its own."""
-    plan = propose(planner, draft("s1", four_eyes="database"))
-    assert plan.four_eyes
-    url = login("fairlead_approver")
-    assert store_as(url).approve("orders", 1, sha256=plan.sha256, reason="ok").state == "approved"
-    assert plan_history(planner, "orders")[0]["decided_by"] == user_of(url)
-    two_eyes = propose(planner, draft("s2"))
-    planner.approve("orders", 2, sha256=two_eyes.sha256, reason="few moves", actor="policy")
-
-
 def test_the_planner_cannot_talk_four_eyes_away(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:

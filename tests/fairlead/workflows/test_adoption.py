@@ -18,12 +18,6 @@ from tests.fairlead.workflows.plans import make_plan
 PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0]})
 
 
-def test_group_that_follows_its_plan_has_adherence_one() -> None:
-    """Every partition has the owner of the plan."""
-    seen = compare(PLAN, {"a": {"t": [0]}, "b": {"t": [1, 2]}})
-    assert (seen.planned, seen.as_planned, seen.adherence) == (3, 3, 1.0)
-
-
 def test_new_member_with_the_share_of_a_member_that_is_gone_follows_the_plan() -> None:
     """As after a rolling restart without stable names: the plan is fitted to present members."""
     seen = compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}})

@@ -26,7 +26,7 @@ from fairlead.workflows.publication import publish_groups
 from fairlead.workflows.reconciling import differences
 from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
-from tests.fairlead.workflows.crashing import PLANNING, WITHDRAWAL, plan, start, withdraw_plan
+from tests.fairlead.workflows.crashing import PLANNING, WITHDRAWAL, plan, start
 from tests.lengths import LONG, form
 from tests.stored import plan_history
 from tests.waiting import PATIENCE_S, eventually
@@ -119,20 +119,6 @@ def test_next_run_finishes_what_a_killed_one_left(
             assert record.value == withdrawn_value(point, 1)
             plan(store_url, kafka, point, "s3")
         assert_whole(store_url, kafka, point)
-
-
-def test_withdrawal_that_was_killed_is_done_when_it_is_repeated(
-    store_url: str, store: PlanStore, kafka: KafkaSettings
-) -> None:
-    """It was sent but not recorded; the repetition records it without sending it again."""
-    point = "withdrawal: after the send"
-    process = start(point, signal.SIGKILL, store_url, kafka, "orders")
-    process.join(timeout=PATIENCE_S)
-    with PlanTopic(kafka) as topic:
-        sent = topic.read("orders")
-        withdraw_plan(store_url, kafka, "orders")
-        assert topic.read("orders") == sent
-    assert [row["state"] for row in plan_history(store, "orders")] == ["withdrawn"]
 
 
 @pytest.mark.parametrize("point", FREEZES)

@@ -1,7 +1,6 @@
 """Groups that a broker assigns are planned and published like others, on the run's broker."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,17 @@ from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.adoption import observe
-from fairlead.workflows.following import follow, send_members
+from fairlead.workflows.following import follow
 from fairlead.workflows.planning_one_group import plan_group
 from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.plans import run
-from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -112,38 +109,3 @@ def test_publication_for_the_consumer_protocol_reports_a_broker_that_does_not_fo
     assert "group.remote.assignor=fairlead" in followed.reason
     assert adopted.adoption is not None
     assert adopted.adoption.planned == 4
-
-
-def test_a_roster_is_sent_only_if_members_change(
-    cluster: KafkaSettings,
-    gateway: KafkaGateway,  # noqa: F811
-    kafka_topic: Any,
-    unique_name: str,
-) -> None:
-    """The record has all members' names and topics' ids; an equal roster is not sent again."""
-    topic = kafka_topic(partitions=2)
-
-    def tell() -> tuple[dict[str, str], dict[str, str], int]:
-        found = gateway.broker_groups([unique_name])
-        as_if = {
-            group: replace(described, assignor="fairlead") for group, described in found.items()
-        }
-        topics = gateway.topics_of([topic])
-        assert send_members(MembersTopic(cluster), as_if, topics) == ""
-        said, epoch = MembersTopic(cluster).newest([unique_name])[unique_name]
-        assert dict(said.topics) == {topic: topics[topic][0]}
-        ids = {member.member_id: member.client_id for member in found[unique_name].members}
-        return dict(said.members), ids, epoch
-
-    with BrokerAssigned(cluster) as members:
-        members.join(unique_name, "a", [topic])
-        members.settle(2)
-        said, ids, first = tell()
-        assert said == ids
-        assert tell()[2] == first
-        members.join(unique_name, "b", [topic])
-        eventually(lambda: all(members.owned().values()), "both own something")
-        said, ids, second = tell()
-        assert said == ids
-        assert len(said) == 2
-        assert second > first

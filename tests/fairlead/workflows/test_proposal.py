@@ -194,18 +194,6 @@ def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks
             assert len(states(store, group)) == 2
 
 
-def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
-    store: PlanStore, draft: MakeDraft
-) -> None:
-    """The policy leaves it to a person, and the database refuses the proposer by name."""
-    policy = Policy(four_eyes="database")
-    plan = look(store, draft("s1", four_eyes="database"), policy=policy).stored.plan
-    assert plan is not None
-    assert (plan.state, plan.four_eyes) == ("proposed", "database")
-    with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* proposed it"):
-        store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="somebody else")
-
-
 def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
     """The plan is stored once; a new one replaces it when the policy leaves shadow mode."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})

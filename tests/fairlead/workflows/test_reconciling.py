@@ -260,20 +260,6 @@ def test_plan_that_is_frozen_waits_and_says_who_froze_it(
     assert run(store, topic)[0].published
 
 
-def test_another_producers_transaction_is_named(
-    store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
-) -> None:
-    """The plan waits for the next reconciliation; the other groups do not."""
-    approve()
-    approve(group="billing")
-    with psycopg.connect(store_url) as other:
-        other.execute("SELECT fairlead_raw.lock_group('orders')")
-        results = {result.group: result for result in run(store, topic)}
-    assert results["billing"].published
-    assert results["orders"].waits
-    assert "another operation on this plan is in progress" in results["orders"].reason
-
-
 def test_pass_that_fails_says_why_nothing_was_sent(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
