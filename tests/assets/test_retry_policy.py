@@ -1,7 +1,5 @@
 """What is tried again: a broker that does not answer, not a setting that is wrong."""
 
-from pathlib import Path
-
 import dagster as dg
 import pytest
 
@@ -9,7 +7,6 @@ from assets.partitions import COHORT
 from assets.retry_policy import CANNOT_HEAL, RETRIES
 from assets.steps import step
 from fairlead.errors import FairleadError, KafkaUnavailableError, StoreUnavailableError
-from orchestration.definitions import build_defs
 
 AT_ONCE = dg.RetryPolicy(max_retries=RETRIES.max_retries)
 
@@ -21,26 +18,6 @@ def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
     assert error is not None
     error = error.cause or error
     return sum(event.is_step_restarted for event in result.all_events), error.message
-
-
-@pytest.mark.parametrize("job", ["planning", "publication", "adoption"])
-def test_a_wrong_setting_ends_the_pipeline_at_its_first_attempt(
-    job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It does not get right by waiting: nobody waits 14 s to be told."""
-    config = tmp_path / "fairlead.toml"
-    config.write_text("kafka.lease = 5\n")
-    monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
-    with dg.DagsterInstance.ephemeral() as instance:
-        instance.add_dynamic_partitions(COHORT, ["orders"])
-        result = (
-            build_defs()
-            .resolve_job_def(job)
-            .execute_in_process(instance=instance, partition_key="orders", raise_on_error=False)
-        )
-    attempts, message = ended(result)
-    assert attempts == 0
-    assert f"{config}: kafka.lease" in message
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,6 @@ OBJECTS = """
     UNION SELECT nspname, 'function', proname FROM pg_proc
     JOIN pg_namespace ON pronamespace = pg_namespace.oid WHERE nspname ~ '^fairlead'
 """
-COLUMNS = """
-    SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
-    WHERE table_schema ~ '^fairlead'
-"""
 NAMES = """
     SELECT 'column', relation.oid::regclass::text, attname, format_type(atttypid, atttypmod)
     FROM pg_class relation JOIN pg_attribute ON attrelid = relation.oid
@@ -82,15 +78,6 @@ def engine(database: str) -> Iterator[Engine]:
 def rows(engine: Engine, query: str) -> set[tuple[str, ...]]:
     with transaction(engine) as connection:
         return {tuple(row) for row in connection.execute(text(query))}
-
-
-def test_an_empty_database_becomes_the_newest(database: str) -> None:
-    """From nothing to the newest revision; a second time changes nothing."""
-    assert migrate.current(database) is None
-    migrate.upgrade(database)
-    assert migrate.current(database) == migrate.head()
-    migrate.upgrade(database)
-    assert migrate.current(database) == migrate.head()
 
 
 def test_a_database_of_another_encoding_is_refused(database: str) -> None:
@@ -155,24 +142,6 @@ def test_everything_has_a_comment(database: str, engine: Engine) -> None:
     with transaction(engine) as connection:
         connection.execute(text("SELECT fairlead_raw.ensure_day('2026-01-31')"))
     assert rows(engine, UNCOMMENTED) == set()
-
-
-def test_people_find_views_alone(database: str, engine: Engine) -> None:
-    """Tables are not in their way, no two names differ by an s, and a load has one name."""
-    migrate.upgrade(database)
-    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace"
-    assert rows(engine, f"{tables} AND relkind NOT IN ('v', 'i')") == {("alembic_version",)}
-    names = {name for _, kind, name in rows(engine, OBJECTS) if kind == "relation"}
-    assert {"plan_moves", "moved_partition"} <= names
-    assert not names & {f"{name}s" for name in names}
-    columns = rows(engine, COLUMNS)
-    assert not [row for row in columns if "heaviest" in row[2]]
-    raw = {row[1:] for row in columns if row[0] == "fairlead_raw"}
-    visible = {row[1:] for row in columns if row[0] == "fairlead"}
-    for table in ("plan", "plan_event", "plan_record", "decision", "candidate", "member_capacity"):
-        assert {row for row in raw if row[0] == table} == {
-            row for row in visible if row[0] == table
-        }
 
 
 def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:

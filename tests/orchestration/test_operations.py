@@ -2,22 +2,16 @@
 
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import unquote
 
 import dagster as dg
 import pytest
 from confluent_kafka import Producer
-from dagster_shared.yaml_utils import load_run_config_yaml
 from typer.testing import CliRunner
 
 from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.links import launchpad_url
-from orchestration.definitions import build_defs
 from tests.conftest import KafkaTopic
-from tests.fairlead.store.test_history import lag_table
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import Pipeline
 from tests.waiting import PATIENCE_S, eventually
@@ -108,32 +102,6 @@ def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_n
     assert description is not None
     assert description.description == f"group {unique_name} has no version 7"
     assert not [event for event in result.all_events if event.is_step_up_for_retry]
-
-
-def test_prune_drops_the_days_beyond_retention(pipeline: Pipeline, unique_name: str) -> None:
-    """The requested number of days is kept, and the run lists the dropped days."""
-    old, new = (datetime.now(UTC) - timedelta(days=age) for age in (9, 0))
-    for at in (old, new):
-        pipeline.store.record_lag(lag_table(f"{at:%Y%m%d}", at, unique_name))
-
-    result = pipeline.operate("prune", keep_days=7)
-
-    assert outcome(result)["days"] == f"{old:%Y-%m-%d}"
-    kept = pipeline.sql(
-        "SELECT DISTINCT snapshot_at FROM fairlead.lag_history WHERE group_id = %s", unique_name
-    )
-    assert [row["snapshot_at"] for row in kept] == [new]
-
-
-def test_link_to_the_launchpad_lacks_the_reason_alone() -> None:
-    """The link in `assignment_plan` of a waiting plan is a valid configuration of the job."""
-    link = launchpad_url("", "approve", "approve_plan", group="a: b", version=7, sha256="ab")
-    config: Any = load_run_config_yaml(unquote(link.partition("?config=")[2]))
-    job = build_defs().resolve_job_def("approve")
-    with pytest.raises(dg.DagsterInvalidConfigError, match="reason must not be None"):
-        dg.validate_run_config(job, config)
-    config["ops"]["approve_plan"]["config"]["reason"] = "agreed"
-    dg.validate_run_config(job, config)
 
 
 def test_keys_of_a_topic_are_an_observation(

@@ -1,20 +1,16 @@
 """Whole planning runs: real consumers on a real broker, real Spark, real Postgres."""
 
 from collections.abc import Callable
-from typing import Any
-from urllib.parse import unquote
 
 import dagster as dg
 import pytest
 from dagster_shared.serdes import serialize_value
-from dagster_shared.yaml_utils import load_run_config_yaml
 
 from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import Commit
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import (
-    APPROVED_BY_A_PERSON,
     APPROVED_BY_POLICY,
     Consumers,
     Pipeline,
@@ -48,13 +44,6 @@ def numbers(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, float]:
     """Return the numbers in an asset's metadata, which Dagster plots over time."""
     facts = metadata(result, asset).items()
     return {name: value for name, value in facts if isinstance(value, int | float)}
-
-
-def filled_in(link: str, op: str) -> dict[str, Any]:
-    """Return an op's configuration in a link to the launchpad."""
-    yaml = unquote(link.removesuffix(")").partition("?config=")[2])
-    config: Any = load_run_config_yaml(yaml)
-    return {name: value for name, value in config["ops"][op]["config"].items() if value is not None}
 
 
 def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
@@ -229,32 +218,3 @@ def test_groups_in_which_there_is_nothing_to_plan(
     )
     assert waiting == [{"lag": 0}]
     assert [pipeline.record(group) for group in groups] == [None] * 3
-
-
-def test_plan_that_waits_for_a_person_is_not_published(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """Without automatic approval it is proposed, and each run shows how to review and decide."""
-    consumers = start_consumers(unique_name)
-    before = consumers.owned
-    pipeline.configure(f"{APPROVED_BY_A_PERSON}\nweb.url = 'https://plans.example'")
-
-    runs = [pipeline.run("planning", unique_name) for _ in range(2)]
-
-    plan = pipeline.only_version(unique_name)
-    assert plan.state == "proposed"
-    assert pipeline.record(unique_name) is None
-    assert consumers.owned == before
-    said = metadata(runs[0], "assignment_plan")["policy"]
-    assert said == "waits for a person: the policy approves nothing automatically"
-    named = {"group": unique_name, "version": 1}
-    for result in runs:
-        facts = metadata(result, "assignment_plan")
-        assert f"https://plans.example/review?group={unique_name}&version=1" in facts["review"]
-        assert filled_in(facts["to reject it"], "reject_plan") == named
-        approval = filled_in(facts["to approve it"], "approve_plan")
-        assert approval == {**named, "sha256": plan.sha256}
-        moves = facts["moves"].records
-        assert facts["cost"].startswith(f"partitions: {len(moves)} moved")
-        assert all(move.data["why"] for move in moves)
-    assert "waits for approval" in metadata(runs[1], "assignment_plan")["decision"]

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from assets.scope import run_config
 from orchestration.planning_sensor import WHY_TAG
 from tests.orchestration.conftest import MakeGroup, look
-from tests.pipeline import APPROVED_BY_A_PERSON, Pipeline
+from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -118,27 +118,3 @@ def test_brokers_that_are_away_cost_a_tick_and_no_more(
         assert "Kafka does not answer" in str(pipeline.sensor("group_samples").skip_message)
         assert not by_itself.done()
     assert "Sampled 1 groups" in str(pipeline.sensor("group_samples").skip_message)
-
-
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-def test_run_covers_only_the_requested_groups(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """One group of a fleet, and a separate cohort; the others are not mentioned."""
-    a, b, c = (make_group(name, trouble=True) for name in "abc")
-    prefix = a.removesuffix("-a")
-    pipeline.configure(
-        f'[discovery]\ninclude = ["{prefix}-*"]\n{APPROVED_BY_A_PERSON}'
-        f'[[policies]]\ngroups = "{prefix}-[ab]"\ncohort = "fleet"\n'
-    )
-    pipeline.know("fleet", "between", c)
-    result = pipeline.run("planning", "fleet", run_config=run_config({"fleet": [a], c: [c]}))
-    assert result.success
-    assert [len(pipeline.decisions(group)) for group in (a, b, c)] == [1, 0, 1]
-    for key in ("group_offsets", "assignment_plan", "plan_adoption"):
-        assert pipeline.instance.get_materialized_partitions(dg.AssetKey(key)) == {"fleet", c}
-    (check,) = {
-        evaluation.metadata["problems"].value
-        for evaluation in result.get_asset_check_evaluations()
-        if evaluation.check_name == "every_partition_has_one_owner"
-    }
-    assert check == 0

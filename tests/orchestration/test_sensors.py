@@ -99,16 +99,6 @@ def test_approved_plan_of_a_group_that_is_left_out_is_named(
     assert pipeline.store.get("billing", 1).state == "approved"
 
 
-def test_plan_of_a_group_that_is_gone_ends(pipeline: Pipeline, migrated: str) -> None:
-    """Dagster has no partition for it any more; no run over another partition starts."""
-    approve_billing(pipeline, migrated)
-    pipeline.know("another")
-    tick = pipeline.sensor("approved_plans")
-    assert not tick.run_requests
-    assert "billing: the group does not exist any more" in str(tick.skip_message)
-    assert pipeline.store.get("billing", 1).state == "stale"
-
-
 def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     pipeline: Pipeline, migrated: str
 ) -> None:
@@ -150,18 +140,6 @@ def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: 
         engine.dispose()
     pipeline.sensor("approved_plans")
     assert pipeline.store.get("orders", plan.version).state == "withdrawn"
-
-
-def test_a_sensor_takes_samples(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """A tick samples the groups that discovery covers; the next sample is taken when due."""
-    (a,) = make_groups("a")
-    tick = pipeline.sensor("group_samples")
-    assert not tick.run_requests
-    assert str(tick.skip_message).startswith("Sampled 1 groups, 1 partitions, in ")
-    now = datetime.now(UTC)
-    series = SampleArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
-    assert series["group"].to_pylist() == [a]
-    assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
 
 
 def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
-from fairlead.domain.samples import SAMPLES, GroupSnapshot, by_partition, ownership
+from fairlead.domain.samples import GroupSnapshot, by_partition, ownership
 from fairlead.domain.samples.arrays import arrays_of
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
@@ -145,49 +145,6 @@ def test_a_group_with_an_endless_name_is_left_out_by_name(
     mine = [group for group in gateway.list_groups() if group.startswith(unique_name)]
     assert mine == [unique_name]
     assert f"Group {endless[:80]}... is left out: its id has {len(endless):,} bytes" in caplog.text
-
-
-def test_snapshot_tells_where_a_group_stands(
-    gateway: KafkaGateway,
-    kafka_topic: Fixture,
-    join: Fixture,
-    produce: Fixture,
-    commit: Fixture,
-    unique_name: str,
-) -> None:
-    """Committed, begin and end offsets of every partition; -1 where nothing was committed."""
-    topic = kafka_topic(partitions=3)
-    produce(topic, [5, 7, 0])
-    commit(unique_name, {(topic, 0): 2})
-    join(unique_name, [topic], 3, [{"client.id": "a"}, {"client.id": "b"}])
-
-    snapshot = gateway.snapshot([unique_name])
-
-    assert offsets_of(snapshot) == [(0, 0, 5, 2), (1, 0, 7, -1), (2, 0, 0, -1)]
-    assert snapshot.samples.schema == SAMPLES
-    told = {
-        "sample_id": snapshot.snapshot_id,
-        "at": snapshot.snapshot_at,
-        "state": "Stable",
-        "protocol": "range",
-        "group_type": "classic",
-        "error": None,
-    }
-    assert snapshot.samples.select(list(told)).to_pylist() == [told]
-
-
-def test_a_subscription_may_name_absent_topics(
-    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
-) -> None:
-    """The snapshot covers every subscribed topic that exists; the others are no error."""
-    first, second = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b", partitions=2)
-    join(unique_name, [first, second, f"{unique_name}-absent"], 3, [{"client.id": "a"}])
-
-    snapshot = gateway.snapshot([unique_name])
-
-    assert snapshot.samples["topics"].to_pylist() == [[first, second]]
-    assert snapshot.samples["counts"].to_pylist() == [[1, 2]]
-    assert errors_of(snapshot) == [None]
 
 
 def test_commits_of_a_deleted_topic_are_left_out(
@@ -324,52 +281,6 @@ def test_broken_groups_among_many_concern_no_other(
     errors = dict(zip(snapshot.samples["group"].to_pylist(), errors_of(snapshot), strict=True))
     assert {group for group, error in errors.items() if error} == set(bad)
     assert measured_groups(snapshot) == good
-
-
-def test_unreadable_commits_concern_one_group(
-    gateway: KafkaGateway,
-    kafka_topic: Fixture,
-    commit: Fixture,
-    unique_name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A group whose commits cannot be read has that error, no partitions; others have theirs."""
-    topic = kafka_topic()
-    for name in ("a", "b"):
-        commit(f"{unique_name}-{name}", {(topic, 0): 0})
-
-    def refuse_one(*arguments: Any) -> Any:
-        answers = fetch_commits(*arguments)
-        del answers.values[f"{unique_name}-a"]
-        answers.errors[f"{unique_name}-a"] = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
-        return answers
-
-    monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", refuse_one)
-    snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
-
-    refused, fine = errors_of(snapshot)
-    assert refused is not None
-    assert refused.startswith("Its commits cannot be read")
-    assert fine is None
-    assert measured_groups(snapshot) == [f"{unique_name}-b"]
-
-
-def test_a_snapshot_tells_how_far_it_is(
-    gateway: KafkaGateway, kafka_topic: Fixture, commit: Fixture, unique_name: str
-) -> None:
-    """Each phase is told at its end, with what it counted."""
-    commit(unique_name, {(kafka_topic(partitions=3), 0): 0})
-    told: list[str] = []
-
-    gateway.snapshot([unique_name], progress=told.append)
-
-    assert told == [
-        "Described 1 of 1 groups",
-        "Read the commits of 1 of 1 groups",
-        "Counted the partitions of 1 of 1 topics",
-        "Read where 3 of 3 partitions begin",
-        "Read where 3 of 3 partitions end",
-    ]
 
 
 def test_a_rebalance_that_does_not_end_is_an_error(

@@ -5,13 +5,10 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from fairlead.domain.groups import LogOffsets
 from fairlead.kafka.offsets import log_offsets
-from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.settings import KafkaSettings
 
 
 def answered(offset: int) -> "Future[Any]":
@@ -70,14 +67,3 @@ def test_partitions_that_are_gone_shorten_their_topic() -> None:
     }
     assert ends == {"empty": [], "gap": [7, -1, 7], "gone": [], "new log": [7, 7], "whole": [7]}
     assert log.unreadable == {}
-
-
-def test_nothing_is_held_up_where_nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader that is gone is no transaction that somebody leaves open."""
-    monkeypatch.setattr("fairlead.kafka.plan_topic._COMMITTED_S", 0.0)
-    topic = PlanTopic(KafkaSettings())
-    for offset, held_up in ((-1001, None), (3, 3), (5, None)):
-        monkeypatch.setattr(
-            topic, "_ask", lambda *_, offset=offset, **__: answered(offset).result()
-        )
-        assert topic.held_up(0, 4) == held_up

@@ -124,22 +124,6 @@ def test_ensure_refuses_a_topic_that_takes_nothing(
         topic.ensure()
 
 
-def test_the_newest_record_of_a_group_is_read_back(topic: PlanTopic) -> None:
-    """Bytes, headers and position come back as published; other groups' records do not matter."""
-    publish(topic, "orders", b"one", [("sha256", b"1")])
-    position = publish(topic, "orders", b"two", [("sha256", b"2"), ("format", b"1")])
-    publish(topic, "audit", b"other", [])
-
-    record = topic.read("orders")
-
-    assert record is not None
-    assert (record.value, record.headers, record.position) == (
-        b"two",
-        [("sha256", b"2"), ("format", b"1")],
-        position,
-    )
-
-
 def test_keys_land_where_kafkas_default_partitioner_puts_them(
     topic: PlanTopic, own: KafkaSettings
 ) -> None:

@@ -6,14 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
-from tests.cluster import QUIET
-from tests.topics import create_topics
-from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
@@ -45,29 +40,6 @@ def test_unfinished_format_is_created_again(broker: KafkaBroker) -> None:
     (data / "meta.properties").write_text("half of a li")
     broker.start()
     assert broker.process() is not None
-
-
-def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: str) -> None:
-    """After SIGKILL and a restart the broker has its port, its topics and its records."""
-    broker.start()
-    before = broker.bootstrap_servers
-    admin = AdminClient({"bootstrap.servers": before, **QUIET})
-    create_topics(admin, NewTopic(unique_name, 1))
-    producer = Producer({"bootstrap.servers": before, "acks": "all", **QUIET})
-    producer.produce(unique_name, b"value")
-    assert producer.flush(PATIENCE_S) == 0
-    del producer
-    broker.kill()
-    assert broker.process() is None
-    broker.start()
-    assert broker.bootstrap_servers == before
-    consumer = Consumer({"bootstrap.servers": before, "group.id": "any", **QUIET})
-    try:
-        assert consumer.get_watermark_offsets(
-            TopicPartition(unique_name, 0), timeout=PATIENCE_S
-        ) == (0, 1)
-    finally:
-        consumer.close()
 
 
 def test_taken_port_is_replaced(broker: KafkaBroker) -> None:

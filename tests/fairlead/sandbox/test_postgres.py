@@ -23,18 +23,6 @@ def postgres(own_services: Path) -> Iterator[Postgres]:
     postgres.stop()
 
 
-def test_crash_loses_no_committed_row(postgres: Postgres) -> None:
-    postgres.start()
-    with psycopg.connect(postgres.url("fairlead")) as connection:
-        connection.execute("DROP TABLE IF EXISTS crashed")
-        connection.execute("CREATE TABLE crashed AS SELECT 7 AS number")
-    postgres.kill()
-    assert postgres.process() is None
-    postgres.start()
-    with psycopg.connect(postgres.url("fairlead")) as connection:
-        assert connection.execute("SELECT number FROM crashed").fetchall() == [(7,)]
-
-
 def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
     """The lock files of a killed server may name a process that is something else by now."""
     postgres.start()

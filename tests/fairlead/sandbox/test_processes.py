@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
-import pytest
 
 from fairlead.sandbox import processes
 from tests.waiting import PATIENCE_S
@@ -37,23 +36,3 @@ def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
     process = _spawn(STUBBORN, tmp_path)
     assert not processes.end(process, signal.SIGTERM, grace_s=0.5)  # clock: it does not end
     assert processes.ended(process)
-
-
-def test_process_that_ends_during_the_check_leaves_no_zombie(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A zombie keeps its pid, which a new server may find in its lock file."""
-    process = _spawn(SLEEP, tmp_path)
-    process.kill()
-    zombie = psutil.STATUS_ZOMBIE
-    assert processes.wait_until(lambda: process.status() == zombie, timeout_s=PATIENCE_S)
-    wait, early = process.wait, iter([psutil.TimeoutExpired(0)])
-
-    def wait_too_early_at_first(timeout: float) -> int | None:
-        for error in early:
-            raise error
-        return wait(timeout)
-
-    monkeypatch.setattr(process, "wait", wait_too_early_at_first)
-    assert processes.ended(process)
-    assert not psutil.pid_exists(process.pid)

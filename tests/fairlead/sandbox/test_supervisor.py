@@ -70,20 +70,6 @@ def soon(condition: Callable[[], object]) -> None:
     eventually(condition, "it happens")
 
 
-def test_a_killed_part_is_started_again_with_a_message(tmp_path: Path) -> None:
-    """The new process is recorded, and its output is in the log."""
-    with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
-        running.wait_ready("sleeper")
-        soon(lambda: "sleeper   | asleep" in log.getvalue())
-        (first,) = still_running(tmp_path)
-        os.kill(first.pid, signal.SIGKILL)
-        soon(lambda: log.getvalue().count("sleeper   | asleep") == 2)
-        (second,) = still_running(tmp_path)
-        assert (second.name, second.pid != first.pid) == ("sleeper", True)
-    assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
-    assert still_running(tmp_path) == []
-
-
 def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -> None:
     """A part that has ended is missing, another that is not ready is starting or waits."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"

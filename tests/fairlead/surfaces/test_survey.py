@@ -209,37 +209,6 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
     assert observed["diagnosis"] == "healthy", observed["evidence"]
 
 
-def test_text_says_what_is_apart_from_lag() -> None:
-    """Lost, left, not committed, not planned, not listed: each in a line of its own."""
-    known = row(
-        lost=8700,
-        lost_at=datetime(2026, 1, 2, 18, 15, tzinfo=UTC),
-        loss_s=None,
-        uncommitted=1,
-        uncommitted_lag=1000,
-        left=[{"topic": "clicks", "partitions": 4, "lag": 44380}],
-        not_planned="it commits without members",
-        reported={"partitions": {"t": {"0": [0.004, 0.005, 0.006]}}, "consumers": {"a": 0.5}},
-    )
-    text = " ".join(" ".join(as_lines([known], [], 6, {"share": 2, "streams": 1})).split())
-    assert "Not listed: 2 share groups, 1 streams group." in text
-    assert "records lost 8,700, first seen at 2026-01-02 18:15:00 UTC" in text
-    assert "lag 1,200 records in 3 partitions; 1,000 of them in 1 without a commit" in text
-    assert "left topics clicks (4 partitions, 44,380 records behind the commits)" in text
-    assert "not planned it commits without members" in text
-    assert "per record t 5.0 ms busy a 50.0 %" in text
-
-
-def test_advice_is_given_once_for_all_whom_it_is_for() -> None:
-    """Not in every group again: in the text, and in the page."""
-    rows = [row(), row(group="billing", diagnosis="healthy", evidence="ok", gain="healthy: ok")]
-    text = "\n".join(as_lines(rows, [], 7, {}))
-    assert "  orders, billing: Java: PlanAssignor" in text
-    assert "a plan       healthy" not in text
-    for told in (text, as_page(rows, [], 7, {})):
-        assert told.count("PlanAssignor in") == told.count("from 5.0,") == 1
-
-
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
     """In the text and on the page."""

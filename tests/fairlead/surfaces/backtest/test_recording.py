@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from benchmarks.simulation.catalogue import SCENARIOS
-from benchmarks.simulation.run_figures import RunFigures
 from benchmarks.simulation.scenario import Scenario, Slow
 from benchmarks.simulation.traffic import HOUR_S, Traffic
 from fairlead.surfaces.backtest.recording import Recording, replayable
@@ -135,11 +134,3 @@ def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
     per_s = Recording.of(taken).speeds
     assert per_s[1] == pytest.approx([100, 100], rel=0.05)
     assert per_s[-1] == pytest.approx([100, 40], rel=0.05)
-
-
-def test_time_lag_is_as_recorded() -> None:
-    """From what was committed at samples, within what lies between two of them."""
-    taken, ran = recorded(SCENARIOS["skew"], hours=6)
-    lags = Recording.of(taken).lags
-    assert lags[-1].max() == pytest.approx(RunFigures.of(ran, warm_up_s=0).max_s, rel=0.05)
-    assert ((lags > 60).sum(axis=1)[20:] == 20).all()

@@ -43,14 +43,6 @@ def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
     assert line.startswith("fairlead: No usable temporary directory found in ")
 
 
-@pytest.mark.kafka
-def test_sandbox_says_it(services: object, tmp_path: Path) -> None:
-    """Nothing is left running."""
-    assert services
-    done = on_full_disk(tmp_path, "sandbox", "up")
-    assert (done.returncode, done.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
-
-
 def test_full_disk_for_the_output_is_said() -> None:
     """Output that is redirected to a full disk."""
     with Path("/dev/full").open("w") as full:

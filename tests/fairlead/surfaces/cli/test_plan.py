@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fairlead.archive import SampleArchive
-from fairlead.errors import GroupError
 from fairlead.surfaces.cli import app
 from tests.fairlead.kafka.conftest import commit, join_raw  # noqa: F401 - fixtures
 from tests.full_disk import no_room
@@ -88,17 +87,3 @@ def test_dry_run_needs_no_database(
     assert "continuing without the stored speeds" in tried.stderr
     assert json.loads(tried.stdout)["outcome"] == "plan"
     assert run(unique_name).exit_code == 1
-
-
-def test_group_that_is_not_there_is_refused(
-    pipeline: Pipeline,  # noqa: F811
-    start_consumers: StartConsumers,  # noqa: F811
-    unique_name: str,
-) -> None:
-    """The error suggests a similar name; nothing is stored."""
-    start_consumers(unique_name)
-    for given in ((f"{unique_name}x", "--dry-run"), (f"{unique_name}x",)):
-        refused = run(*given)
-        assert isinstance(refused.exception, GroupError)
-        assert f"did you mean {unique_name}?" in str(refused.exception)
-    assert pipeline.decisions(f"{unique_name}x") == []

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from fairlead.sandbox import Sandbox
@@ -86,28 +85,3 @@ def test_services_stay_between_commands(
     assert in_directory(tmp_path, "groups", state_dir=state_dir).returncode == 1
     status = fairlead("status")
     assert (status.returncode, status.stdout) == (1, "not running\n")
-
-
-def test_psql_speaks_to_the_plan_history(state_dir: Path, tmp_path: Path) -> None:
-    """Psql finds the schema's tables by their bare names, and leaves a stopped Postgres stopped."""
-    postgres = Sandbox(state_dir).postgres
-    postgres.start()
-    with psycopg.connect(postgres.url("fairlead")) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS fairlead CASCADE")
-        connection.execute("CREATE SCHEMA fairlead")
-        connection.execute("CREATE TABLE fairlead.plan_history AS SELECT 'orders' AS group_id")
-    postgres.stop()
-    answer = in_directory(
-        tmp_path,
-        "db",
-        "psql",
-        "-At",
-        "-c",
-        "SELECT group_id FROM plan_history",
-        state_dir=state_dir,
-    )
-    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "orders\n", "")
-    assert postgres.process() is None
-    opened = in_directory(tmp_path, "db", "psql", state_dir=state_dir)  # ends with standard input
-    assert opened.returncode == 0
-    assert "plan_history     every version" in opened.stderr

@@ -6,7 +6,6 @@ import logging
 import sys
 import unicodedata
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Any, Final
 
 import psycopg
 import pytest
@@ -108,34 +107,6 @@ def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
     assert hidden(groups) | hidden(history) == set()
     assert EVIL in {row["group"] for row in json.loads(groups)}
     assert {row["reason"] for row in json.loads(history)} == {EVIL}
-
-
-ROWS: Final[list[dict[str, Any]]] = [
-    {
-        "name": "a-group-with-a-long-name.and-more",
-        "lag": 1_234_567,
-        "why": "it is the heaviest " * 9,
-    },
-    {"name": "orders", "lag": None, "why": "it is not"},
-]
-
-
-@pytest.mark.parametrize("width", [60, 80])
-def test_table_fits_its_window_and_breaks_no_name(
-    width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Texts are broken between words; where that is not enough, each row is a block of lines."""
-    monkeypatch.setenv("COLUMNS", str(width))
-    columns = {"name": "a name", "lag": "lag", "why": "for which reason"}
-    out = io.StringIO()
-    with redirect_stdout(out):
-        print_table(ROWS, columns)
-    lines = out.getvalue().splitlines()
-    assert max(map(len, lines)) <= width
-    assert (lines[0].split() == ["a", "name", "lag", "for", "which", "reason"]) is (width == 80)
-    for whole in ("a-group-with-a-long-name.and-more", "1,234,567"):
-        assert any(whole in line for line in lines)
-    assert out.getvalue().count("heaviest") == 9
 
 
 @pytest.mark.parametrize("width", [None, 30])

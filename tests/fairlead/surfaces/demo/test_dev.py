@@ -6,16 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import psutil
-import pytest
 
-from fairlead.domain.policy import policy_for
-from fairlead.settings import load_settings
-from fairlead.surfaces.demo.dev import Reports, _first_steps
-from fairlead.surfaces.demo.environment import POLICIES
+from fairlead.surfaces.demo.dev import Reports
 from fairlead.surfaces.demo.load import Load
-from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS, KEEPS_UP
+from fairlead.surfaces.demo.scenario import KEEPS_UP
 from fairlead.surfaces.demo.topics_and_consumers import Consumers
-from fairlead.surfaces.up import Planning
 from tests.waiting import eventually
 
 #: A process that ends when its standard input does, as a worker.
@@ -53,17 +48,3 @@ def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
             load.stop()
     (line,) = lines
     assert re.match(r"Consumer keeps-up-[12] has ended with exit code -9. The load continues", line)
-
-
-@pytest.mark.long
-def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The group that is named waits for a person by the demo's policies, and no other does."""
-    monkeypatch.setenv("FAIRLEAD_CONFIG", str(POLICIES))
-    policies = load_settings().policies
-    waiting = [
-        group for group in DEV_GROUPS if not policy_for(group.name, policies).approval.automatic
-    ]
-    assert waiting == [ASKS_FIRST]
-    steps = _first_steps("http://127.0.0.1:3000", Planning(("planning_sensor",)))
-    assert f"partition {ASKS_FIRST.name} (it appears within a minute)" in steps
-    assert f"/assets/assignment_plan?view=partitions&partition={ASKS_FIRST.name}" in steps

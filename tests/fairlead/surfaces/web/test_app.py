@@ -11,14 +11,10 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from fairlead.errors import ConfigurationError
-from fairlead.settings import Settings
 from fairlead.store.engine import create_store_engine
 from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.groups_list import groups_page
-from tests.serving import serving
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
@@ -122,19 +118,6 @@ def test_command_that_ends_a_freeze_can_be_copied(
     assert f"To unfreeze: <code>{command}</code>" in unescape(get(served)[2])
     told = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
     assert f"until `{command}`" in " ".join(told.output.split())
-
-
-def test_list_and_review_lead_to_each_other_and_to_dagster(served: str) -> None:
-    """From the list to a review and back, and from both to what the UI shows of the group."""
-    asset = "http://dagster.example/assets/assignment_plan?view=partitions&partition=billing"
-    listed, review = unescape(get(served)[2]), unescape(get(f"{served}/review?group=billing")[2])
-    own = unescape(get(f"{served}/group?group=billing")[2])
-    assert asset in own
-    assert asset in review
-    assert 'href="group?group=billing"' in listed
-    assert 'href="group?group=billing"' in review
-    assert 'href="review?group=billing&version=1"' in listed
-    assert 'href="."' in review
 
 
 def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
@@ -260,15 +243,3 @@ def test_what_cannot_be_seen_is_written_out(week: str, served: str) -> None:
     page = get(f"{served}/review?group=billing&version=1")[2]
     assert "a\\x1b[31m\\u202eb" in page
     assert not {"\x1b", "\u202e"} & set(page)
-
-
-def test_address_that_is_taken_is_said(served: str) -> None:
-    """Somebody else listens there: the message names it."""
-    app = build_app(create_store_engine("postgresql://nobody@127.0.0.1:1/nothing"), Settings())
-    port = urlsplit(served).port
-    assert port is not None
-    taken = pytest.raises(
-        ConfigurationError, match=f"cannot serve at 127.0.0.1:{port}: Address already in use"
-    )
-    with taken, serving(app, port=port):
-        pass
