@@ -34,6 +34,7 @@ from benchmarks.simulation.registry import PLANNER, simulate
 from benchmarks.simulation.run_figures import RunFigures
 from benchmarks.simulation.world import ScenarioWorld
 from benchmarks.stories.__main__ import mark as mark_story
+from benchmarks.stories.collected import COLLECTED
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 from fairlead.domain import analysis
@@ -176,7 +177,9 @@ def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
     """Count wrong answers after a change: stories, random groups, and goals of closed loops."""
     with variant.applied():
         row: dict[str, Any] = {
-            "stories": [story.name for story in (*RETOLD, *REPORTED) if mark_story(story).faults]
+            "stories": [
+                story.name for story in (*RETOLD, *REPORTED, *COLLECTED) if mark_story(story).faults
+            ]
         }
         for kind, (real, count) in GROUPS.items():
             marks = [
