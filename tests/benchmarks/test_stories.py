@@ -16,8 +16,6 @@ _WRONG = {
     "that its records are a third more expensive.",
     "a-dump-seen-once": "The last sample counts as the present rate: a lasting increase begins so.",
     "stuck-and-handed-to-and-fro": "Each owner has had the partition for only two minutes.",
-    "read-from-another-continent": "Consumers that wait seem to have room, so they seem to recover.",
-    "quota-of-one-client": "The client's low speed counts as its capacity.",
     "out-of-memory-every-five-minutes": "A consumer that stops and starts again counts as fast as "
     "when it runs, because a pause that is over is not a speed.",
     "several-messages-at-once": "Reports with more work than time are ignored, so the capacity is "

@@ -8,7 +8,7 @@ Belongs here: the definitions of diagnoses and their order. Does not: the figure
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and others are behind, the diagnosis is about the others.
 2. stuck partition: it waits while its owner commits others.
-3. throttled partition: it falls behind while its owner keeps up with others.
+3. throttled partition: it falls behind while its owner keeps up with others, or waits.
 4. unbalanced: a partition without an owner is behind.
 5. unknown: no capacity is known.
 6. hot partition: more arrives than the fastest member can process.
@@ -361,19 +361,23 @@ def _throttled(found: Basis) -> Diagnosis | None:
     lag, come = series.lag[-1].astype(np.float64), found.arrivals
     time_lag_s = series.time_lag(lag, come)
     grows = 1.0 - commits.read_per_s / np.maximum(come, 1e-9)
-    late = commits.throttled & (time_lag_s + grows * rules.horizon_s > rules.objective_s)
+    then_s = time_lag_s + np.maximum(grows, 0.0) * rules.horizon_s
+    late = commits.throttled & (then_s > rules.objective_s)
     if not late.any():
         return None
     names = tuple(found.partition(index) for index in np.flatnonzero(late).tolist())
     worst = int(np.where(late, time_lag_s, -1.0).argmax())
-    owner = series.members[series.owner[-1, worst]]
+    member, work = int(series.owner[-1, worst]), found.observations.work
+    does, why = "keeps up with its other partitions", "what its records wait for"
+    if work is not None and work.waits[member]:
+        does, why = "waits for records most of the time", "whether a quota or the network limits it"
     return Diagnosis(
         "throttled partition",
         names,
         f"{found.partition(worst)} is {length(time_lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
-        f"{owner} keeps up with its other partitions. Another consumer would not read it faster: "
-        f"find out what its records wait for{_and_more(len(names))}.",
+        f"{series.members[member]} {does}. A faster consumer would not read it faster: find out "
+        f"{why}{_and_more(len(names))}.",
     )
 
 

@@ -59,6 +59,13 @@ def read(
     if reports is not None and len(series) > 1:
         recent = series.last(HISTORY_S, LEAST_SAMPLES)
         work = reported_work(reports.of(slice(len(series) - len(recent), None)), recent)
+        if work.waits.any():
+            found = replace(
+                found,
+                commits=read_commits(
+                    found.recent, brought=_brought(found.series, found.recent), waiting=work.waits
+                ),
+            )
     return replace(found, work=work)
 
 

@@ -51,6 +51,7 @@ def size(
     *,
     late: bool,
     known: bool,
+    throttled: bool = False,
 ) -> Size:
     """Return the number of consumers that a group needs.
 
@@ -64,11 +65,15 @@ def size(
         Whether the group is or will be over the objective: it needs at least the present number.
     known
         Whether the diagnosis is not `unknown`.
+    throttled
+        Whether only throttled partitions are behind.
     """
     now = int(problem.readers.size)
     unknown = Size(now, None, "The capacity of members is unknown yet.")
     if not known or not now:
         return unknown
+    if throttled:
+        return Size(now, None, "More consumers would not read throttled partitions faster.")
     set_of = peers.topics[problem.topic_of]
     fastest = fastest_readers(problem, outlook.capacities)[problem.topic_of]
     too_large = (set_of >= 0) & (outlook.arrivals > fastest)
