@@ -40,7 +40,6 @@ from fairlead.domain.analysis.commit_age import counted_records, explained_ages,
 from fairlead.domain.analysis.per_member import PerMember, any_owned
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.stalled import (
-    fetched_slowly,
     foreign_partitions,
     left_behind,
     never_committed,
@@ -158,7 +157,7 @@ def read_commits(
     *,
     team_of: Places | None = None,
     brought: Float64 | None = None,
-    waiting: Mask | None = None,
+    slowly: Mask | None = None,
 ) -> Commits:
     """Return the findings from the commits in samples.
 
@@ -171,9 +170,8 @@ def read_commits(
     brought
         Usual records of a commit of each partition (`usually_brought`), float64 of shape (P,).
         None: from these samples.
-    waiting
-        Whether each member reports that it waits for records most of the time, bool of shape (M,).
-        None: no member does.
+    slowly
+        Partitions that are fetched slowly (`fetched_slowly`), bool of shape (P,); None: none.
 
     Notes
     -----
@@ -211,6 +209,7 @@ def read_commits(
         # A member that owns nothing, so that the code below need not handle groups without members.
         series = replace(series, members=("",))
     team_of = np.zeros(len(series.members), np.intp) if team_of is None else team_of
+    slowly = np.zeros(series.partitions, bool) if slowly is None else slowly
     brought = _with_usual(series, usually_brought(series) if brought is None else brought)
     per_member = PerMember(series)
     held = (
@@ -243,7 +242,7 @@ def read_commits(
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
     stuck &= started & ~gathers
     proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
-    throttled = (left & (read_per_s > 0)) | fetched_slowly(series, moved & (proven > 0), waiting)
+    throttled = left & (read_per_s > 0) | slowly
     throttled &= ~stuck & ~any_owned(series, stuck)[np.maximum(series.owner[-1], 0)]
     free = moved & ~stuck & ~throttled
     taken: Int64 = np.where(free, advance, 0)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.analysis.per_member import PerMember
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     CLEARLY,
     DEVIATIONS,
@@ -178,7 +178,7 @@ def newest_steps(series: SampleSeries) -> int:
     return max(len(series) - 1 - first, STEPS)
 
 
-def fetched_slowly(series: SampleSeries, left: Mask, waiting: Mask | None) -> Mask:
+def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
     """Return partitions with a backlog while their owner waits for records, bool of shape (P,).
 
     A quota or the network limits the fetches, not the consumer. If the backlog neither grows nor
@@ -186,22 +186,24 @@ def fetched_slowly(series: SampleSeries, left: Mask, waiting: Mask | None) -> Ma
 
     Parameters
     ----------
-    left
-        Whether the owner's commit in each step left records that had arrived before the step, bool
-        of shape (S, P).
-    waiting
-        Whether each member waited for most of the newest steps, bool of shape (M,); None: unknown.
+    rest
+        Lag of each partition that is no backlog, int64 of shape (P,).
+    waits
+        Whether each member waited for most of the newest steps, bool of shape (M,).
     """
-    count = newest_steps(series)
-    if waiting is None or len(left) < count:
+    count, owner = newest_steps(series), series.owner
+    mine = np.append(waits, False)[owner[-1]]  # -1, no owner, is the last
+    if len(series) <= count or not mine.any():
         return np.zeros(series.partitions, dtype=bool)
-    newest = slice(-count, None)
-    catches_up = series.advanced[newest].sum(axis=0) >= CLEARLY * series.arrived[newest].sum(axis=0)
+    # Each commit left records that had arrived before the step.
+    left = series.readable_end[:-1] - series.position[1:] > rest
+    left &= (owner[1:] == owner[:-1]) & series.in_one_log[:-1] & series.committed_again
     since = np.logical_and.accumulate(left[::-1], axis=0)[::-1]
     read, arrived = ((since * records).sum(axis=0) for records in (series.advanced, series.arrived))
     changes = np.abs(arrived - read) > DEVIATIONS * np.sqrt(arrived + read)
-    slowly: Mask = (since.sum(axis=0) >= count) & changes & ~catches_up
-    return slowly & np.append(waiting, False)[series.owner[-1]]  # -1, no owner, is the last
+    newest = slice(-count, None)
+    catches_up = series.advanced[newest].sum(axis=0) >= CLEARLY * series.arrived[newest].sum(axis=0)
+    return np.asarray(mine & (since.sum(axis=0) >= count) & changes & ~catches_up)
 
 
 def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
