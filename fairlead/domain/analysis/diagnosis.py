@@ -37,6 +37,7 @@ from fairlead.domain.analysis.capacities import Speeds
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.peers import sole_readers
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
@@ -452,16 +453,21 @@ def _drained(found: Basis) -> Float64:
 
 
 def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
-    """Check each set of members that share topics: members of other sets cannot help."""
+    """Check each set of members that share topics, and members that alone read some topics.
+
+    Members of other sets cannot help.
+    """
     problem, speeds = found.problem, found.speeds
     part = found.estimates.peers.topics[problem.topic_of]
     silent = found.commits.silent[: len(problem.members)]
     read = (part >= 0) & ~np.append(silent, False)[found.owner]  # -1, no owner, is the last
     everybody = _readers(found) & ~silent
     target_utilisation = found.rules.target_utilisation
-    for number in np.unique(found.estimates.peers.linked[late]).tolist():
-        of_it = everybody & (found.estimates.peers.linked == number)
-        mine = read & (part == number)
+    linked = found.estimates.peers.linked
+    sets = [(linked == number, part == number) for number in np.unique(linked[late]).tolist()]
+    sets += [of for of in sole_readers(problem) if late[of[0]].any()]
+    for members, partitions in sets:
+        of_it, mine = everybody & members, read & partitions
         loads = found.outlook.arrivals[mine]
         rooms = target_utilisation * speeds.surely_at_most[of_it]
         if not surely_too_much(loads, rooms):
@@ -469,7 +475,7 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
         arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_it].sum())
         count = int(of_it.sum())
         that_read = f" that {'reads' if count == 1 else 'read'} these topics"
-        members = plural(count, "member") + (that_read if count < everybody.sum() else "")
+        readers = plural(count, "member") + (that_read if count < everybody.sum() else "")
         whole = ""
         if arrive < target_utilisation * most:
             up_to = loads.max() / speeds.at_most[of_it].max()
@@ -479,7 +485,7 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
         return Diagnosis(
             "overloaded",
             (),
-            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole}, and the {members} can "
+            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole}, and the {readers} can "
             f"process {rate(found.outlook.in_records(most, mine))}{surely}{full}: no assignment "
             f"keeps every member within its capacity{_as_known(found, of_it)}.",
         )
