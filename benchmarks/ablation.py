@@ -33,9 +33,8 @@ from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.registry import PLANNER, simulate
 from benchmarks.simulation.run_figures import RunFigures
 from benchmarks.simulation.world import ScenarioWorld
+from benchmarks.stories.__main__ import KINDS
 from benchmarks.stories.__main__ import mark as mark_story
-from benchmarks.stories.reported import REPORTED
-from benchmarks.stories.retold import RETOLD
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
@@ -176,7 +175,9 @@ def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
     """Count wrong answers after a change: stories, random groups, and goals of closed loops."""
     with variant.applied():
         row: dict[str, Any] = {
-            "stories": [story.name for story in (*RETOLD, *REPORTED) if mark_story(story).faults]
+            "stories": [
+                story.name for kind in KINDS.values() for story in kind if mark_story(story).faults
+            ]
         }
         for kind, (real, count) in GROUPS.items():
             marks = [

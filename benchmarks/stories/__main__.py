@@ -12,12 +12,14 @@ from typing import Any, Final
 from benchmarks import harness
 from benchmarks.stories.answers import Story
 from benchmarks.stories.collected import COLLECTED
+from benchmarks.stories.later import LATER
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 from fairlead.common.json_lines import answer_lines
 from fairlead.domain.decide_json.lines import answer_question
 
-_KINDS: Final = {"retold": RETOLD, "reported": REPORTED, "collected": COLLECTED}
+#: Stories by origin.
+KINDS: Final = {"retold": RETOLD, "reported": REPORTED, "collected": COLLECTED, "later": LATER}
 RESULTS: Final = Path(__file__).parents[1] / "stories.json"
 
 
@@ -56,11 +58,11 @@ def mark(story: Story) -> Marked:
 def main() -> None:
     """Print a table of all stories, or of the named ones, and the number of right answers."""
     options = harness.parser(__doc__)
-    names = [story.name for stories in _KINDS.values() for story in stories]
+    names = [story.name for stories in KINDS.values() for story in stories]
     options.add_argument("names", nargs="*", choices=[[], *names], metavar="NAME", help="a story")
     with harness.measuring(options, RESULTS) as bench:
         chosen, figures = bench.options.names, {}
-        for title, stories in _KINDS.items():
+        for title, stories in KINDS.items():
             marks = [mark(story) for story in stories if not chosen or story.name in chosen]
             right = sum(not marked.faults for marked in marks)
             bench.show(

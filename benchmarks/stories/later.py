@@ -1,4 +1,4 @@
-"""Forty more groups from public reports, written by someone who had not seen the analysis.
+"""More groups from public reports; all but the last section by someone new to the analysis.
 
 Belongs here: what happened, and the right answer, reasoned from the figures of the scene. Does
 not: the groups that the analysis was developed with (`reported`, `retold`, `collected`).
@@ -956,3 +956,41 @@ def _compacted_topic_read_again() -> Scene:
                 report["records"] = before + (report["records"] - before) // 20
 
     return scene.edit(one_in_twenty)
+
+
+# Groups that found a fault of the analysis
+
+
+def _x_alone_subscribes(reporting: str) -> Scene:
+    scene = _Workers({"A": 4, "B": 4}, {"x": "A B", "y": "A", "z": "A"})
+    scene.own({"x": "B-*", "y": "A-[01]", "z": "A-[23]"}).report(reporting)
+    scene.set("A-*", arrives=200, seconds=0.0285).set("B-*", arrives=800, seconds=0.0285)
+    return scene.behind("B-*", 3_000).run(50)
+
+
+@_story(
+    "confluentinc/librdkafka/issues/2847",
+    "Instances of a group subscribe to different topics: only x to B, which is too much for it. y "
+    "and z, which read A, have time.",
+    Right(
+        "3,200 a minute arrive in B and x reads 2,000; nobody else may read B, so a second "
+        "consumer of B is needed.",
+        "overloaded",
+        more=(1,),
+    ),
+)
+def _one_subscriber_of_a_heavy_topic() -> Scene:
+    return _x_alone_subscribes("")
+
+
+@_story(
+    "confluentinc/librdkafka/issues/2847",
+    "The same group, whose consumers report their work.",
+    Right(
+        "3,200 a minute of 28.5 ms each are 91 seconds of work a minute for x alone.",
+        "overloaded",
+        more=(1,),
+    ),
+)
+def _one_subscriber_of_a_heavy_topic_reports() -> Scene:
+    return _x_alone_subscribes("x y z")

@@ -5,12 +5,22 @@ import pytest
 from benchmarks.stories.__main__ import mark
 from benchmarks.stories.answers import Right, Story
 from benchmarks.stories.collected import COLLECTED
+from benchmarks.stories.later import LATER
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 
-_STORIES = [*RETOLD, *REPORTED, *COLLECTED]
-#: Stories whose answers are still wrong.
-_WRONG = {"one-broker-throttles", "a-dump-seen-once", "stuck-and-handed-to-and-fro"}
+_STORIES = [*RETOLD, *REPORTED, *COLLECTED, *LATER]
+#: Stories whose answers are still wrong, and why.
+_WRONG = {
+    "one-broker-throttles": "Three quarters of a partition are read: commits alone do not exclude "
+    "that its records are a third more expensive.",
+    "a-dump-seen-once": "The last sample counts as the present rate: a lasting increase begins so.",
+    "stuck-and-handed-to-and-fro": "Each owner has had the partition for only two minutes.",
+    "out-of-memory-every-five-minutes": "A consumer that stops and starts again counts as fast as "
+    "when it runs, because a pause that is over is not a speed.",
+    "several-messages-at-once": "Reports with more work than time are ignored, so the capacity is "
+    "only a lower bound from arrivals.",
+}
 
 
 def test_every_story_has_a_name_and_a_source_of_its_own() -> None:

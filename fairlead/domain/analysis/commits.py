@@ -100,8 +100,8 @@ class Commits:
         Partitions with a commit or an arrival, bool of shape (P,): for others, the start of
         consumers is unknown.
     throttled
-        Partitions that fall behind while their owner keeps up with others, bool of shape (P,).
-        Clients share their time evenly, so the cause is the partition, not its owner.
+        Partitions that fall behind while their owner keeps up with others, or waits for records,
+        bool of shape (P,). Clients share their time evenly, so the cause is not the owner's speed.
     read_per_s
         Records of each partition that were read a second recently, float64 of shape (P,).
     backlog
@@ -157,6 +157,7 @@ def read_commits(
     *,
     team_of: Places | None = None,
     brought: Float64 | None = None,
+    slowly: Mask | None = None,
 ) -> Commits:
     """Return the findings from the commits in samples.
 
@@ -169,6 +170,8 @@ def read_commits(
     brought
         Usual records of a commit of each partition (`usually_brought`), float64 of shape (P,).
         None: from these samples.
+    slowly
+        Partitions that are fetched slowly (`fetched_slowly`), bool of shape (P,); None: none.
 
     Notes
     -----
@@ -206,6 +209,7 @@ def read_commits(
         # A member that owns nothing, so that the code below need not handle groups without members.
         series = replace(series, members=("",))
     team_of = np.zeros(len(series.members), np.intp) if team_of is None else team_of
+    slowly = np.zeros(series.partitions, bool) if slowly is None else slowly
     brought = _with_usual(series, usually_brought(series) if brought is None else brought)
     per_member = PerMember(series)
     held = (
@@ -235,13 +239,12 @@ def read_commits(
     stuck |= left & (read_per_s == 0) & overdue
     # Records that usually gather before a commit are not stuck.
     gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * brought)
-    stuck &= ~gathers
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
-    stuck &= started
-    throttled = left & (read_per_s > 0)
+    stuck &= started & ~gathers
+    proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
+    throttled = left & (read_per_s > 0) | slowly
     throttled &= ~stuck & ~any_owned(series, stuck)[np.maximum(series.owner[-1], 0)]
     free = moved & ~stuck & ~throttled
-    proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
     taken: Int64 = np.where(free, advance, 0)
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, series.arrived, 0))

@@ -8,7 +8,7 @@ Belongs here: the definitions of diagnoses and their order. Does not: the figure
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and others are behind, the diagnosis is about the others.
 2. stuck partition: it waits while its owner commits others.
-3. throttled partition: it falls behind while its owner keeps up with others.
+3. throttled partition: it falls behind while its owner keeps up with others, or waits.
 4. unbalanced: a partition without an owner is behind.
 5. unknown: no capacity is known.
 6. hot partition: more arrives than the fastest member can process.
@@ -37,6 +37,7 @@ from fairlead.domain.analysis.capacities import Speeds
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.peers import sole_readers
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
@@ -361,19 +362,23 @@ def _throttled(found: Basis) -> Diagnosis | None:
     lag, come = series.lag[-1].astype(np.float64), found.arrivals
     time_lag_s = series.time_lag(lag, come)
     grows = 1.0 - commits.read_per_s / np.maximum(come, 1e-9)
-    late = commits.throttled & (time_lag_s + grows * rules.horizon_s > rules.objective_s)
+    then_s = time_lag_s + np.maximum(grows, 0.0) * rules.horizon_s
+    late = commits.throttled & (then_s > rules.objective_s)
     if not late.any():
         return None
     names = tuple(found.partition(index) for index in np.flatnonzero(late).tolist())
     worst = int(np.where(late, time_lag_s, -1.0).argmax())
-    owner = series.members[series.owner[-1, worst]]
+    member, work = int(series.owner[-1, worst]), found.observations.work
+    does, why = "keeps up with its other partitions", "what its records wait for"
+    if work is not None and work.waits[member]:
+        does, why = "waits for records most of the time", "whether a quota or the network limits it"
     return Diagnosis(
         "throttled partition",
         names,
         f"{found.partition(worst)} is {length(time_lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
-        f"{owner} keeps up with its other partitions. Another consumer would not read it faster: "
-        f"find out what its records wait for{_and_more(len(names))}.",
+        f"{series.members[member]} {does}. A faster consumer would not read it faster: find out "
+        f"{why}{_and_more(len(names))}.",
     )
 
 
@@ -448,16 +453,21 @@ def _drained(found: Basis) -> Float64:
 
 
 def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
-    """Check each set of members that share topics: members of other sets cannot help."""
+    """Check each set of members that share topics, and members that alone read some topics.
+
+    Members of other sets cannot help.
+    """
     problem, speeds = found.problem, found.speeds
     part = found.estimates.peers.topics[problem.topic_of]
     silent = found.commits.silent[: len(problem.members)]
     read = (part >= 0) & ~np.append(silent, False)[found.owner]  # -1, no owner, is the last
     everybody = _readers(found) & ~silent
     target_utilisation = found.rules.target_utilisation
-    for number in np.unique(found.estimates.peers.linked[late]).tolist():
-        of_it = everybody & (found.estimates.peers.linked == number)
-        mine = read & (part == number)
+    linked = found.estimates.peers.linked
+    sets = [(linked == number, part == number) for number in np.unique(linked[late]).tolist()]
+    sets += [of for of in sole_readers(problem) if late[of[0]].any()]
+    for members, partitions in sets:
+        of_it, mine = everybody & members, read & partitions
         loads = found.outlook.arrivals[mine]
         rooms = target_utilisation * speeds.surely_at_most[of_it]
         if not surely_too_much(loads, rooms):
@@ -465,7 +475,7 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
         arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_it].sum())
         count = int(of_it.sum())
         that_read = f" that {'reads' if count == 1 else 'read'} these topics"
-        members = plural(count, "member") + (that_read if count < everybody.sum() else "")
+        readers = plural(count, "member") + (that_read if count < everybody.sum() else "")
         whole = ""
         if arrive < target_utilisation * most:
             up_to = loads.max() / speeds.at_most[of_it].max()
@@ -475,7 +485,7 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
         return Diagnosis(
             "overloaded",
             (),
-            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole}, and the {members} can "
+            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole}, and the {readers} can "
             f"process {rate(found.outlook.in_records(most, mine))}{surely}{full}: no assignment "
             f"keeps every member within its capacity{_as_known(found, of_it)}.",
         )

@@ -72,6 +72,31 @@ class Peers:
         )
 
 
+def sole_readers(problem: Problem) -> list[tuple[Mask, Mask]]:
+    """Return sets of members, and the partitions that no other member may read.
+
+    For the subscribers of each topic: bool of shape (M,), and bool of shape (P,). Empty if all
+    subscriptions are equal.
+
+    Examples
+    --------
+    >>> problem = Problem.of({"A": 2, "B": 2}, {"a": ["A"], "b": ["A", "B"]})
+    >>> [(members.tolist(), partitions.tolist()) for members, partitions in sole_readers(problem)]
+    [([False, True], [False, False, True, True]), ([True, True], [True, True, True, True])]
+    """
+    if problem.equal_subscriptions:
+        return []
+    subscribes = np.zeros((len(problem.topics), len(problem.members)), dtype=bool)
+    member = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
+    subscribes[problem.subscription_topics, member] = True
+    sets, of_topic = np.unique(subscribes, axis=0, return_inverse=True)
+    found = []
+    for members in sets[sets.any(axis=1)]:
+        only = np.asarray(sets.any(axis=1) & ~sets[:, ~members].any(axis=1))
+        found.append((members, only[of_topic][problem.topic_of]))
+    return found
+
+
 def _alike(count: int, member: Places, topic: Int32) -> Int32:
     """Return for each member the first member with the same topics."""
     first: dict[bytes, int] = {}

@@ -15,9 +15,10 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
-from fairlead.domain.analysis.commits import Commits, read_commits, usually_brought
+from fairlead.domain.analysis.commits import Commits, at_rest, read_commits, usually_brought
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
 from fairlead.domain.analysis.sample_series import Float64, SampleSeries
+from fairlead.domain.analysis.stalled import fetched_slowly
 from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SEVERAL, STEPS
 
 #: Seconds of samples from which rates and commits are read, and minimum number of samples.
@@ -59,6 +60,11 @@ def read(
     if reports is not None and len(series) > 1:
         recent = series.last(HISTORY_S, LEAST_SAMPLES)
         work = reported_work(reports.of(slice(len(series) - len(recent), None)), recent)
+        slowly = fetched_slowly(found.recent, at_rest(found.recent), work.waits)
+        if slowly.any():
+            brought = _brought(found.series, found.recent)
+            commits = read_commits(found.recent, brought=brought, slowly=slowly)
+            found = replace(found, commits=commits)
     return replace(found, work=work)
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.stalled import newest_steps
 from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN, SAMPLE_S
 
 Places = npt.NDArray[np.intp]
@@ -42,6 +43,8 @@ _NEWEST: Final = (2, 4, 8, 16, 32)
 _WORKS: Final = 0.2
 #: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
 _KNOWN_SHARE: Final = 0.8
+#: Share that is most of the time.
+_MOST: Final = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +101,8 @@ class MeasuredWork:
         NaN: unknown.
     busy_s
         Seconds in which each consumer did not wait, float64 of shape (M,).
+    waits
+        Whether each consumer waited for records most of the time recently, bool of shape (M,).
     reporting
         Whether each consumer reports, bool of shape (M,).
     slower
@@ -115,6 +120,7 @@ class MeasuredWork:
     seconds: Float64
     busy: Float64
     busy_s: Float64
+    waits: Mask
     reporting: Mask
     slower: float
     ignored: int
@@ -247,6 +253,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         seconds=total[1],
         busy=steps.busy,
         busy_s=steps.worked_s,
+        waits=steps.waits,
         reporting=(reports.token[-1] >= 0),
         slower=_slower(comparisons, member),
         ignored=steps.ignored,
@@ -346,8 +353,8 @@ class _Steps:
     work
         Differences of `records`, `busy_s` and `squares_s2` in `ReportSeries`, float64 of shape
         (3, S, P).
-    busy, worked_s, ignored
-        As `busy`, `busy_s` and `ignored` in `MeasuredWork`.
+    busy, worked_s, waits, ignored
+        As `busy`, `busy_s`, `waits` and `ignored` in `MeasuredWork`.
     """
 
     counts: Mask
@@ -355,6 +362,7 @@ class _Steps:
     work: Float64
     busy: Float64
     worked_s: Float64
+    waits: Mask
     ignored: int
 
 
@@ -389,12 +397,18 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     pauses = (valid & ~(reports.paused[1:] <= 0)).any(axis=0)
     # The application may put its records into a queue, and process them on other threads.
     queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
+    busy = np.where((elapsed > 0) & ~pauses & ~queues, busy, np.nan)
+    newest = slice(-newest_steps(series), None)
+    recent_s, waited_s = np.where(valid, counters[:2], 0.0)[:, newest].sum(axis=1)
+    # Half of the steps must be reported.
+    shows = recent_s >= _MOST * series.seconds[newest].sum()
     return _Steps(
         counts=counts & (records > 0),
         by=by,
         work=work,
-        busy=np.where((elapsed > 0) & ~pauses & ~queues, busy, np.nan),
+        busy=busy,
         worked_s=elapsed - waiting,
+        waits=np.isfinite(busy) & shows & (waited_s >= _MOST * recent_s),
         ignored=int((linked & ~counts).sum()),
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import listed, plural, rate
 from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.peers import Peers, sole_readers
 from fairlead.domain.analysis.sample_series import Float64, Mask, median
 
 #: Records a second. Maximum rounding error of a sum of loads.
@@ -51,6 +51,7 @@ def size(
     *,
     late: bool,
     known: bool,
+    throttled: bool = False,
 ) -> Size:
     """Return the number of consumers that a group needs.
 
@@ -64,11 +65,15 @@ def size(
         Whether the group is or will be over the objective: it needs at least the present number.
     known
         Whether the diagnosis is not `unknown`.
+    throttled
+        Whether only throttled partitions are behind.
     """
     now = int(problem.readers.size)
     unknown = Size(now, None, "The capacity of members is unknown yet.")
     if not known or not now:
         return unknown
+    if throttled:
+        return Size(now, None, "More consumers would not read throttled partitions faster.")
     set_of = peers.topics[problem.topic_of]
     fastest = fastest_readers(problem, outlook.capacities)[problem.topic_of]
     too_large = (set_of >= 0) & (outlook.arrivals > fastest)
@@ -78,18 +83,21 @@ def size(
         speeds = outlook.capacities[readers]
         if not (speeds > 0).any():
             return unknown
-        usual, mine = median(speeds[speeds > 0]), set_of == number
-        loads, room = outlook.arrivals[mine], target_utilisation * usual
-        there = target_utilisation * speeds if late else np.zeros(0)
-        wanted = max(there.size + missing_members(loads, there, room), 1)
-        alone = bool(loads.max() > max(room, there.max(initial=0.0)))
-        parts.append(_Part(mine, readers.size, float(speeds.sum()), usual, wanted, alone))
+        parts.append(_part(outlook, set_of == number, speeds, target_utilisation, late=late))
     if too_large.any():
         largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
         return Size(now, None, _too_large(problem, outlook, largest, target_utilisation))
-    wanted = sum(part.wanted for part in parts)
+    # Members that alone read some topics may lack consumers while others have time.
+    alone = [
+        _part(outlook, mine, speeds, target_utilisation, late=late)
+        for members, mine in sole_readers(problem)
+        if (speeds := outlook.capacities[members]).any()
+        and late
+        and surely_too_much(outlook.arrivals[mine], target_utilisation * speeds)
+    ]
     # The sentence is about the part that lacks the most consumers, or has the fewest to spare.
-    short = max(parts, key=lambda part: part.wanted - part.now)
+    short = max([*parts, *alone], key=lambda part: part.wanted - part.now)
+    wanted = max(sum(part.wanted for part in parts), now + short.wanted - short.now)
     why = _why(problem, outlook, short, target_utilisation, late=late)
     if len(parts) > 1:
         why += f" In all, {plural(wanted, 'consumer')} would do; there are {now:,}."
@@ -118,6 +126,17 @@ class _Part:
     usual: float
     wanted: int
     alone: bool
+
+
+def _part(
+    outlook: Outlook, mine: Mask, speeds: Float64, target_utilisation: float, *, late: bool
+) -> _Part:
+    usual = median(speeds[speeds > 0])
+    loads, room = outlook.arrivals[mine], target_utilisation * usual
+    there = target_utilisation * speeds if late else np.zeros(0)
+    wanted = max(there.size + missing_members(loads, there, room), 1)
+    alone = bool(loads.max() > max(room, there.max(initial=0.0)))
+    return _Part(mine, speeds.size, float(speeds.sum()), usual, wanted, alone)
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:

@@ -9,8 +9,15 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.analysis.per_member import PerMember
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
-from fairlead.domain.analysis.thresholds import MOSTLY, SAMPLE_S, SEVERAL, STEPS
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.thresholds import (
+    CLEARLY,
+    DEVIATIONS,
+    MOSTLY,
+    SAMPLE_S,
+    SEVERAL,
+    STEPS,
+)
 
 #: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
 STUCK_S: Final = 120.0
@@ -165,6 +172,40 @@ def _turns(series: SampleSeries, moved: Mask) -> Mask:
     return moved & (done | (between > since) | (before < 0))
 
 
+def newest_steps(series: SampleSeries) -> int:
+    """Return the number of newest steps that show a throttled partition."""
+    first = int(np.searchsorted(series.at, series.now - STUCK_S + 1e-6))
+    return max(len(series) - 1 - first, STEPS)
+
+
+def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
+    """Return partitions with a backlog while their owner waits for records, bool of shape (P,).
+
+    A quota or the network limits the fetches, not the consumer. If the backlog neither grows nor
+    shrinks, the consumer may process records only when they are old enough.
+
+    Parameters
+    ----------
+    rest
+        Lag of each partition that is no backlog, int64 of shape (P,).
+    waits
+        Whether each member waited for most of the newest steps, bool of shape (M,).
+    """
+    count, owner = newest_steps(series), series.owner
+    mine = np.append(waits, False)[owner[-1]]  # -1, no owner, is the last
+    if len(series) <= count or not mine.any():
+        return np.zeros(series.partitions, dtype=bool)
+    # Each commit left records that had arrived before the step.
+    left = series.readable_end[:-1] - series.position[1:] > rest
+    left &= (owner[1:] == owner[:-1]) & series.in_one_log[:-1] & series.committed_again
+    since = np.logical_and.accumulate(left[::-1], axis=0)[::-1]
+    read, arrived = ((since * records).sum(axis=0) for records in (series.advanced, series.arrived))
+    changes = np.abs(arrived - read) > DEVIATIONS * np.sqrt(arrived + read)
+    newest = slice(-count, None)
+    catches_up = series.advanced[newest].sum(axis=0) >= CLEARLY * series.arrived[newest].sum(axis=0)
+    return np.asarray(mine & (since.sum(axis=0) >= count) & changes & ~catches_up)
+
+
 def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner keeps up with others.
 
@@ -185,8 +226,7 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
     bool of shape (P,), and the records of each that are read a second, float64 of shape (P,).
     """
     nothing = np.zeros(series.partitions)
-    first = int(np.searchsorted(series.at, series.now - STUCK_S + 1e-6))
-    count = max(len(series) - 1 - first, STEPS)
+    count = newest_steps(series)
     if len(series) <= count:
         return nothing > 0, nothing
     newest = max(len(series) - 1 - SEVERAL * count, 0)

@@ -96,6 +96,7 @@ def analyse(question: Question) -> Analysis:
             rules.target_utilisation,
             late=diagnosis.name != "healthy",
             known=diagnosis.name != "unknown",
+            throttled=diagnosis.name == "throttled partition" and not late.any(),
         ),
         inputs=CandidateInputs(
             problem,
