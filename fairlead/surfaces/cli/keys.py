@@ -23,9 +23,7 @@ def keys(
     group: Annotated[
         str | None, typer.Option(help=_GROUP, autocompletion=complete_group, callback=known_text)
     ] = None,
-    partition: Annotated[
-        int | None, typer.Option(help="Partition whose keys are listed.", min=0)
-    ] = None,
+    partition: Annotated[int | None, typer.Option(help="List a partition's keys.", min=0)] = None,
     to: Annotated[int | None, typer.Option(help=_TO, min=2, max=100_000)] = None,
     records: Annotated[
         int, typer.Option(help="Number of records to sample.", min=1_000, max=20_000_000)
