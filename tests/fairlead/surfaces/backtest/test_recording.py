@@ -1,17 +1,9 @@
 """A recording: its arrivals, measured speeds and time lag."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
-import pytest
-
-from benchmarks.simulation.catalogue import SCENARIOS
-from benchmarks.simulation.scenario import Scenario, Slow
-from benchmarks.simulation.traffic import HOUR_S, Traffic
 from fairlead.surfaces.backtest.recording import Recording, replayable
-from tests.fairlead.surfaces.backtest.recordings import recorded
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -110,27 +102,3 @@ def test_statuses_are_those_of_the_moment() -> None:
         )
     )
     assert [lags.statuses(number) for number in (20, 59)] == [{"OK"}, {"STOP"}]
-
-
-def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
-    """Two of ten are overloaded and known within 5 %; the others count as faster than shown."""
-    taken, ran = recorded(SCENARIOS["skew"], hours=6)
-    speeds = Recording.of(taken).speeds
-    truth = ran.world.speeds[0]
-    arrivals = np.bincount(np.arange(100) // 10, weights=ran.world.rates[0])
-    overloaded = np.flatnonzero(arrivals > truth)
-    assert overloaded.tolist() == [1, 5]
-    assert speeds[-1][overloaded] == pytest.approx(truth[overloaded], rel=0.05)
-    assert (speeds[-1] >= np.minimum(arrivals, truth) * 0.95).all()
-
-
-def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
-    """Speeds are those of each hour."""
-    slow = (Slow(1, 0.4, 4 * HOUR_S),)
-    group = Scenario(
-        "two", "one gets slow", "changing", Traffic(used=1.2), (100.0, 100.0), topics=(4,)
-    )
-    taken, _ = recorded(replace(group, slow=slow), hours=8)
-    per_s = Recording.of(taken).speeds
-    assert per_s[1] == pytest.approx([100, 100], rel=0.05)
-    assert per_s[-1] == pytest.approx([100, 40], rel=0.05)

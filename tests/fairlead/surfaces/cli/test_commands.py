@@ -94,32 +94,3 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
     assert line.startswith("fairlead: ")
     assert message in line
     assert "secret" not in result.stderr + result.stdout
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("needed", "not_needed"),
-    [
-        (
-            "fairlead.settings, fairlead.surfaces.next_step, fairlead.store.history_queries,"
-            + ",".join(
-                f"fairlead.store.{name}" for name in ("freezes", "group_history", "regressions")
-            ),
-            {"numpy", "pyarrow", "ortools", "sqlalchemy.orm", "kafka", "confluent_kafka"},
-        ),
-        (
-            "fairlead.kafka.gateway, fairlead.store.plans, fairlead.workflows.planning_one_group",
-            {"pyspark", "pandas", "dagster", "matplotlib", "ortools"},
-        ),
-    ],
-    ids=["groups", "plan"],
-)
-def test_a_command_waits_for_nothing_that_it_does_not_use(
-    needed: str, not_needed: set[str]
-) -> None:
-    """`fairlead groups` and `fairlead plan` import little, so that they answer within a second."""
-    code = f"import sys, fairlead.surfaces.cli, {needed}; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
-    ).stdout.split()
-    assert not_needed & set(loaded) == set()
