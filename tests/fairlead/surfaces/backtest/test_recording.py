@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fairlead.surfaces.backtest.recording import Recording, replayable
+from fairlead.surfaces.backtest.recording import Recording
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -74,23 +74,6 @@ def test_topic_is_there_while_a_member_reads_it() -> None:
     assert world.exists[[0, 119, 120, 179]].tolist() == [[1, 1], [1, 1], [1, 0], [1, 0]]
     assert world.arrivals.sum(axis=0).tolist() == [10, 5]
     assert left_for_good.lags[2:].tolist() == [[0, 0], [0, 0]]
-
-
-def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
-    """Groups that could not be read, had no member, or read nothing that exists."""
-    good = sample(0, {"t": [10]})
-    rows = [
-        good,
-        good | {"at": NOON + timedelta(minutes=1), "error": "no coordinator"},
-        sample(2, {"t": [10]}, members=[], owner=[-1]),
-        sample(3, {"t": [10]}, owner=[-1], subscriptions=[["absent"]]),
-        sample(4, {"t": [10]}, subscriptions=[["absent", "t"]]),
-    ]
-    usable, skipped = replayable(samples(*rows))
-    assert usable["at"].to_pylist() == [rows[0]["at"], rows[4]["at"]]
-    unread = "no member reads a partition"
-    reasons = ["no coordinator", unread, unread]
-    assert skipped == [(row["at"], why) for row, why in zip(rows[1:4], reasons, strict=True)]
 
 
 def test_statuses_are_those_of_the_moment() -> None:
