@@ -255,22 +255,3 @@ def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
         with KafkaGateway(settings) as gateway, pytest.raises(KafkaUnavailableError):
             gateway.list_groups()
     assert not {thread for thread in threading.enumerate() if "kafka-io" in thread.name} - before
-
-
-def test_what_was_not_answered_is_asked_by_a_new_client(
-    settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A client asks a controller that is gone for five minutes more: the next question must not."""
-    topic = kafka_topic()
-    lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
-    with KafkaGateway(settings.kafka) as gateway:
-
-        def fail_once(ask: Callable[[], object]) -> None:
-            monkeypatch.setattr(gateway, "_admin", lost)
-            with monkeypatch.context() as hasty:
-                hasty.setattr(gateway, "_timeout_s", 1.0)
-                with pytest.raises(KafkaUnavailableError):
-                    ask()
-
-        fail_once(lambda: gateway.topics_of([topic]))
-        assert topic in gateway.topics_of([topic])
