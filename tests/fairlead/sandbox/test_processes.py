@@ -1,4 +1,4 @@
-"""Service processes: without a terminal, found again, ended within the grace."""
+"""A service process that does not end within the grace."""
 
 import signal
 import sys

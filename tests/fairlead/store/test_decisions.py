@@ -1,4 +1,4 @@
-"""Decisions are stored whole, once, and in gapless versions, whatever crashes meanwhile."""
+"""Decisions are stored whole, and read again as they were."""
 
 import dataclasses
 from collections.abc import Callable

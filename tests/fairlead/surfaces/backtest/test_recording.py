@@ -1,4 +1,4 @@
-"""A recording: its arrivals, measured speeds and time lag."""
+"""A recording: its arrivals, members, topics and statuses."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

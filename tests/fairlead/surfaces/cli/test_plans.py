@@ -1,4 +1,4 @@
-"""`fairlead plans`, `groups`, `lag`, `history`, `policy`: answers for programs, and exit codes."""
+"""`fairlead plans`, `groups`, `lag`, `history`: answers for programs, and exit codes."""
 
 import json
 import os
