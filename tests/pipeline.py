@@ -32,7 +32,7 @@ from fairlead.store.plans import PlanStore
 from orchestration.definitions import build_defs
 from orchestration.proxy import ACTOR_TAG
 from orchestration.runs import range_tags
-from tests.fairlead.followers.helpers import Fleet, Member
+from tests.fairlead.followers.helpers import Member
 from tests.recalled import recall
 from tests.stored import plan_history
 from tests.waiting import PATIENCE_S, eventually
@@ -180,13 +180,6 @@ class Pipeline:
         """Write down a past of a group: who is behind now fell behind; see `tests.recalled`."""
         recall(self.settings.kafka, self.settings.warehouse_path, group)
 
-    def age(self, group: str, minutes: int) -> None:
-        """Make all that happened to a group's plans happen earlier: its looks are of after that."""
-        self.tamper(
-            f"UPDATE fairlead_raw.plan_event SET at = at - interval '{minutes} minutes'"
-            f" WHERE group_id = '{group}'"
-        )
-
     def close(self) -> None:
         """Close connections."""
         self._engine.dispose()
@@ -202,23 +195,16 @@ class Consumers:
         The group id; the one topic it reads.
     members
         Client id to consumer.
-    fleet
-        Starts more of them.
     """
 
     group: str
     topic: str
     members: dict[str, Member]
-    fleet: Fleet
 
     @property
     def owned(self) -> dict[str, list[int]]:
         """Client id to the partitions it has now."""
         return {name: member.owned.get(self.topic, []) for name, member in self.members.items()}
-
-    def join(self, name: str) -> None:
-        """Start another consumer."""
-        self.members[name] = self.fleet.join(name, enable_auto_commit=False)
 
     def settle(self, partitions: int) -> None:
         """Wait until every partition has exactly one owner, and every consumer has one."""

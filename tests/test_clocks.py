@@ -4,8 +4,6 @@ import pytest
 
 from tests.clocks import uses
 
-# clocks: examples of what is found
-
 
 @pytest.mark.long
 def test_every_use_of_a_clock_says_what_it_is_for() -> None:

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -83,17 +82,6 @@ def test_no_variable_has_an_empty_name() -> None:
         or (isinstance(node, ast.arg) and node.arg in EMPTY)
     ]
     assert found == []
-
-
-def test_every_class_has_a_name_of_its_own() -> None:
-    """Except classes that exist for each Kafka client."""
-    of_each_client = {"PlanConsumer", "PlanAssignor", "DirectAssignor", "CleanupListener"}
-    classes = Counter(
-        node.name
-        for _, node in nodes("assets", "assignors", "fairlead", "fairlead_planner", "orchestration")
-        if isinstance(node, ast.ClassDef)
-    )
-    assert {name for name, count in classes.items() if count > 1} == of_each_client
 
 
 def test_no_file_names_the_machine_it_was_written_on() -> None:

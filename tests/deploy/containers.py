@@ -86,13 +86,6 @@ def build(scratch: Path) -> None:
     run(*built, "-f", scratch / "Dockerfile", "-t", BESIDE, scratch)
 
 
-def image_figures() -> tuple[int, int]:
-    """Return the size of the image in MB, its base included, and how many layers it has."""
-    form = "{{.Size}} {{len .RootFS.Layers}}"
-    size, layers = run(*_PODMAN, "image", "inspect", "--format", form, IMAGE).split()
-    return int(size) // 10**6, int(layers)
-
-
 class Composed:
     """The services of Compose, in one network of their own that reaches nothing else.
 

@@ -1,15 +1,14 @@
 """The image and Compose, run: from empty volumes to a followed plan, and to the end."""
 
-import json
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from tests.deploy.containers import COMPOSE, Composed, build, image_figures
+from tests.deploy.containers import COMPOSE, Composed, build
 
 pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
 
@@ -60,11 +59,9 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
 
 #: Grafana shows what Prometheus has; Debian has no package of it.
 SERVICES = [name for name in COMPOSE["services"] if name != "grafana"]
-READY_AFTER_S: dict[str, float] = {}
 
 
 def _started(composed: Composed, name: str) -> None:
-    began = time.monotonic()  # clock: how long, for the figures
     composed.start(name)
     if COMPOSE["services"][name]["restart"] == "no":
         assert composed.ended_well(name), composed.log(name)
@@ -72,7 +69,6 @@ def _started(composed: Composed, name: str) -> None:
         composed.wait(lambda: composed.healthy(name), f"{name} is healthy")
     elif name == "kafka":  # its own check is a script of another image
         composed.wait(lambda: "Kafka Server started" in composed.log(name), name)
-    READY_AFTER_S[name] = round(time.monotonic() - began, 1)  # clock: how long, for the figures
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +95,6 @@ def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
         "Prometheus has scraped the pages",
     )
     assert asked(followed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
-
-
-def test_figures(composed: Composed, record_property: Callable[[str, object], None]) -> None:
-    """The image is bounded, and every service of it was ready once."""
-    size_mb, layers = image_figures()
-    figures = {"image, MB": size_mb, "layers": layers, "ready after, s": READY_AFTER_S}
-    for name, figure in figures.items():
-        record_property(name, figure)
-    sys.stdout.write(f"{figures}\n")
-    assert size_mb < 2500
-    assert layers < 20
-    assert set(READY_AFTER_S) == set(SERVICES)
-    ready = composed.exec("serve", "python", "-c", PAGE.format("9464/ready"))
-    assert json.loads(ready)["kafka"] == "ok"
 
 
 def test_kills_leave_database_and_topic_agreed(

@@ -108,7 +108,3 @@ def test_code_is_free_of_the_old_phrases(folder: str) -> None:
     files = [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in _KINDS]
     assert files
     assert [line for path in files for line in found(path, path.read_text(), EVERYWHERE)] == []
-
-
-def test_a_phrase_is_found_across_lines() -> None:
-    assert list(found(DOCS, "Badly\nspread. Brakeman.", EVERYWHERE)) == ["docs:1: Badly\nspread"]

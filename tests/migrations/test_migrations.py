@@ -1,4 +1,4 @@
-"""Migrations: from empty, again, and in agreement with the models."""
+"""Migrations: in agreement with the models, whole or not at all."""
 
 import shutil
 import subprocess

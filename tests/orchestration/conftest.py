@@ -62,7 +62,7 @@ def start_consumers(
             fleet = Fleet(services, group, pipeline.settings.kafka.plan_topic, [topic])
             stack.callback(fleet.close)
             members = {name: fleet.join(name, enable_auto_commit=False) for name in ("one", "two")}
-            consumers = Consumers(group, topic, members, fleet)
+            consumers = Consumers(group, topic, members)
             consumers.settle(len(backlog))
             pipeline.recall(group)
             return consumers

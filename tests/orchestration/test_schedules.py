@@ -1,11 +1,10 @@
 """Requests of the planning schedule."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
-import psycopg
 import pytest
 from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.definitions.schedule_definition import ScheduleExecutionData
@@ -47,14 +46,6 @@ def test_schedule_asks_for_one_run_over_all_cohorts(instance: dg.DagsterInstance
     assert request.tags["dagster/asset_partition_range_end"] == "b"
 
 
-def test_schedule_asks_for_the_partition_where_there_is_one_alone(
-    instance: dg.DagsterInstance,
-) -> None:
-    """A single cohort needs no range."""
-    (request,) = tick(instance, "only").run_requests or ()
-    assert request.partition_key == "only"
-
-
 def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """For the schedule and the sampling sensor; with invalid settings, the default."""
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
@@ -78,27 +69,3 @@ def test_schedule_waits_for_the_run_before(instance: dg.DagsterInstance) -> None
     found = tick(instance, "a")
     assert not found.run_requests
     assert "under way" in str(found.skip_message)
-
-
-@pytest.mark.postgres
-def test_schedule_asks_for_what_is_due_by_its_cadence(
-    instance: dg.DagsterInstance, migrated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A group with a decision within its cadence is left out; tomorrow it is due again."""
-    config = tmp_path / "fairlead.toml"
-    config.write_text(
-        f'postgres.url = "{migrated}"\n[[policies]]\ngroups = "daily"\ncadence = "P1D"\n'
-    )
-    monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
-    now = datetime.now(UTC)
-    with psycopg.connect(migrated) as connection:
-        connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('daily')")
-        connection.execute("SELECT fairlead_raw.ensure_day(%s)", [now.date()])
-        connection.execute(
-            "INSERT INTO fairlead_raw.decision VALUES ('daily', 's1', %s, %s, 'no change', 'fine')",
-            [now, now],
-        )
-    requests = tick(instance, "daily", "other", at=now).run_requests or ()
-    assert [request.partition_key for request in requests] == ["other"]
-    (request,) = tick(instance, at=now + timedelta(days=1)).run_requests or ()
-    assert request.tags["dagster/asset_partition_range_start"] == "daily"

@@ -1,7 +1,6 @@
 """What steps show stays small, however large the fleet and the group, however long the names."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -12,17 +11,14 @@ import pytest
 from dagster_shared.serdes import serialize_value
 
 from assets.presentation import ROWS
-from assets.shown import adoption, candidates, lag, plans, publication
+from assets.shown import candidates, plans
 from fairlead.domain.approval import ApprovalDecision
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.reconciliation import Action
 from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES
 from fairlead.wire.document import MemberShare, content_hash
-from fairlead.workflows.adoption import Adoption, Observed
 from fairlead.workflows.proposal import Outcome
-from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
 #: Dagster stores it with every partition of every run.
@@ -35,29 +31,6 @@ REASON = (
     "the most loaded member has more than its share, and this is what relieves it most for a move"
 )
 ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"]
-
-
-def test_lag_of_a_fleet() -> None:
-    """Its heaviest partitions."""
-    rows = len(GROUPS) * 10
-    measured = pa.table(
-        {
-            "group": np.repeat(GROUPS, 10),
-            "topic": [TOPIC] * rows,
-            "partition": np.tile(np.arange(10), len(GROUPS)),
-            "lag": np.arange(rows) * 1_000_003,
-            "member": [MEMBERS[0]] * rows,
-            "arrival_rate": np.arange(rows) / 7,
-            "consumption_rate": np.arange(rows) / 11,
-            "time_lag_s": np.arange(rows) / 13,
-            "status": ["STALL"] * rows,
-        }
-    )
-    ordered = lag.worst_first(measured)
-    facts = lag.describe(measured, ordered)
-    assert ordered[0] == GROUPS[-1]
-    assert facts["total lag (records)"] == rows * (rows - 1) // 2 * 1_000_003
-    assert size_of(facts) < MOST_BYTES
 
 
 def test_candidates_of_a_fleet() -> None:
@@ -156,24 +129,6 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
     facts = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings())
     assert len(facts["moves"].records) == plans.MOVES
     assert facts["plans"] == len(groups)
-    assert size_of(facts) < MOST_BYTES
-
-
-def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]) -> None:
-    """Refusals and the least adherent come first."""
-    _, plan = large
-    in_force = [replace(plan, group=group, state="published") for group in GROUPS]
-    results = [StepResult(group, 1, Action.DISCARD, REASON) for group in GROUPS]
-    facts = publication.describe(results, in_force, GROUPS)
-    assert facts["refused"] == len(GROUPS)
-    assert size_of(facts) < MOST_BYTES
-
-    seen = [
-        Observed(published, datetime.now(UTC), Adoption(PARTITIONS, place))
-        for place, published in enumerate(in_force)
-    ]
-    facts = adoption.describe(seen, adoption.least_adherent_first(seen))
-    assert facts["by group"].records[0].data["group"] == GROUPS[0]
     assert size_of(facts) < MOST_BYTES
 
 

@@ -1,14 +1,9 @@
 """What the planner sees of groups whose members redistribute what range gave them."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
-from kafka import KafkaProducer
 
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.domain.samples import ownership
@@ -19,10 +14,9 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.survey.finding import follows
 from fairlead.wire.agreement import AssignmentRecord
 from fairlead.workflows.adoption import compare
-from tests.conftest import KafkaTopic
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
 from tests.fairlead.followers.helpers import make_plan
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import eventually
 
 
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
@@ -103,29 +97,6 @@ def test_group_with_an_assignment_record_is_known_to_follow() -> None:
     assert (fits, stale) == ("range+fairlead", "range")
     advice = follows({"group_type": "classic", "protocol": fits}, members=1)
     assert advice == "its clients follow plans already"
-
-
-@pytest.mark.kafka
-def test_next_look_reads_on_where_the_look_before_ended(
-    settings: Settings, kafka_topic: KafkaTopic
-) -> None:
-    """Each look opens a log of its own; what is a day old is forgotten."""
-    kafka = settings.kafka.model_copy(update={"coordination_topic": kafka_topic()})
-    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
-    old_ms = int(1000 * (time.time() - 25 * 60 * 60))
-    producer.send(kafka.coordination_topic, b"old", key=b"gone", timestamp_ms=old_ms).get(
-        PATIENCE_S
-    )
-    producer.send(kafka.coordination_topic, b"first", key=b"g").get(PATIENCE_S)
-    with closing(CoordinationReader(kafka)) as look:
-        assert look.read(["g", "gone"]) == {"g": [b"first"]}
-    partition = TopicPartition(kafka.coordination_topic, 0, 2)
-    admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
-    admin.delete_records([partition])[partition].result(PATIENCE_S)
-    producer.send(kafka.coordination_topic, b"second", key=b"g").get(PATIENCE_S)
-    with closing(CoordinationReader(kafka)) as look:
-        assert look.read(["g"]) == {"g": [b"first", b"second"]}
-    producer.close()
 
 
 def test_unreachable_coordination_topic_is_reported_and_changes_nothing(

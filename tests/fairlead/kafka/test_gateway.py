@@ -8,20 +8,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from fairlead.domain.samples import GroupSnapshot, by_partition, ownership
-from fairlead.domain.samples.arrays import arrays_of
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.offsets import (
     UNLISTED_TOPICS_PER_GROUP,
     described_topics,
-    topic_sizes,
 )
 from fairlead.settings import KafkaSettings, Settings
 from tests.waiting import PATIENCE_S, eventually
@@ -42,29 +38,6 @@ def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
     return list(zip(*columns.to_pydict().values(), strict=True))
 
 
-def stable_ends(snapshot: GroupSnapshot) -> list[int] | None:
-    """Return the last stable offset of each partition of the only group."""
-    (ends,) = snapshot.samples["stable_end"].to_pylist()
-    return ends  # type: ignore[no-any-return] # pyarrow has no types
-
-
-def delete(admin: AdminClient, topic: str) -> None:
-    """Delete a topic, and wait until the broker has forgotten it."""
-
-    def forgotten() -> bool:
-        first = TopicPartition(topic, 0)
-        level = IsolationLevel.READ_UNCOMMITTED
-        try:
-            asked = admin.list_offsets({first: OffsetSpec.earliest()}, isolation_level=level)
-            asked[first].result(PATIENCE_S)
-        except KafkaException:
-            return True
-        return False
-
-    admin.delete_topics([topic])[topic].result(PATIENCE_S)
-    eventually(forgotten, f"topic {topic} is gone")
-
-
 def errors_of(snapshot: GroupSnapshot) -> list[str | None]:
     return list(snapshot.samples["error"].to_pylist())
 
@@ -72,45 +45,6 @@ def errors_of(snapshot: GroupSnapshot) -> list[str | None]:
 def measured_groups(snapshot: GroupSnapshot) -> list[str]:
     """Return the group of each partition."""
     return list(by_partition(snapshot.samples)["group"].to_pylist())
-
-
-def test_an_open_transaction_shows_on_partitions_that_stand_still(
-    gateway: KafkaGateway,
-    kafka_topic: Fixture,
-    produce: Fixture,
-    commit: Fixture,
-    settings: Settings,
-    unique_name: str,
-) -> None:
-    """The stable end is read where a commit stands and records wait, and only there."""
-    topic = kafka_topic(partitions=3)
-    produce(topic, [3, 3, 3])
-    producer = Producer(settings.kafka.librdkafka(**{"transactional.id": unique_name}))
-    producer.init_transactions(PATIENCE_S)
-    producer.begin_transaction()
-    for _ in range(4):
-        producer.produce(topic, b"held", partition=0)
-    assert producer.flush(PATIENCE_S) == 0
-    commit(unique_name, {(topic, 0): 3, (topic, 1): 1, (topic, 2): 3})
-    first = gateway.snapshot([unique_name])
-    assert offsets_of(first)[0] == (0, 0, 7, 3)
-    assert stable_ends(first) is None
-    second = gateway.snapshot([unique_name], before=first.samples)
-    assert stable_ends(second) == [3, 3, -1]
-    commit(unique_name, {(topic, 1): 2})
-    third = gateway.snapshot([unique_name], before=second.samples)
-    assert stable_ends(third) == [3, -1, -1]
-    samples = [snapshot.samples for snapshot in (first, second, third)]
-    seen = arrays_of(pa.concat_tables(samples), [topic], [3], [])
-    assert seen.in_transaction[-1].tolist() == [True, False, False]
-    assert seen.lag[-1].tolist() == [0, 1, 0]
-    producer.abort_transaction(PATIENCE_S)
-
-    def ended() -> bool:
-        found = gateway.snapshot([unique_name], before=second.samples)
-        return (offsets_of(found)[0], stable_ends(found)) == ((0, 0, 8, 3), [8, -1, -1])  # a marker
-
-    eventually(ended, "the transaction has ended")
 
 
 def test_lists_groups_with_and_without_members(
@@ -145,34 +79,6 @@ def test_a_group_with_an_endless_name_is_left_out_by_name(
     mine = [group for group in gateway.list_groups() if group.startswith(unique_name)]
     assert mine == [unique_name]
     assert f"Group {endless[:80]}... is left out: its id has {len(endless):,} bytes" in caplog.text
-
-
-def test_commits_of_a_deleted_topic_are_left_out(
-    gateway: KafkaGateway,
-    admin: AdminClient,
-    kafka_topic: Fixture,
-    produce: Fixture,
-    commit: Fixture,
-    unique_name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A topic that vanishes after its commits were read is missing, and no failure."""
-    kept, gone = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b")
-    produce(kept, [2])
-    produce(gone, [2])
-    commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
-
-    # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
-    def delete_then_count(*arguments: Any) -> Any:
-        delete(admin, gone)
-        return topic_sizes(*arguments)
-
-    monkeypatch.setattr("fairlead.kafka.gateway.topic_sizes", delete_then_count)
-    snapshot = gateway.snapshot([unique_name])
-
-    assert snapshot.samples["topics"].to_pylist() == [[kept]]
-    assert offsets_of(snapshot) == [(0, 0, 2, 1)]
-    assert errors_of(snapshot) == [None]
 
 
 def test_a_topic_that_grew_has_all_its_partitions(
@@ -349,22 +255,3 @@ def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
         with KafkaGateway(settings) as gateway, pytest.raises(KafkaUnavailableError):
             gateway.list_groups()
     assert not {thread for thread in threading.enumerate() if "kafka-io" in thread.name} - before
-
-
-def test_what_was_not_answered_is_asked_by_a_new_client(
-    settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A client asks a controller that is gone for five minutes more: the next question must not."""
-    topic = kafka_topic()
-    lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
-    with KafkaGateway(settings.kafka) as gateway:
-
-        def fail_once(ask: Callable[[], object]) -> None:
-            monkeypatch.setattr(gateway, "_admin", lost)
-            with monkeypatch.context() as hasty:
-                hasty.setattr(gateway, "_timeout_s", 1.0)
-                with pytest.raises(KafkaUnavailableError):
-                    ask()
-
-        fail_once(lambda: gateway.topics_of([topic]))
-        assert topic in gateway.topics_of([topic])

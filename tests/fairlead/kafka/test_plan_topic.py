@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka import KafkaProducer
 
-from fairlead.errors import ConfigurationError, KafkaUnavailableError
+from fairlead.errors import ConfigurationError
 from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic
@@ -148,23 +148,3 @@ def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> N
     assert record.value == large
     with pytest.raises(ConfigurationError, match=r"record of group orders.*size"):
         publish(topic, "orders", bytes(LARGEST_PLAN_BYTES + 1), [])
-
-
-@pytest.mark.parametrize(
-    "act",
-    [
-        PlanTopic.ensure,
-        lambda topic: publish(topic, "orders", b"", []),
-        lambda topic: topic.read("g"),
-    ],
-    ids=["ensure", "publish", "read"],
-)
-def test_an_unreachable_broker_is_worth_a_retry(act: Callable[[PlanTopic], Any]) -> None:
-    """Whatever is asked of a broker that does not answer, the error is transient.
-
-    It names the address and the reason, long before the client would give up.
-    """
-    settings = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=3600.0)
-    said = r"127\.0\.0\.1:1: Connection refused"
-    with PlanTopic(settings) as topic, pytest.raises(KafkaUnavailableError, match=said):
-        act(topic)

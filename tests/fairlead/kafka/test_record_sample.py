@@ -160,19 +160,6 @@ def test_nothing_is_committed_and_no_group_is_made(
     assert "fairlead" not in groups
 
 
-def test_missing_and_empty_topics_are_named(
-    settings: Settings, kafka_topic: KafkaTopic, unique_name: str
-) -> None:
-    """One sentence each."""
-    empty = kafka_topic()
-    with pytest.raises(
-        TopicError, match=f"Topic {empty}: no record was written in the last 60 min"
-    ):
-        sampled(settings, empty)
-    with pytest.raises(TopicError, match=f"Topic {unique_name} does not exist"):
-        sampled(settings, unique_name)
-
-
 @pytest.mark.parametrize("rights", [(), ("DESCRIBE",)])
 def test_missing_right_is_named_with_its_remedy(
     secured: SecuredBroker, rights: tuple[str, ...]

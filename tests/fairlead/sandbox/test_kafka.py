@@ -1,4 +1,4 @@
-"""The embedded broker: starting, crashing, restarting, and errors."""
+"""The embedded broker: starting, restarting, and errors."""
 
 import shutil
 import socket

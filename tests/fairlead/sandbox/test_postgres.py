@@ -1,4 +1,4 @@
-"""The embedded Postgres: starting, crashing, long paths, and errors."""
+"""The embedded Postgres: starting, stale locks, long paths, and errors."""
 
 import shutil
 import subprocess

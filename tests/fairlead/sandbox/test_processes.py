@@ -1,8 +1,7 @@
-"""Service processes: without a terminal, found again, ended within the grace."""
+"""A service process that does not end within the grace."""
 
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -19,17 +18,6 @@ def _spawn(code: str, tmp_path: Path) -> psutil.Process:
     process = processes.spawn([sys.executable, "-c", code, str(tmp_path)], log=log)
     assert processes.wait_until(lambda: "up" in log.read_text(), timeout_s=PATIENCE_S)
     return process
-
-
-def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> None:
-    process = _spawn(SLEEP, tmp_path)
-
-    def named(command: Sequence[str]) -> bool:
-        return str(tmp_path) in command
-
-    assert processes.find(named) == process
-    processes.end(process, signal.SIGKILL, grace_s=PATIENCE_S)
-    assert processes.find(named) is None
 
 
 def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:

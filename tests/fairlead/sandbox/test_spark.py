@@ -112,24 +112,6 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
     assert elsewhere.for_run(pytest.fail) is None
 
 
-@pytest.mark.spark
-def test_server_that_does_not_answer_is_reported(
-    state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """For a process that does not answer, `status` has the command that replaces it."""
-    process = psutil.Process(server.pid)
-    process.suspend()
-    try:
-        with monkeypatch.context() as hasty:
-            hasty.setattr(session, "ANSWERS_WITHIN_S", 5.0)
-            said = status(state_dir)
-    finally:
-        process.resume()
-    assert said.exit_code == 1
-    assert said.stderr == "It does not answer a query: `fairlead spark up` replaces it\n"
-    assert status(state_dir).exit_code == 0
-
-
 def asked_without_secret(port: int) -> bytes:
     """Send a request of Spark's RPC (type, number, length, body), and return what is answered."""
     body = b"anything"
@@ -210,10 +192,3 @@ def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
     assert WarmServer.recorded(tmp_path) is None
     said = status(tmp_path)
     assert (said.exit_code, said.stdout) == (1, "not running\n")
-
-
-def test_a_server_depends_on_code_and_process_properties() -> None:
-    """Properties of sessions do not matter."""
-    bare = made_of({})
-    assert bare == made_of({"spark.sql.shuffle.partitions": "3"})
-    assert bare != made_of({"spark.driver.memory": "3g"})

@@ -65,31 +65,6 @@ def at(propose: Plans) -> Any:
     return propose("before", group="another").snapshot_at
 
 
-def test_lag_is_stored_as_it_was_measured(store: PlanStore, engine: Engine, at: Any) -> None:
-    """Nulls stay null: nothing committed is not offset 0."""
-    assert store.record_lag(lag_table("s1", at, "orders")) == 2
-    assert query(engine, "SELECT * FROM fairlead.lag_history WHERE partition = 0") == [
-        {
-            "group_id": "orders",
-            "snapshot_at": at,
-            "snapshot_id": "s1",
-            "topic": "t0",
-            "partition": 0,
-            "member": None,
-            "begin_offset": 0,
-            "end_offset": 100,
-            "committed_offset": None,
-            "lag": 0,
-            "lost": None,
-            "lost_at": None,
-            "arrival_rate": None,
-            "consumption_rate": 2.5,
-            "time_lag_s": None,
-            "status": "OK",
-        }
-    ]
-
-
 def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine, at: Any) -> None:
     """Rows without a status: shown last, and in no sum of pages, metrics or commands."""
     lag = lag_table("s1", at, "orders", partitions=4)

@@ -1,4 +1,4 @@
-"""The outbox: one sender at a time, and nothing recorded that was not sent."""
+"""The outbox: partitions do not wait for each other, and nothing is recorded that was not sent."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,16 +1,13 @@
 """Plots are well-formed, reproducible and bounded, whatever the names and figures are."""
 
-import math
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange
 from fairlead.surfaces.plots import (
     consumers,
-    frontier,
     over_time,
     owners_over_time,
 )
@@ -23,12 +20,6 @@ def texts(svg: str) -> list[str]:
     """Return the texts of a plot; fails where it is no XML."""
     elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - own
     return ["".join(element.itertext()) for element in elements]
-
-
-def candidate(name: str, moved: int, forecast_time_lag_s: float | None) -> SnapshotCandidate:
-    return SnapshotCandidate(
-        name, {"moved": moved, "forecast_time_lag_s": forecast_time_lag_s, "topic_spread": 1.5}
-    )
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])
@@ -49,19 +40,6 @@ def test_heaviest_consumers_are_drawn() -> None:
     assert f"Lag of each consumer: {CONSUMERS} of 500 consumers with most lag" in drawn
 
 
-def test_frontier_names_every_candidate() -> None:
-    """The chosen one is marked; candidates that failed, and unknown figures, are left out."""
-    failed = SnapshotCandidate("broken", error="no")
-    unknown = candidate("unknown", 1, None)
-    candidates = [candidate("sticky", 0, 200.0), candidate("fair", 700, 120.0), failed, unknown]
-    drawn = texts(frontier([(0, 200.0), (1, math.nan)], candidates, chosen="fair"))
-    assert {
-        "fair: 700 moved, worst topic 1.50 x (chosen)",
-        "sticky: 0 moved, worst topic 1.50 x",
-    } <= set(drawn)
-    assert not any("broken" in text or "unknown" in text for text in drawn)
-
-
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])
 def test_plots_in_markup_hold_any_name(name: str) -> None:
     """They stand in a page as they are: a name can neither end them nor turn its text around."""
@@ -73,17 +51,3 @@ def test_plots_in_markup_hold_any_name(name: str) -> None:
         assert texts(svg)
         assert "<b>" not in svg
         assert not {"\x01", "\u202e"} & set("".join(texts(svg)))
-
-
-def test_axis_ends_at_a_round_number_of_its_unit() -> None:
-    """Eleven minutes are drawn up to twenty, and half of it is whole, too."""
-    at = [NOON, NOON + timedelta(hours=1)]
-    svg = over_time(at, {"late": [660.0, None]}, "", "{:.0f}".format, (60.0, 3600.0))
-    assert texts(svg)[:3] == ["0", "600", "1200"]
-
-
-def test_owners_are_drawn_as_long_as_they_hold() -> None:
-    """An owner that stays is one box; no owner is a gap."""
-    at = [NOON + timedelta(hours=hour) for hour in range(4)]
-    svg = owners_over_time(at, {"t-0": ["a", "a", None, "b"], "t-1": ["b"] * 4}, "owners")
-    assert svg.count("<rect") == 3

@@ -1,7 +1,6 @@
 """State after a run is killed or frozen, or a broker or the database crashes.
 
-The runs do all steps of a planning run on Postgres and the plan topic. The whole
-pipeline is killed in `tests/orchestration/test_crashes.py`.
+The runs do all steps of a planning run on Postgres and the plan topic.
 """
 
 import logging

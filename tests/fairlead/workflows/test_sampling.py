@@ -26,7 +26,6 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
-from fairlead.store.group_history import read_samples
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import sampling as taking
@@ -98,48 +97,6 @@ def test_sample_agrees_with_the_broker(
     assert (other["members"], sorted(other["owner"])) == (["a", "b"], [0, 1])
     assert (taken.groups, taken.partitions) == (2, 4)
     assert archive.taken() == taken
-
-
-def test_groups_are_diagnosed_when_sampled(
-    *,
-    gateway: KafkaGateway,  # noqa: F811
-    join: Join,  # noqa: F811
-    produce: Produce,  # noqa: F811
-    commit: Commit,  # noqa: F811
-    kafka_topic: KafkaTopic,
-    settings: Settings,
-    tmp_path: Path,
-    unique_name: str,
-    store: PlanStore,  # noqa: F811
-    engine: Engine,  # noqa: F811
-) -> None:
-    """By the earlier samples: unknown at first, then the diagnosis, as rows in Postgres."""
-    topic = kafka_topic(partitions=4)
-    produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
-    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
-    join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
-    archive = SampleArchive(str(tmp_path))
-    take(gateway, archive, settings, [unique_name], store)
-    recall(settings.kafka, str(tmp_path), unique_name)
-    take(gateway, archive, settings, [unique_name], store)
-    with engine.connect() as connection:
-        found = connection.execute(
-            text("SELECT diagnosis, names FROM fairlead.diagnosis_history ORDER BY since")
-        ).all()
-    assert [(row.diagnosis, row.names) for row in found] == [
-        ("unknown", []),
-        ("unbalanced", ["one"]),
-    ]
-    first, *_ = read_samples(engine, unique_name)
-    assert (first.topics, first.counts, first.members) == ([topic], [4], ["one", "two"])
-    assert (first.owner, first.lag) == ([0, 0, 1, 1], [100, 80, 5, 5])
-    assert (first.group_type, first.protocol, first.forecast_time_lag_s) == (
-        "classic",
-        "range",
-        None,
-    )
-    digests = {look.digest for look in read_samples(engine, unique_name)}
-    assert digests == {store.memories([unique_name]).samples[unique_name].digest}
 
 
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])

@@ -1,17 +1,9 @@
-"""A recording: its arrivals, measured speeds and time lag."""
+"""A recording: its arrivals, members, topics and statuses."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
-import pytest
-
-from benchmarks.simulation.catalogue import SCENARIOS
-from benchmarks.simulation.scenario import Scenario, Slow
-from benchmarks.simulation.traffic import HOUR_S, Traffic
-from fairlead.surfaces.backtest.recording import Recording, replayable
-from tests.fairlead.surfaces.backtest.recordings import recorded
+from fairlead.surfaces.backtest.recording import Recording
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -84,23 +76,6 @@ def test_topic_is_there_while_a_member_reads_it() -> None:
     assert left_for_good.lags[2:].tolist() == [[0, 0], [0, 0]]
 
 
-def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
-    """Groups that could not be read, had no member, or read nothing that exists."""
-    good = sample(0, {"t": [10]})
-    rows = [
-        good,
-        good | {"at": NOON + timedelta(minutes=1), "error": "no coordinator"},
-        sample(2, {"t": [10]}, members=[], owner=[-1]),
-        sample(3, {"t": [10]}, owner=[-1], subscriptions=[["absent"]]),
-        sample(4, {"t": [10]}, subscriptions=[["absent", "t"]]),
-    ]
-    usable, skipped = replayable(samples(*rows))
-    assert usable["at"].to_pylist() == [rows[0]["at"], rows[4]["at"]]
-    unread = "no member reads a partition"
-    reasons = ["no coordinator", unread, unread]
-    assert skipped == [(row["at"], why) for row, why in zip(rows[1:4], reasons, strict=True)]
-
-
 def test_statuses_are_those_of_the_moment() -> None:
     """By the hour before a sample, and by nothing that came later."""
     lags = recording(
@@ -110,27 +85,3 @@ def test_statuses_are_those_of_the_moment() -> None:
         )
     )
     assert [lags.statuses(number) for number in (20, 59)] == [{"OK"}, {"STOP"}]
-
-
-def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
-    """Two of ten are overloaded and known within 5 %; the others count as faster than shown."""
-    taken, ran = recorded(SCENARIOS["skew"], hours=6)
-    speeds = Recording.of(taken).speeds
-    truth = ran.world.speeds[0]
-    arrivals = np.bincount(np.arange(100) // 10, weights=ran.world.rates[0])
-    overloaded = np.flatnonzero(arrivals > truth)
-    assert overloaded.tolist() == [1, 5]
-    assert speeds[-1][overloaded] == pytest.approx(truth[overloaded], rel=0.05)
-    assert (speeds[-1] >= np.minimum(arrivals, truth) * 0.95).all()
-
-
-def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
-    """Speeds are those of each hour."""
-    slow = (Slow(1, 0.4, 4 * HOUR_S),)
-    group = Scenario(
-        "two", "one gets slow", "changing", Traffic(used=1.2), (100.0, 100.0), topics=(4,)
-    )
-    taken, _ = recorded(replace(group, slow=slow), hours=8)
-    per_s = Recording.of(taken).speeds
-    assert per_s[1] == pytest.approx([100, 100], rel=0.05)
-    assert per_s[-1] == pytest.approx([100, 40], rel=0.05)

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.simulation.catalogue import SCENARIOS
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.policy import Policy
 from fairlead.simulation.controllers import START
 from fairlead.surfaces.backtest.recording import Recording
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
@@ -42,22 +42,6 @@ def test_replaying_what_was_gives_what_was() -> None:
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)
-
-
-@pytest.mark.long
-def test_plans_are_published_as_the_policy_would() -> None:
-    """Rules that forbid every move hold every plan back; a wide objective asks for none."""
-
-    def published(policy: Policy) -> tuple[int, int]:
-        ran = [*replay(skewed(), "sticky-lag-aware", policy)]
-        return sum(outcome.published for outcome in ran), sum(outcome.held_back for outcome in ran)
-
-    strict = Policy(approval=Approval(automatic=True, max_moves=0))
-    made, held_back = published(strict)
-    assert made == 0
-    assert held_back >= 1
-    assert published(Policy(objective=timedelta(days=1))) == (0, 0)
-    assert published(Policy(four_eyes="database"))[0] >= 1
 
 
 def hourly(*owners: str) -> Recording:

@@ -259,25 +259,6 @@ def test_answers_each_line_as_it_comes() -> None:
         assert process.wait(timeout=PATIENCE_S) == 0
 
 
-def test_starts_without_what_it_does_not_need() -> None:
-    """Spark, Dagster, SQLAlchemy, pydantic and OR-Tools are not imported to deal a few topics."""
-    program = (
-        "import sys; from fairlead.surfaces.cli import app, assign_answers as answers;"
-        "answers.answer_problem("
-        "{'assignor': 'sticky', 'topics': {'t': 1}, 'members': {'a': {'topics': ['t']}}});"
-        "print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE_S,
-    )
-    heavy = {"pyspark", "dagster", "sqlalchemy", "pydantic", "ortools", "pandas"}
-    assert not heavy & set(result.stdout.split())
-
-
 def test_partition_answers_with_the_producers_choice() -> None:
     """UTF-8 and base64 keys; the values are Kafka's (murmur2 of the bytes, made positive)."""
     keys = ["orders", "", "ключ"]

@@ -1,4 +1,4 @@
-"""`fairlead keys` on a real broker, and the consumers of a stored group."""
+"""`fairlead keys` on a real broker."""
 
 import json
 

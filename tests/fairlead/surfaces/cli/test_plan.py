@@ -1,4 +1,4 @@
-"""`fairlead plan` on real groups: what it proposes, what it stores, and what it refuses."""
+"""`fairlead plan` on real groups: what it proposes, and what it stores."""
 
 import json
 from datetime import UTC, datetime

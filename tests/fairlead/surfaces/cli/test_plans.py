@@ -1,4 +1,4 @@
-"""`fairlead plans`, `groups`, `lag`, `history`, `policy`: answers for programs, and exit codes."""
+"""`fairlead plans`, `groups`, `lag`, `history`: answers for programs, and exit codes."""
 
 import json
 import os
@@ -20,7 +20,6 @@ from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.regression import Regression
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanStore, create_store_engine
-from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.group_history import insert_samples, read_samples, replace_last_samples
 from fairlead.store.regressions import record_regression
@@ -258,20 +257,6 @@ def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
     assert "orders-3 takes 30 ms for a record of orders-1, and 36.0 % of its time for all" in told
 
 
-def test_plan_that_was_not_sent_says_why(week: str) -> None:
-    """With each output of its state: an approval without effect is reported."""
-    assert document(week, *APPROVE, "--yes")["state"] == "approved"
-    engine = create_store_engine(week)
-    at = datetime(2026, 1, 8, 12, 0, tzinfo=UTC)
-    again = at + timedelta(seconds=30)
-    PlanStore(engine).record_attempts([Attempt("billing", 1, at, "it is rebalancing", again)])
-    engine.dispose()
-    said = "2026-01-08 12:00:00 UTC: it is rebalancing; the next attempt is at"
-    for command in (["groups"], ["plans", "list"], ["plans", "show", "billing"]):
-        assert said in run(week, *command).stdout, command
-    assert "not sent" in run(week, "history", "billing").stdout
-
-
 def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
     """The next step is to wait, with the end and the reason; so on the group's page."""
     engine, at = create_store_engine(week), datetime.now(UTC)
@@ -292,21 +277,6 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
         assert "No plan changes group orders until " in page
         assert "wait: back-off" in page
     engine.dispose()
-
-
-def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
-    """Empty values are `none`; defaults are those of the page."""
-    found = document(week, "policy", "explain", "payments")
-    values = {value["key"]: value["value"] for value in found["values"]}
-    assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
-    assert "payments was never sampled: `fairlead groups` lists" in (
-        run(week, "policy", "explain", "payments").stderr
-    )
-    away = run("postgresql://nobody@127.0.0.1:1/nothing", "policy", "explain", "payments")
-    assert "Whether the group payments exists is unknown" in away.stderr
-    rows = run(week, "policy", "explain", "orders").stdout.splitlines()
-    cells = [row.split("│") for row in rows if row.startswith("│ ")]
-    assert [row for row in cells if not row[2].strip()] == []
 
 
 def test_approval_of_another_hash_is_refused(week: str) -> None:

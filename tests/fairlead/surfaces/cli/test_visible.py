@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fairlead.common.visible import VisibleFormatter, visible
 from fairlead.errors import GroupError
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, say_wrapped
+from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error
 
 EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\u2066"
 
@@ -107,24 +107,3 @@ def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
     assert hidden(groups) | hidden(history) == set()
     assert EVIL in {row["group"] for row in json.loads(groups)}
     assert {row["reason"] for row in json.loads(history)} == {EVIL}
-
-
-@pytest.mark.parametrize("width", [None, 30])
-def test_sentences_are_broken_between_words_in_a_window(
-    width: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Never in a name or a command, which are copied; in a pipe each stays a line."""
-    command = "`fairlead plans withdraw orders`"
-    sentence = f"  {EVIL}: orders-eu-1 gets 169% of what it can do, till {command} says no"
-    monkeypatch.setenv("COLUMNS", str(width or 30))
-    out = io.StringIO()
-    monkeypatch.setattr(out, "isatty", lambda: width is not None)
-    with redirect_stdout(out):
-        say_wrapped(sentence, "the next")
-    lines = out.getvalue().splitlines()
-    assert hidden(out.getvalue()) == set()
-    assert (len(lines) == 2) is (width is None)
-    assert " ".join(out.getvalue().split()) == " ".join(f"{visible(sentence)} the next".split())
-    assert width is None or all(len(line) <= width or command in line for line in lines[2:])
-    assert command in out.getvalue()
-    assert lines[-1] == "the next"

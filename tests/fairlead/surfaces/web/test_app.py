@@ -1,7 +1,6 @@
 """The pages and their errors, as a browser gets them."""
 
 import re
-from datetime import timedelta
 from html import unescape
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -14,7 +13,6 @@ from typer.testing import CliRunner
 from fairlead.store.engine import create_store_engine
 from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.web.groups_list import groups_page
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
@@ -120,22 +118,6 @@ def test_command_that_ends_a_freeze_can_be_copied(
     assert f"until `{command}`" in " ".join(told.output.split())
 
 
-def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
-    """Measured figures have their age; the worst group comes first."""
-    with psycopg.connect(week) as connection:
-        row = connection.execute(
-            "SELECT sampled_at FROM fairlead_raw.group_sample_last WHERE group_id = 'orders'"
-        ).fetchone()
-    assert row is not None
-    engine = create_store_engine(week)
-    page = groups_page(engine, now=row[0] + timedelta(hours=2))
-    engine.dispose()
-    assert re.search(r"; the most loaded consumer has 18,251<br>2 h ago</small>", page)
-    assert page.index("<bdi>billing") < page.index("<bdi>orders")  # it loses records
-    assert "1 plan to decide on" in page
-    assert 'class="state bad">stuck partition</span>' in page
-
-
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
     """Programs read the status, people one line."""
     for path, status, said in REFUSED:
@@ -233,13 +215,3 @@ def test_a_name_that_others_could_own_is_refused(
     assert found[0] == status
     assert found[1]["X-Content-Type-Options"] == "nosniff"
     assert "frame-ancestors 'none'" in found[1]["Content-Security-Policy"]
-
-
-def test_what_cannot_be_seen_is_written_out(week: str, served: str) -> None:
-    """Text whose order a name turns around would be approved for what it is not."""
-    with psycopg.connect(week) as connection:
-        connection.execute("SET session_replication_role = replica")
-        connection.execute("UPDATE fairlead_raw.plan SET reason = %s", ("a\x1b[31m\u202eb",))
-    page = get(f"{served}/review?group=billing&version=1")[2]
-    assert "a\\x1b[31m\\u202eb" in page
-    assert not {"\x1b", "\u202e"} & set(page)
