@@ -24,6 +24,7 @@ from fairlead.store.history_queries import read_groups
 from fairlead.workflows.snapshot_decisions import decide_on
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import Commit, Join
+from tests.full_disk import no_room
 from tests.orchestration.conftest import MakeGroup, StartConsumers, look
 from tests.pipeline import SKEWED, Pipeline
 from tests.recalled import BUSY, CONSUMED, IDLE
@@ -253,3 +254,14 @@ def test_damaged_sample_files_stop_nothing(
     assert_relieved(pipeline, trouble)
     assert told(pipeline, trouble)["diagnosis"] == "unbalanced"
     assert told(pipeline, fine)["diagnosis"] == "healthy"
+
+
+def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """The tick reports that the sample is not stored, and which group needs a plan."""
+    trouble = make_group("a", trouble=True)
+    pipeline.recall(trouble)
+    with no_room():
+        tick = str(pipeline.sensor("group_samples").skip_message)
+        assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
+    assert f"1 group needs a plan: {trouble}. It is analysed, but not stored: cannot write" in tick
+    assert told(pipeline, trouble)["diagnosis"] == "unbalanced"

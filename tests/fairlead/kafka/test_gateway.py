@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from fairlead.domain.samples import GroupSnapshot, by_partition, ownership
 from fairlead.errors import GroupError, KafkaUnavailableError
@@ -18,6 +19,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.offsets import (
     UNLISTED_TOPICS_PER_GROUP,
     described_topics,
+    topic_sizes,
 )
 from fairlead.settings import KafkaSettings, Settings
 from tests.waiting import PATIENCE_S, eventually
@@ -30,6 +32,23 @@ Fixture = Callable[..., Any]
 def admin(settings: Settings) -> AdminClient:
     """Return librdkafka's admin client."""
     return AdminClient(settings.kafka.librdkafka())
+
+
+def delete(admin: AdminClient, topic: str) -> None:
+    """Delete a topic, and wait until the broker does not list it any more."""
+
+    def forgotten() -> bool:
+        first = TopicPartition(topic, 0)
+        level = IsolationLevel.READ_UNCOMMITTED
+        try:
+            asked = admin.list_offsets({first: OffsetSpec.earliest()}, isolation_level=level)
+            asked[first].result(PATIENCE_S)
+        except KafkaException:
+            return True
+        return False
+
+    admin.delete_topics([topic])[topic].result(PATIENCE_S)
+    eventually(forgotten, f"topic {topic} is gone")
 
 
 def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
@@ -255,3 +274,92 @@ def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
         with KafkaGateway(settings) as gateway, pytest.raises(KafkaUnavailableError):
             gateway.list_groups()
     assert not {thread for thread in threading.enumerate() if "kafka-io" in thread.name} - before
+
+
+def test_unreadable_commits_concern_one_group(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    commit: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A group whose commits cannot be read has that error, no partitions; others have theirs."""
+    topic = kafka_topic()
+    for name in ("a", "b"):
+        commit(f"{unique_name}-{name}", {(topic, 0): 0})
+
+    def refuse_one(*arguments: Any) -> Any:
+        answers = fetch_commits(*arguments)
+        del answers.values[f"{unique_name}-a"]
+        answers.errors[f"{unique_name}-a"] = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
+        return answers
+
+    monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", refuse_one)
+    snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
+
+    refused, fine = errors_of(snapshot)
+    assert refused is not None
+    assert refused.startswith("Its commits cannot be read")
+    assert fine is None
+    assert measured_groups(snapshot) == [f"{unique_name}-b"]
+
+
+def test_commits_of_a_deleted_topic_are_left_out(
+    gateway: KafkaGateway,
+    admin: AdminClient,
+    kafka_topic: Fixture,
+    produce: Fixture,
+    commit: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A topic that vanishes after its commits were read is missing, and no failure."""
+    kept, gone = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b")
+    produce(kept, [2])
+    produce(gone, [2])
+    commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
+
+    # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
+    def delete_then_count(*arguments: Any) -> Any:
+        delete(admin, gone)
+        return topic_sizes(*arguments)
+
+    monkeypatch.setattr("fairlead.kafka.gateway.topic_sizes", delete_then_count)
+    snapshot = gateway.snapshot([unique_name])
+
+    assert snapshot.samples["topics"].to_pylist() == [[kept]]
+    assert offsets_of(snapshot) == [(0, 0, 2, 1)]
+    assert errors_of(snapshot) == [None]
+
+
+def test_what_was_not_answered_is_asked_by_a_new_client(
+    settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client asks a controller that is gone for five minutes more: the next question must not."""
+    topic = kafka_topic()
+    lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    with KafkaGateway(settings.kafka) as gateway:
+
+        def fail_once(ask: Callable[[], object]) -> None:
+            monkeypatch.setattr(gateway, "_admin", lost)
+            with monkeypatch.context() as hasty:
+                hasty.setattr(gateway, "_timeout_s", 1.0)
+                with pytest.raises(KafkaUnavailableError):
+                    ask()
+
+        fail_once(lambda: gateway.topics_of([topic]))
+        assert topic in gateway.topics_of([topic])
+
+
+def test_a_subscription_may_name_absent_topics(
+    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
+) -> None:
+    """The snapshot covers every subscribed topic that exists; the others are no error."""
+    first, second = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b", partitions=2)
+    join(unique_name, [first, second, f"{unique_name}-absent"], 3, [{"client.id": "a"}])
+
+    snapshot = gateway.snapshot([unique_name])
+
+    assert snapshot.samples["topics"].to_pylist() == [[first, second]]
+    assert snapshot.samples["counts"].to_pylist() == [[1, 2]]
+    assert errors_of(snapshot) == [None]

@@ -175,3 +175,16 @@ def test_missing_right_is_named_with_its_remedy(
         secured.allow(user, Right("topic", topic, rights))
     with pytest.raises(TopicError, match=f"{topic}: no right to read it.*--operation Read"):
         sampled(Settings(kafka=secured.settings(user)), topic)
+
+
+def test_missing_and_empty_topics_are_named(
+    settings: Settings, kafka_topic: KafkaTopic, unique_name: str
+) -> None:
+    """One sentence each."""
+    empty = kafka_topic()
+    with pytest.raises(
+        TopicError, match=f"Topic {empty}: no record was written in the last 60 min"
+    ):
+        sampled(settings, empty)
+    with pytest.raises(TopicError, match=f"Topic {unique_name} does not exist"):
+        sampled(settings, unique_name)

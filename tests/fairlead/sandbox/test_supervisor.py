@@ -186,3 +186,17 @@ def test_a_part_that_cannot_start_is_given_up_with_its_output(
         supervised(tmp_path, part) as (running, _, _),
     ):
         running.wait_ready("broken")
+
+
+def test_a_killed_part_is_started_again_with_a_message(tmp_path: Path) -> None:
+    """The new process is recorded, and its output is in the log."""
+    with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
+        running.wait_ready("sleeper")
+        soon(lambda: "sleeper   | asleep" in log.getvalue())
+        (first,) = still_running(tmp_path)
+        os.kill(first.pid, signal.SIGKILL)
+        soon(lambda: log.getvalue().count("sleeper   | asleep") == 2)
+        (second,) = still_running(tmp_path)
+        assert (second.name, second.pid != first.pid) == ("sleeper", True)
+    assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
+    assert still_running(tmp_path) == []

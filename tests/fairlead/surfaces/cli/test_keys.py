@@ -2,6 +2,7 @@
 
 import json
 
+import psycopg
 import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner, Result
@@ -9,7 +10,9 @@ from typer.testing import CliRunner, Result
 from fairlead.sandbox import Services
 from fairlead.sandbox.jars import source_jars
 from fairlead.settings import Settings
+from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
+from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.workflows import key_sampling
 from tests.conftest import KafkaTopic
 from tests.waiting import PATIENCE_S
@@ -84,3 +87,19 @@ def test_spark_agrees_with_the_client(
     assert spark["sampled"] == client["sampled"] == 3_002
     assert spark["keys"][0] == client["keys"][0]
     assert spark["without_key"] == client["without_key"]
+
+
+@pytest.mark.postgres
+def test_hot_partition_leads_to_the_command(week: str) -> None:
+    """In `fairlead why`; the group's page has it, too."""
+    with psycopg.connect(week) as connection:
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'hot partition',"
+            " names = ARRAY['orders-1'] WHERE group_id = 'orders' AND until IS NULL"
+        )
+    why = CliRunner().invoke(app, ["why", "orders"], env={"FAIRLEAD_POSTGRES__URL": week})
+    command = "fairlead keys orders --group=orders --partition=1"
+    assert f"its keys: `{command}`" in why.stdout
+    engine = create_store_engine(week)
+    assert f"<code>{command}</code>" in group_page(engine, "orders", Asked())
+    engine.dispose()
