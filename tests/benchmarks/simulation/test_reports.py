@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.simulation.churn import MemberChange
 from benchmarks.simulation.controllers import ScenarioMoment
 from benchmarks.simulation.costs import Dear, TrueCosts
 from benchmarks.simulation.loop import run
@@ -86,14 +85,6 @@ def test_reports_tell_what_records_take(client: str) -> None:
     assert found.known.all()
 
 
-def test_reports_count_the_records_that_commits_advance() -> None:
-    """As a real meter does: each record once, up to the committed offset."""
-    series, reports = seen()
-    counted, committed = np.diff(reports.records, axis=0), np.diff(series.committed, axis=0)
-    assert (counted == committed).all()
-    assert counted.sum() > 0
-
-
 def test_a_backlog_keeps_consumers_busy() -> None:
     """No seconds are lost or invented: the share of time is the load, and 1 beyond it."""
     assert work(traffic=Traffic(used=0.5)).busy.sum() == pytest.approx(1.0, rel=0.2)
@@ -102,17 +93,6 @@ def test_a_backlog_keeps_consumers_busy() -> None:
     assert (reports.busy_s[-1].sum() - reports.busy_s[0].sum()) < 2.02 * (
         series.at[-1] - series.at[0]
     )
-
-
-def test_a_restarted_consumer_has_a_new_token() -> None:
-    """Its counters start again; its earlier reports belong to no member."""
-    changes = (MemberChange(900.0, 1, joins=False), MemberChange(960.0, 1, joins=True))
-    series, reports = seen(hours=0.6, changes=changes)
-    tokens = reports.token[:, series.members.index("member-01")]
-    assert len({token for token in tokens.tolist() if token >= 0}) == 2
-    assert (np.diff(tokens[tokens >= 0]) >= 0).all()
-    found = reported_work(reports, series)
-    assert found.ignored == 0
 
 
 @pytest.mark.parametrize(
