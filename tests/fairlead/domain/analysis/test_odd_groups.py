@@ -11,7 +11,6 @@ from tests.fairlead.domain.analysis.outside import Group, Loop, answer_after, st
 from tests.fairlead.domain.analysis.questions import (
     FRESH,
     PER_STEP,
-    Owner,
     arriving,
     behind,
     halves,
@@ -203,47 +202,6 @@ def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
     assert len(answer["assignment"]["m0"]["t"]) <= 5
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("count", "seed"), [(500, 29), (1300, 2)])
-def test_a_healthy_group_that_commits_after_so_many_records_in_all_gets_no_plan(
-    count: int, seed: int
-) -> None:
-    """Members with fewer records commit less often, or nearly as often as samples are taken."""
-    rng = np.random.default_rng(seed)
-    members = 12
-    rates = np.exp(rng.normal(np.log(5.0), 0.5, 4 * members))
-    used = rates.reshape(4, members).sum(axis=0).max() / 0.7
-    group = Group(
-        steady(rates),
-        steady(np.full(members, used)),
-        topics={"t": rates.size},
-        reads=names(members),
-        by_count=count,
-        in_all=True,
-    )
-    course = Loop(group, seed=seed, since_h=0.0).run(4.0)
-    assert not course.plans
-    assert {name for name, _ in course.said} == {"healthy"}
-
-
-@pytest.mark.parametrize("seldom_s", [120.0, 420.0])
-def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
-    seldom_s: float,
-) -> None:
-    """Its timer commits all partitions at once."""
-    rates = np.exp(np.random.default_rng(1).normal(np.log(5.0), 0.3, 24))
-    group = Group(
-        steady(rates),
-        steady(np.full(6, 50.0)),
-        topics={"t": 24},
-        reads=names(6),
-        commit_s=np.array([seldom_s] + [5.0] * 5),
-    )
-    course = Loop(group, since_h=1.0).run(5.0)
-    assert not course.plans
-    assert {name for name, _ in course.said} == {"healthy"}
-
-
 def test_a_group_with_constant_replacements_is_planned() -> None:
     """At every other sample, one of sixty members is replaced by a new one."""
     members, step_s = 60, 120.0
@@ -386,34 +344,6 @@ def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-1"])
 
 
-@pytest.mark.parametrize(
-    ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "throttled partition")]
-)
-def test_a_stuck_or_throttled_partition_stays_so_under_new_owners(
-    read: float, diagnosis: str
-) -> None:
-    """Its owner changes every four samples, too soon to decide by one owner; or changed once."""
-
-    def throttled(partition: int, look: int) -> int:
-        if partition == 0:
-            return arriving(0, 0) + int(read * PER_STEP * look)
-        return prompt(partition, look)
-
-    def in_turns(since: int) -> Owner:
-        def owner(partition: int, look: int) -> str:
-            if partition == 0 and look >= since:
-                return "ab"[look // 4 % 2]
-            return halves(partition, look)
-
-        return owner
-
-    for series in (30, 31, 32, 33):
-        for since in (28,) if diagnosis == "stuck partition" else (0, 28):
-            line = question(series, committed=throttled, owner=in_turns(since))
-            answer = answer_question(line)
-            assert (answer["diagnosis"], answer["names"]) == (diagnosis, ["t-0"])
-
-
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
     """After an outage members work off one fetched chunk after the other, six minutes each."""
     minutes, backlog = 6, 50_000
@@ -428,25 +358,6 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
     for series in range(4, 4 * minutes + 1):
         answer = answer_question(question(series, end=filling, committed=in_turn))
         assert answer["diagnosis"] != "stuck partition", (series, answer["evidence"])
-
-
-def replaying(share: float) -> dict[str, Any]:
-    """Return a line about members that read old records; `share` is reads over arrivals."""
-    series, old = 30, 10_000_000
-
-    def filling(partition: int, look: int) -> int:
-        return old + arriving(partition, look)
-
-    def replayed(partition: int, look: int) -> int:
-        return int(filling(partition, 0) - (series + 20 - look) * share * PER_STEP)
-
-    return question(series, end=filling, committed=replayed)
-
-
-def test_a_backlog_older_than_all_samples_measures_members() -> None:
-    capacities = answer_question(replaying(2.0))["capacities"]
-    assert [capacity["measured"] for capacity in capacities.values()] == [True, True]
-    assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
 
 
 def slowly(share: float, others: int = 3) -> dict[str, Any]:
