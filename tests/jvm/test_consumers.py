@@ -100,24 +100,6 @@ def test_plans_are_adopted_as_they_come_and_go(
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
 
 
-@pytest.mark.test_long(
-    guarded_by="tests/jvm/test_consumers.py::test_plans_are_adopted_as_they_come_and_go"
-)
-def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup) -> None:
-    """A restart within the session is no rebalance, and plans know it by its instance id."""
-    publish(fleet, 1, {"i-1": [0], "i-2": [1, 2, 3, 4, 5]})
-    first = group.join("any-1", group_instance_id="i-1")
-    second = group.join("any-2", group_instance_id="i-2")
-    eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=1), "the plan is followed")
-    rebalances = first.state["rebalances"]
-    second.stop()
-    again = group.join("any-3", group_instance_id="i-2")
-    eventually(owning((again, [1, 2, 3, 4, 5]), version=1), "its share is still its own")
-    assert first.state["rebalances"] == rebalances
-    publish(fleet, 2, {"i-1": [0, 1, 2], "i-2": [3, 4, 5]})
-    eventually(owning((first, [0, 1, 2]), (again, [3, 4, 5]), version=2), "a newer plan as well")
-
-
 @pytest.mark.parametrize("java_leads", form(short=[True], long=[True, False]))
 def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool

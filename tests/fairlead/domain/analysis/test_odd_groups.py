@@ -53,20 +53,6 @@ def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
     assert speed == pytest.approx(whole["capacities"]["m0"]["records_per_s"], rel=0.05)
 
 
-@pytest.mark.parametrize("members", [2, 3])
-def test_a_slow_member_among_idle_ones_is_relieved(members: int) -> None:
-    """It reads 15 of 40/s; its peers are at 40 % and were never at their limit."""
-    speeds = np.full(members, 100.0)
-    speeds[0] = 15.0
-    topics = {"t": 2 * members}
-    rates = steady(np.full(2 * members, 20.0))
-    group = Group(rates, steady(speeds), topics=topics, reads=names(members))
-    loop = Loop(group, decide_s=900.0, since_h=2.0)
-    course = loop.run(3.0)
-    assert course.plans
-    assert course.over_objective == 0
-
-
 def test_of_two_budgets_of_moves_the_smaller_counts() -> None:
     for rules, option in ((1, 3), (3, 1)):
         policy = {"max_moves": rules, "options": {"sticky-lag-aware": {"max_moves": option}}}
@@ -111,29 +97,6 @@ def test_readers_of_other_topics_are_no_peers() -> None:
     assert all(len(answer["assignment"][name]["heavy"]) <= 3 for name in heavy)
 
 
-@pytest.mark.parametrize(
-    ("rates", "diagnosis", "words"),
-    [
-        ([60.0, 20.0], "hot partition", "the fastest member can process 50/s"),
-        ([30.0] * 4, "overloaded", "the 2 members that read these topics can process 100/s"),
-    ],
-)
-def test_readers_of_other_topics_cannot_help(
-    rates: list[float], diagnosis: str, words: str
-) -> None:
-    """Two members of 50/s get too much; two of 500/s with room read another topic."""
-    count = len(rates)
-    group = Group(
-        steady(np.array([*rates, *[20.0] * 4])),
-        steady(np.array([50.0, 50.0, 500.0, 500.0])),
-        topics={"a": count, "b": 4},
-        reads={"a1": ("a",), "a2": ("a",), "b1": ("b",), "b2": ("b",)},
-    )
-    answer = answer_after(group)
-    assert answer["diagnosis"] == diagnosis
-    assert words in answer["evidence"]
-
-
 @pytest.mark.parametrize("committed", [None, 0])
 def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> None:
     """Ten times the group's capacity arrives in it; the answer is the same as without it."""
@@ -148,44 +111,6 @@ def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> Non
         assert answer.pop(figure) == expected.pop(figure) | {"u": [None, None]}
     assert answer.pop("memory")["members"] == expected.pop("memory")["members"]
     assert answer == expected
-
-
-def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
-    """Two members of 60/s own a partition of 200/s each; other members take everything else."""
-    rates, speeds = np.full(30, 4.0), np.array([60.0, 60.0, 60.0, 160.0, 160.0])
-    rates[[0, 6]] = 200.0
-    reads = {f"m{number}": ("t",) for number in range(5)}
-    owner = np.repeat(np.arange(5), 6)
-    group = Group(steady(rates), steady(speeds), topics={"t": 30}, reads=reads, owner=owner)
-    answer = answer_after(group)
-    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "hot partition")
-    assert [answer["assignment"][name]["t"] for name in ("m0", "m1")] == [[0], [6]]
-
-
-def test_large_partitions_go_to_different_members() -> None:
-    """Two of 97/s are with a member of 100/s: more than is planned with, and no more than it does.
-
-    Four others have room for one of them.
-    """
-    rates = np.full(30, 4.0)
-    rates[:2] = 97.0
-    owner = np.repeat(np.arange(5), 6)
-    group = Group(
-        steady(rates), steady(np.full(5, 100.0)), topics={"t": 30}, reads=names(5), owner=owner
-    )
-    answer = answer_after(group)
-    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
-    assert all(not {0, 1} <= set(reads["t"]) for reads in answer["assignment"].values())
-
-
-def test_two_measured_members_do_not_say_that_a_group_is_overloaded() -> None:
-    """The other two were never at their limit, so their capacity is unknown."""
-    speeds, rates = np.array([249.0, 249.0, 249.0, 107.0]), np.full(34, 25.0)
-    owner = np.array([0] * 10 + [1] * 9 + [2] * 9 + [3] * 6)
-    group = Group(steady(rates), steady(speeds), topics={"t": 34}, reads=names(4), owner=owner)
-    answer = answer_after(group)
-    assert (answer["diagnosis"], answer["names"]) == ("slow member", ["m3"])
-    assert "1 more would do, of 249/s each" in answer["consumers"]["why"]
 
 
 def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
