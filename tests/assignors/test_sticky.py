@@ -27,16 +27,6 @@ from tests.assignors.problems import (
 from tests.assignors.problems import small_problems as small
 from tests.lengths import form
 
-Shares = dict[str, dict[str, list[int]]]
-
-
-def after(topics: dict[str, int], subscriptions: dict[str, list[str]], owned: Shares) -> Problem:
-    """Return the problem of members that own something already."""
-    members = {
-        name: Member(topics=read, owned=owned.get(name, {})) for name, read in subscriptions.items()
-    }
-    return Problem.of(topics, members)
-
 
 def aims(problem: Problem, owner: Int32) -> tuple[object, ...]:
     """Return all that `sticky` minimises, in order."""

@@ -18,7 +18,6 @@ from tests.fairlead.workflows.plans import DAY
 from tests.recalled import CONSUMED, recalled
 from tests.samples import filled, samples
 
-FLAGSHIP = "sticky-lag-aware"
 POLICY = Policy(assignors=("lag-aware", "range"))
 Tables = tuple[pa.Table, pa.Table]
 #: Name to topics that it subscribes to, and partitions of `t` that it owns.
