@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-racks bench-reaction bench-store simulate dist bom image release jar docs pictures psql lock clean
+.PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-racks bench-reaction bench-store dist bom image release jar docs pictures psql lock clean
 
 install: .venv/installed
 
@@ -93,11 +93,6 @@ bench-reaction: install
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store
-
-# Histories of simulated groups of confluent-kafka followers: make simulate SEEDS="1 1000000"
-SEEDS ?= 1 10001
-simulate: install
-	$(BIN)/python -m tests.fairlead.followers.simulator.simulate $(SEEDS)
 
 pictures: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/ui/test_person.py tests/ui/test_two_people.py

@@ -18,7 +18,6 @@ import java.util.TreeSet;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
-import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
@@ -26,13 +25,7 @@ import org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.utils.Utils;
-import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
-import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
-import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
-import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
-import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
  * Kafka's own classes behind a line protocol: one JSON request a line on standard input, one JSON
@@ -60,7 +53,6 @@ public final class Oracle {
             case "murmur2" -> murmur2(request);
             case "encode" -> encode(request);
             case "decode" -> decode(request);
-            case "uniform" -> uniform(request);
             default -> assign(request);
         };
     }
@@ -70,14 +62,12 @@ public final class Oracle {
         AbstractPartitionAssignor assignor = switch (name) {
             case "range" -> new RangeAssignor();
             case "roundrobin" -> new RoundRobinAssignor();
-            case "sticky" -> new StickyAssignor();
-            case "cooperative" -> new CooperativeStickyAssignor();
             default -> throw new IllegalArgumentException(name);
         };
         Map<String, Integer> counts = counts(request);
         Map<String, Subscription> subscriptions = new HashMap<>();
         request.get("members").properties().forEach(member ->
-            subscriptions.put(member.getKey(), subscription(name, member.getValue())));
+            subscriptions.put(member.getKey(), subscription(member.getValue())));
         Map<String, Map<String, Set<Integer>>> answer = new TreeMap<>();
         assignor.assignPartitions(partitions(request, counts), subscriptions)
             .forEach((member, partitions) -> answer.put(member, byTopic(partitions)));
@@ -102,71 +92,13 @@ public final class Oracle {
         return partitions;
     }
 
-    private static Subscription subscription(String assignor, JsonNode member) {
-        List<String> topics = topics(member);
-        List<TopicPartition> owned = owned(member);
-        int generation = generation(member);
-        ByteBuffer userData = null;
-        if (assignor.equals("sticky") && !owned.isEmpty()) {
-            userData = userData(owned, generation);
-        }
+    private static Subscription subscription(JsonNode member) {
         Optional<String> rack = Optional.ofNullable(member.path("rack").textValue());
-        var subscription = assignor.equals("cooperative")
-            ? new Subscription(topics, null, owned, generation, rack)
-            : new Subscription(topics, userData, List.of(), -1, rack);
+        var subscription = new Subscription(topics(member), null, List.of(), -1, rack);
         if (member.hasNonNull("instance_id")) {
             subscription.setGroupInstanceId(Optional.of(member.get("instance_id").asText()));
         }
         return subscription;
-    }
-
-    private static Map<String, Map<String, Set<Integer>>> uniform(JsonNode request) {
-        Map<String, Integer> counts = counts(request);
-        Map<String, Uuid> ids = new HashMap<>();
-        Map<Uuid, String> names = new HashMap<>();
-        counts.keySet().forEach(topic -> {
-            Uuid id = Uuid.randomUuid();
-            ids.put(topic, id);
-            names.put(id, topic);
-        });
-        Map<String, MemberSubscriptionAndAssignmentImpl> members = new HashMap<>();
-        Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
-        Set<Set<Uuid>> distinct = new HashSet<>();
-        request.get("members").properties().forEach(entry -> {
-            Set<Uuid> read = new HashSet<>();
-            topics(entry.getValue()).stream().filter(ids::containsKey).forEach(t -> read.add(ids.get(t)));
-            Map<Uuid, Set<Integer>> owned = new HashMap<>();
-            for (TopicPartition p : owned(entry.getValue())) {
-                Uuid id = ids.get(p.topic());
-                owned.computeIfAbsent(id, x -> new HashSet<>()).add(p.partition());
-                owners.computeIfAbsent(id, x -> new HashMap<>()).put(p.partition(), entry.getKey());
-            }
-            distinct.add(read);
-            var assignment = new org.apache.kafka.coordinator.group.modern.Assignment(owned);
-            members.put(entry.getKey(), new MemberSubscriptionAndAssignmentImpl(
-                Optional.empty(), Optional.empty(), read, assignment));
-        });
-        SubscriptionType type =
-            distinct.size() == 1 ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS;
-        var describer = new SubscribedTopicDescriber() {
-            public int numPartitions(Uuid topic) {
-                return counts.get(names.get(topic));
-            }
-
-            public Set<String> racksForPartition(Uuid topic, int partition) {
-                return Set.of();
-            }
-        };
-        Map<String, Map<String, Set<Integer>>> answer = new TreeMap<>();
-        new UniformAssignor().assign(new GroupSpecImpl(members, type, owners), describer).members()
-            .forEach((member, assignment) -> {
-                Map<String, Set<Integer>> share = new TreeMap<>();
-                assignment.partitions().forEach((id, set) -> {
-                    if (!set.isEmpty()) share.put(names.get(id), new TreeSet<>(set));
-                });
-                answer.put(member, share);
-            });
-        return answer;
     }
 
     private static List<Integer> murmur2(JsonNode request) {

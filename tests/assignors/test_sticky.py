@@ -8,7 +8,6 @@ import pytest
 from assignors import aims as exact_aims
 from assignors import flow
 from assignors.assignment import Assignment
-from assignors.older_claims import give_back
 from assignors.problem import Int32, Member, Problem
 from assignors.registry import assign
 from assignors.spread import is_even
@@ -21,23 +20,12 @@ from tests.assignors.problems import (
     kept,
     loads,
     not_back,
-    random_problem,
     rejoin,
     spread,
     sticky_value,
 )
 from tests.assignors.problems import small_problems as small
 from tests.lengths import form
-
-Shares = dict[str, dict[str, list[int]]]
-
-
-def after(topics: dict[str, int], subscriptions: dict[str, list[str]], owned: Shares) -> Problem:
-    """Return the problem of members that own something already."""
-    members = {
-        name: Member(topics=read, owned=owned.get(name, {})) for name, read in subscriptions.items()
-    }
-    return Problem.of(topics, members)
 
 
 def aims(problem: Problem, owner: Int32) -> tuple[object, ...]:
@@ -64,23 +52,12 @@ def test_equals_the_best_of_all_assignments() -> None:
     assert racks_count > 10
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_gives_back_the_same_shares_without_a_network(seed: int) -> None:
-    """Without a network, shares and kept partitions stay; claims are granted in order."""
-    problem = random_problem(seed, topics=4, partitions=8, members=5)
-    start = flow.solve(problem)
-    given = give_back(problem, start)
-    assert sticky_value(problem, given) == sticky_value(problem, start)
-    assert spread(problem, given) == spread(problem, start)
-    assert not_back(problem, given) <= not_back(problem, start)
-
-
 @pytest.mark.parametrize("keep_all", [True, False])
 def test_swaps_touch_neither_loads_nor_what_is_kept(*, keep_all: bool) -> None:
     """From a start with optimal loads and kept partitions, spread is nearly optimal."""
     spread_best, improved = [], 0
     for seed, problem in small(400):
-        start = as_loads_want(problem, keep_all=keep_all)
+        start = flow.solve(problem, keep_all=keep_all)
         found = spread_out(problem, start, keep_all=keep_all)
         assert not violations(problem, Assignment(problem, found))
         assert sticky_value(problem, found) == sticky_value(problem, start), f"seed {seed}"
@@ -90,11 +67,6 @@ def test_swaps_touch_neither_loads_nor_what_is_kept(*, keep_all: bool) -> None:
         spread_best.append(spread(problem, found) == spread(problem, exact))
     assert improved
     assert np.mean(spread_best) > 0.98
-
-
-def as_loads_want(problem: Problem, *, keep_all: bool) -> Int32:
-    """Return the best in loads and kept that a flow finds, however topics are spread."""
-    return flow.solve(problem, keep_all=keep_all)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -114,20 +114,6 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
-def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
-    """The sample of a plan stays until the retention ends, and does not replace a newer one."""
-    archive = SampleArchive(str(tmp_path))
-    snapshots = [append(archive, before) for before in (89, 88)]
-    for before in (90, 87, 86):
-        append(archive, before)
-    archive.tidy(NOON, KEPT, keep=snapshots)
-    assert minutes(archive) == [86, 88, 89]
-    archive.tidy(NOON, KEPT)
-    assert minutes(archive) == [86]
-    archive.tidy(NOON + KEPT, KEPT, keep=snapshots)
-    assert files(tmp_path) == []
-
-
 def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Path) -> None:
     """A group that rebalances for a moment keeps a sample that can be replayed."""
     archive = SampleArchive(str(tmp_path))
@@ -148,32 +134,6 @@ def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
     archive.tidy(NOON, KEPT)
     assert minutes(archive) == [77, 90, 92]
-
-
-def test_old_samples_are_looked_through_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Until others join them, or are not kept any more."""
-    archive = filled(tmp_path, range(91, 151))
-    kept = [append(archive, before) for before in (98, 112)]
-    append(archive, 100, "gone")
-    archive.tidy(NOON, KEPT, keep=kept)
-    left = minutes(archive)
-    read: list[str] = []
-    rows = archive._rows  # noqa: SLF001 - what is read
-
-    def counted(path: str, *arguments: Any, **options: Any) -> Any:
-        read.append(path)
-        return rows(path, *arguments, **options)
-
-    monkeypatch.setattr(archive, "_rows", counted)
-    for minute in range(5):
-        archive.tidy(NOON + minute * MINUTE, KEPT, keep=kept)
-    assert read == []
-    archive.tidy(NOON, KEPT, keep=kept[:1])
-    assert len(read) == 2
-    monkeypatch.undo()
-    assert set(left) - set(minutes(archive)) == {112}
 
 
 @pytest.mark.long

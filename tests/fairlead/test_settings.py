@@ -3,10 +3,8 @@
 import hashlib
 import traceback
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic_settings import TomlConfigSettingsSource
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import Settings, load_settings, reloaded
@@ -48,24 +46,6 @@ def test_a_file_that_changes_is_read_anew_and_named(config: Path) -> None:
     assert second.source == f"{config}, SHA-256 {digest[:12]}"
     config.write_text("[[polices]]")
     assert reloaded(second) is second
-
-
-def test_values_are_those_of_the_file_that_is_named(
-    config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the file changes between parsing and hashing."""
-    config.write_text('state_dir = "old"')
-    read = TomlConfigSettingsSource._read_file  # noqa: SLF001 - what parses the file
-
-    def read_and_replace(source: TomlConfigSettingsSource, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = read(source, path)
-        config.write_text('state_dir = "new"')
-        return found
-
-    monkeypatch.setattr(TomlConfigSettingsSource, "_read_file", read_and_replace)
-    settings = load_settings()
-    digest = hashlib.sha256(b'state_dir = "new"').hexdigest()
-    assert (settings.state_dir, settings.source[-12:]) == (Path("new"), digest[:12])
 
 
 ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
@@ -121,23 +101,6 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
-    [
-        ("[[policies]]\ncooldown = '1h'", 'no duration: write it as ISO 8601 does, "PT1H"'),
-        ("discovery.include = 'orders-*'", "must be a list"),
-        ("planning.schedule = 'hourly'", "not a cron expression of five fields"),
-        ("kafka.request_timeout_s = 'soon'", "request_timeout_s: must be a number$"),
-        ("kafka.plan_topic_partitions = 1.5", "plan_topic_partitions: must be a whole number$"),
-    ],
-)
-def test_values_are_asked_for_in_the_users_words(config: Path, toml: str, said: str) -> None:
-    """Not in those of a validator, nor as a regular expression."""
-    config.write_text(toml)
-    with pytest.raises(ConfigurationError, match=said):
-        load_settings()
-
-
-@pytest.mark.parametrize(
     ("toml", "meant"),
     [
         ("[kafka]\nbootstrap_server = 'k:1'", "bootstrap_servers"),
@@ -157,22 +120,6 @@ def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: st
         match=r": no such key; there are approvers, dagster_url, docs_url, header, token, url$",
     ):
         load_settings()
-
-
-def test_errors_in_policies_name_file_and_key(config: Path) -> None:
-    """Each with the policy's place in the file; a misspelt option by its own name."""
-    config.write_text(
-        '[[policies]]\ngroups = "a*"\nmax_moves = -1\n\n'
-        '[[policies]]\ngroups = "b*"\n[policies.options.sticky-lag-aware]\nbnad = 0.1\n'
-    )
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings()
-    assert str(caught.value) == (
-        f"{config}: [[policies]] 1: max_moves: must be at least 0; "
-        f"{config}: [[policies]] 2: options.sticky-lag-aware.bnad: sticky-lag-aware has no such "
-        "option (has: band, band_floor, enough, horizon, max_moves, max_count_skew, "
-        "max_topic_count_skew, effort)"
-    )
 
 
 def test_errors_in_variables_name_the_variable(

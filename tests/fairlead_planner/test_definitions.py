@@ -1,7 +1,5 @@
 """The planner beside what a project has of its own, as the checkout has it."""
 
-from importlib.metadata import entry_points
-
 import dagster as dg
 import pytest
 
@@ -12,15 +10,6 @@ from orchestration.jobs import STEPS
 @dg.asset
 def invoices() -> None:
     """Stand for what the project is about."""
-
-
-def test_planner_and_project_are_merged_in_one_line() -> None:
-    """Also where the project has an executor of its own."""
-    project = dg.Definitions(assets=[invoices], executor=dg.multiprocess_executor)
-    merged = dg.Definitions.merge(project, definitions())
-    keys = {key.to_user_string() for key in merged.resolve_asset_graph().get_all_asset_keys()}
-    assert keys == {"invoices", *STEPS}
-    assert merged.executor is dg.multiprocess_executor
 
 
 def test_planning_leaves_the_assets_of_the_project_alone() -> None:
@@ -53,9 +42,3 @@ def test_component_refuses_what_it_does_not_know() -> None:
     )
     with pytest.raises(Exception, match="planing_schedule"):
         PlannerComponent.resolve_from_yaml("planing_schedule: '0 * * * *'")
-
-
-def test_dagster_finds_the_component() -> None:
-    """Where `dg` looks for what is installed: the entry points of its registry."""
-    (found,) = entry_points(group="dagster_dg_cli.registry_modules", name="fairlead")
-    assert found.load().PlannerComponent is PlannerComponent

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from fairlead.sandbox import Services
-from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import Fleet, make_plan, spoilt
+from tests.fairlead.followers.helpers import Fleet, make_plan
 from tests.jvm.members import JavaGroup, JavaMember, java_group
 from tests.lengths import form
-from tests.records import PUBLIC, signed_plan
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
@@ -100,50 +98,6 @@ def test_plans_are_adopted_as_they_come_and_go(
         assert revoked == (1, 5)
     else:  # what moves, and nothing else
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/jvm/test_consumers.py::test_plans_are_adopted_as_they_come_and_go"
-)
-def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup) -> None:
-    """A restart within the session is no rebalance, and plans know it by its instance id."""
-    publish(fleet, 1, {"i-1": [0], "i-2": [1, 2, 3, 4, 5]})
-    first = group.join("any-1", group_instance_id="i-1")
-    second = group.join("any-2", group_instance_id="i-2")
-    eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=1), "the plan is followed")
-    rebalances = first.state["rebalances"]
-    second.stop()
-    again = group.join("any-3", group_instance_id="i-2")
-    eventually(owning((again, [1, 2, 3, 4, 5]), version=1), "its share is still its own")
-    assert first.state["rebalances"] == rebalances
-    publish(fleet, 2, {"i-1": [0, 1, 2], "i-2": [3, 4, 5]})
-    eventually(owning((first, [0, 1, 2]), (again, [3, 4, 5]), version=2), "a newer plan as well")
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/jvm/test_cache.py::test_both_know_the_same_after_each_record"
-)
-def test_what_is_not_signed_as_it_must_be_is_not_followed(fleet: Fleet, group: JavaGroup) -> None:
-    """Nor when somebody joins; the last good plan is, until another signed one comes."""
-    (topic,), origin = fleet.topics, fleet.origin
-
-    def plan(version: int, first: list[int], two: list[int]) -> PlanDocument:
-        members = {"one": {topic: first}, "two": {topic: two}}
-        counts = {topic: PARTITIONS}
-        return make_plan(members, partition_counts=counts, group=fleet.group, version=version)
-
-    fleet.send(*signed_plan(plan(1, [0], [1, 2, 3, 4, 5]), origin))
-    first = group.join("one", fairlead_public_keys=PUBLIC)
-    eventually(owning((first, [0, 1, 2, 3, 4, 5]), version=1), "it is followed")
-    wrong = spoilt(plan(2, [1, 2, 3, 4, 5], [0]), origin)
-    for record in wrong.values():
-        fleet.send(*record)
-    eventually(lambda: first.state["skipped"] == len(wrong), "all are skipped")
-    second = group.join("two", fairlead_public_keys=PUBLIC)
-    eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=1), "as before")
-    assert first.state["asked"] == 0
-    fleet.send(*signed_plan(plan(2, [0, 1, 2], [3, 4, 5]), origin))
-    eventually(owning((first, [0, 1, 2]), (second, [3, 4, 5]), version=2), "the newer one")
 
 
 @pytest.mark.parametrize("java_leads", form(short=[True], long=[True, False]))

@@ -95,17 +95,6 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
 
 
 @pytest.mark.kafka
-def test_new_member_takes_over_the_whole_share_of_the_one_it_replaces(group: Group) -> None:
-    """Before the roster names the member: a rolling restart keeps the plan."""
-    group.join("a", "b", "c")
-    group.adopt(1, FEW)
-    group.leave("b")
-    group.join("d")
-    rolled = {"a": FEW["a"], "c": FEW["c"], "d": FEW["b"]}
-    eventually(lambda: group.owned() == rolled, group.owned)
-
-
-@pytest.mark.kafka
 @pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
 def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -> None:
     """Even if uneven: a leaving member's partitions are placed, and a new member takes none."""
@@ -121,20 +110,6 @@ def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -
     assert group.revoked() == {}
     assert set(group.owned()["a"]) >= set(FEW["a"])
     assert set(group.owned()["b"]) >= set(FEW["b"])
-
-
-@pytest.mark.kafka
-def test_garbage_leaves_the_plan_that_was_read(group: Group) -> None:
-    """Whatever the group's record is, the last good plan is fitted to the present members."""
-    group.join("a", "b", "c")
-    group.adopt(1, FEW)
-    group.revoked()
-    group.cluster.garble(group.name)
-    group.leave("c")
-    group.join("d")
-    rolled = {"a": FEW["a"], "b": FEW["b"], "d": FEW["c"]}
-    eventually(lambda: group.owned() == rolled, group.owned)
-    assert set().union(*group.revoked().values()) <= set(FEW["c"])
 
 
 @pytest.mark.kafka

@@ -32,8 +32,6 @@ LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 20, "shared JVM": 6, "dagste
 OWN_SERVICES: Final = {
     "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
     "tests/docs/test_pages.py": "the pages show Kafka's own commands",
-    "tests/fairlead/followers/confluent/test_agreement.py": "one of three brokers dies",
-    "tests/fairlead/followers/client_assignors/test_assignors.py": "a Java consumer joins",
     "tests/fairlead/kafka/test_refusals.py": "a broker that lets in by TLS and password alone",
     "tests/fairlead/kafka/test_rights.py": "the same broker",
     "tests/fairlead/kafka/test_record_sample.py": "the same broker",

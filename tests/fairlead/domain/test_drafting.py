@@ -18,7 +18,6 @@ from tests.fairlead.workflows.plans import DAY
 from tests.recalled import CONSUMED, recalled
 from tests.samples import filled, samples
 
-FLAGSHIP = "sticky-lag-aware"
 POLICY = Policy(assignors=("lag-aware", "range"))
 Tables = tuple[pa.Table, pa.Table]
 #: Name to topics that it subscribes to, and partitions of `t` that it owns.
@@ -99,31 +98,6 @@ def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
     assert draft.observed is not None
     assert (draft.observed["lag_max"], draft.predicted["lag_max"]) == (160, 100)
     assert {candidate.assignor for candidate in draft.candidates} == set(POLICY.assignors)
-
-
-def test_draft_has_the_findings() -> None:
-    draft = decide(snapshot(TWO, [100, 60, 5]))
-    assert isinstance(draft, PlanDraft)
-    found = draft.findings
-    assert found is not None
-    assert (found.diagnosis, found.names) == ("unbalanced", ("a",))
-    assert found.evidence.startswith("a is at ")
-    assert found.capacities["a"].measured
-    assert draft.observed is not None
-    assert (
-        draft.observed["forecast_time_lag_s"]
-        == found.forecast_time_lag_s
-        > draft.predicted["forecast_time_lag_s"]
-    )
-    assert draft.reason.startswith("lag-aware: time lag in 30 min: ")
-    assert [
-        candidate.metrics["forecast_time_lag_s"]
-        for candidate in draft.candidates
-        if candidate.metrics
-    ] == [
-        draft.predicted["forecast_time_lag_s"],
-        found.forecast_time_lag_s,
-    ]
 
 
 def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> None:

@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -26,8 +26,6 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.kafka
 
 FOUR = [0, 1, 2, 3]
-#: Looks, 50 ms apart, without a rebalance, after which a group is at rest.
-QUIET = 40
 
 
 def plan(fleet: Fleet, version: int, **shares: list[int]) -> PlanDocument:
@@ -57,25 +55,6 @@ def settles(
     eventually(settled, f"version {version}, {shares}")
 
 
-def rebalances_at_rest(members: Mapping[str, Member]) -> list[int]:
-    """Return how many rebalances each member has seen, once there are no more for a while."""
-    counts: list[list[int]] = []
-
-    def rest() -> bool:
-        counts.append([member.status().rebalances for member in members.values()])
-        return len(counts) > QUIET and counts[-1] == counts[-QUIET]
-
-    eventually(rest, "nobody rebalances")
-    return counts[-1]
-
-
-def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
-    """Two consumers that start after the plan own exactly their shares, and say its version."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-
-
 def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) -> None:
     """The clients themselves do not; and those that name none stand beside those that do."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
@@ -84,22 +63,6 @@ def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) ->
     with KafkaGateway(settings.kafka) as gateway:
         found = gateway.live_group(fleet.group).members
     assert {member.name: member.rack for member in found} == {"a": "r1", "b": None}
-
-
-def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
-    """A newer plan is adopted without anybody joining or leaving; nobody asks twice for it."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    before = rebalances_at_rest(members)
-    fleet.publish(plan(fleet, 2, a=[1, 2, 3], b=[0]))
-    settles(fleet, members, 2, a=[1, 2, 3], b=[0])
-    after = rebalances_at_rest(members)
-    asked = [member.status().rejoins_asked for member in members.values()]
-    assert max(asked) == 1
-    # Two that ask at once may make two rebalances, on a busy machine.
-    gone = [count - earlier for count, earlier in zip(after, before, strict=True)]
-    assert all(1 <= count <= sum(asked) for count in gone)
 
 
 def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:

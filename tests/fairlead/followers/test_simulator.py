@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from fairlead.followers.confluent import member
 from fairlead.followers.confluent.member import Event, Pair, State
-from fairlead.wire.agreement import Mark
+from fairlead.wire.agreement import AssignmentRecord, Mark
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.coordinator import SESSION_S
 from tests.fairlead.followers.simulator.history import Action, happen, quiet, run
@@ -43,6 +44,24 @@ def settled(*names: str, seed: int = 1) -> World:
     quiet(world)
     world.longest_orphaned_s = 0.0
     return world
+
+
+def test_assignment_that_decided_is_written_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Retention must not remove it for members that read the log later; nothing else changes."""
+    monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
+    world = settled("a", "b")
+    generation = world.coordinator.generation
+    home = (world.agreement_topic.partitions or [])[world.agreement_topic.home()]
+    before = len(home.records)
+    world.run(world.time + 30.0)
+    repeated = [record for _, record in home.records[before:]]
+    assert 2 <= len(repeated) <= 15
+    assert all(isinstance(record, AssignmentRecord) for record in repeated)
+    assert all(record == repeated[0] for record in repeated)
+    assert world.coordinator.generation == generation
+    assert world.healed() is None
 
 
 FAULTS = [

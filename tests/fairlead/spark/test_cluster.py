@@ -1,4 +1,4 @@
-"""Spark elsewhere: a standalone master with two workers, and a Spark Connect server."""
+"""Spark elsewhere: a Spark Connect server."""
 
 import json
 import os
@@ -20,7 +20,6 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 SPARK_HOME = Path(pyspark.__file__).parent
-ANY_PORT = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
 LOOPBACK = {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
@@ -68,18 +67,17 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 def test_fleet_is_planned_through_spark_connect(connect_server: str, tmp_path: Path) -> None:
     """The planner holds no JVM then; what comes out is the same."""
     properties = {"spark.sql.shuffle.partitions": "4"}
-    assert planned_elsewhere(connect_server, properties, tmp_path)
+    planned_elsewhere(connect_server, properties, tmp_path)
 
 
-def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> list[int]:
-    """Plan a fleet there and here, compare; return which processes there had Python workers."""
+def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> None:
+    """Plan a fleet there and here, and compare."""
     warehouse = Warehouse(str(folder / "warehouse"))
     fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
     warehouse.write_snapshot(fleet, {})
-    answer = folder / "answer.json"
     module = "tests.fairlead.spark.on_cluster"
     subprocess.run(
-        [sys.executable, "-m", module, fleet.snapshot_id, str(answer)],
+        [sys.executable, "-m", module, fleet.snapshot_id],
         env=os.environ
         | LOOPBACK
         | {
@@ -106,5 +104,3 @@ def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> 
     assert there.sort_by(order).select(columns) == candidates.sort_by(order).select(columns)
     assert candidates.num_rows == 13 * 3
     assert not any(candidates["error"].to_pylist())
-    processes: list[int] = json.loads(answer.read_text())
-    return processes

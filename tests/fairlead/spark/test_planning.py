@@ -157,14 +157,6 @@ def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
     assert found[OBSERVED]["decision"] is None
 
 
-def test_a_group_with_an_error_is_not_planned() -> None:
-    """What the snapshot says is passed on, without figures."""
-    found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2]}, error="rebalancing"))
-    assert [(row["error"], row["lag_max"], row["owner"]) for row in found.values()] == [
-        ("rebalancing", None, None)
-    ]
-
-
 def test_a_partition_that_could_not_be_read_is_an_error() -> None:
     """Where its lag is unknown, its topic is not planned as if it were shorter."""
     row = look(ONE_OWNS_ALL, {"t": [1, 2]})

@@ -44,8 +44,6 @@ class Group:
         Seconds between commits: of all members, or of each, shape (M,).
     by_count
         Commit a partition after this many records; 0: by time.
-    in_all
-        Count `by_count` over all partitions of a member.
     uncommitted
         Partitions at a second that are read and never committed.
     silent
@@ -68,7 +66,6 @@ class Group:
     reads: Mapping[str, tuple[str, ...]] | None = None
     commit_s: float | Floats = 5.0
     by_count: int = 0
-    in_all: bool = False
     uncommitted: Callable[[float], tuple[int, ...]] = lambda _: ()
     silent: Callable[[float], tuple[int, ...]] = lambda _: ()
     present: Callable[[float], npt.NDArray[np.bool_]] | None = None
@@ -233,9 +230,7 @@ class Loop:
         self._commit(now, before)
 
     def _commit(self, now: float, before: Floats) -> None:
-        if self.group.by_count and self.group.in_all:
-            new = self._committed_together(before)
-        elif self.group.by_count:
+        if self.group.by_count:
             count = self.group.by_count
             new = np.where(
                 self.position - self.committed >= count,
@@ -255,16 +250,6 @@ class Loop:
         held = np.isin(self.owner, self.group.silent(now))
         held[list(self.group.uncommitted(now))] = True
         self.committed = np.where(held, self.committed, new)
-
-    def _committed_together(self, before: Floats) -> Floats:
-        owner, members = np.maximum(self.owner, 0), len(self.names)
-        mine, read = self.owner >= 0, self.position - before
-        counted = np.bincount(owner, (self.position - self.committed) * mine, members)
-        since = counted % self.group.by_count
-        share = np.minimum(since / np.maximum(np.bincount(owner, read * mine, members), 1e-9), 1.0)
-        reached = np.maximum(np.floor(self.position - read * share[owner]), self.committed)
-        due = (counted >= self.group.by_count)[owner] & mine
-        return np.where(due, reached, self.committed)
 
     def _late(self, now: float) -> int:
         while len(self.history) > 1 and self.history[1][0] <= now - OBJECTIVE_S:

@@ -68,28 +68,9 @@ def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
     assert np.flatnonzero(commits_of(rows).busy[:28, 1]).tolist() == [3, 11, 19, 27]
 
 
-def test_records_held_back_by_commits_add_up_by_squares() -> None:
-    """Each of a's partitions is committed after 240 records, where two a second are read."""
-    rows = [
-        [1000 + 240 * (look // 4), 880 + 240 * ((look + 2) // 4), 997 + 60 * look, 997 + 60 * look]
-        for look in TIMES
-    ]
-    assert commits_of(rows).held_back_s == pytest.approx([240 * 2**0.5 / 2, 0.0], rel=0.05)
-
-
 def rarely(look: int) -> list[int]:
     """Return the offsets at a sample of four partitions, each committed after 240 records."""
     return [1000 - 60 * ahead + 240 * ((look + ahead) // 4) for ahead in range(4)]
-
-
-def test_a_chunk_counts_as_read_when_it_is_committed() -> None:
-    """Member b reads one chunk of 240 records after another; a commits all at every sample."""
-    rows = [
-        [997 + 60 * look] * 2 + [1000 + 240 * (look // 4), 1000 + 240 * ((look + 2) // 4)]
-        for look in TIMES
-    ]
-    found = commits_of(rows)
-    assert found.taken[8:12, 2].tolist() == [0, 0, 0, 240]
 
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
@@ -98,24 +79,6 @@ def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) ->
     rows = [[1000, *rarely(look)[1:]] for look in TIMES]
     ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
-
-
-def test_a_new_owner_holds_nothing_back() -> None:
-    """A partition is committed after 240 records; its second owner has just come."""
-    rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in TIMES]
-    owner = [[0, 1]] * (len(TIMES) - 1) + [[2, 1]]
-    series = series_at(
-        [[1000 + 60 * look] * 2 for look in TIMES], rows, owner, members=tuple("abc")
-    )
-    assert read_commits(series).held_back_s.tolist() == [0.0, 0.0, 0.0]
-
-
-def test_turns_that_others_gave_to_partitions_leave_none_stuck() -> None:
-    """Member b reads a chunk of its first partition when a plan gives it those of a."""
-    rows = [[997 + 60 * look] * 2 + [1000 + 30 * look, 1000 + 60 * min(look, 10)] for look in TIMES]
-    owner = [[0, 0, 1, 1]] * (len(TIMES) - 1) + [[1, 1, 1, 1]]
-    found = read_commits(series_at([[1000 + 60 * look] * 4 for look in TIMES], rows, owner))
-    assert not found.stuck.any()
 
 
 def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:

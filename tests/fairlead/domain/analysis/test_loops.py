@@ -99,21 +99,6 @@ def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
     return Loop(uneven, step_s=20.0, since_h=1.5)
 
 
-def test_an_overload_without_a_cure_delays_no_other_plan() -> None:
-    """Members of b are at 200 % and no plan helps them; one move helps a."""
-    shares = np.random.default_rng(1).uniform(2.0, 30.0, 96)
-    both = Group(
-        rates=steady(np.concatenate(([60.0] * 2 + [5.0] * 10, 2400.0 * shares / shares.sum()))),
-        speeds=steady(np.full(16, 100.0)),
-        topics={"a": 12, "b": 96},
-        reads={f"m{number:02d}": ("a" if number < 4 else "b",) for number in range(16)},
-        owner=np.concatenate((np.repeat(np.arange(4), 3), np.repeat(np.arange(4, 16), 8))),
-    )
-    loop = Loop(both, step_s=20.0)
-    loop.run(1)
-    assert loop.owner[0] != loop.owner[1]
-
-
 def test_members_are_not_tried_one_after_the_other() -> None:
     """Three members measured at their limit suffice; only the hot partition is behind."""
     course = hot_partition(*[60.0] * 8).run(30)

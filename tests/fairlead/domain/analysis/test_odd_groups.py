@@ -11,7 +11,6 @@ from tests.fairlead.domain.analysis.outside import Group, Loop, answer_after, st
 from tests.fairlead.domain.analysis.questions import (
     FRESH,
     PER_STEP,
-    Owner,
     arriving,
     behind,
     halves,
@@ -52,20 +51,6 @@ def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "recovering")
     speed = answer["capacities"]["m0"]["records_per_s"]
     assert speed == pytest.approx(whole["capacities"]["m0"]["records_per_s"], rel=0.05)
-
-
-@pytest.mark.parametrize("members", [2, 3])
-def test_a_slow_member_among_idle_ones_is_relieved(members: int) -> None:
-    """It reads 15 of 40/s; its peers are at 40 % and were never at their limit."""
-    speeds = np.full(members, 100.0)
-    speeds[0] = 15.0
-    topics = {"t": 2 * members}
-    rates = steady(np.full(2 * members, 20.0))
-    group = Group(rates, steady(speeds), topics=topics, reads=names(members))
-    loop = Loop(group, decide_s=900.0, since_h=2.0)
-    course = loop.run(3.0)
-    assert course.plans
-    assert course.over_objective == 0
 
 
 def test_of_two_budgets_of_moves_the_smaller_counts() -> None:
@@ -112,29 +97,6 @@ def test_readers_of_other_topics_are_no_peers() -> None:
     assert all(len(answer["assignment"][name]["heavy"]) <= 3 for name in heavy)
 
 
-@pytest.mark.parametrize(
-    ("rates", "diagnosis", "words"),
-    [
-        ([60.0, 20.0], "hot partition", "the fastest member can process 50/s"),
-        ([30.0] * 4, "overloaded", "the 2 members that read these topics can process 100/s"),
-    ],
-)
-def test_readers_of_other_topics_cannot_help(
-    rates: list[float], diagnosis: str, words: str
-) -> None:
-    """Two members of 50/s get too much; two of 500/s with room read another topic."""
-    count = len(rates)
-    group = Group(
-        steady(np.array([*rates, *[20.0] * 4])),
-        steady(np.array([50.0, 50.0, 500.0, 500.0])),
-        topics={"a": count, "b": 4},
-        reads={"a1": ("a",), "a2": ("a",), "b1": ("b",), "b2": ("b",)},
-    )
-    answer = answer_after(group)
-    assert answer["diagnosis"] == diagnosis
-    assert words in answer["evidence"]
-
-
 @pytest.mark.parametrize("committed", [None, 0])
 def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> None:
     """Ten times the group's capacity arrives in it; the answer is the same as without it."""
@@ -151,44 +113,6 @@ def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> Non
     assert answer == expected
 
 
-def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
-    """Two members of 60/s own a partition of 200/s each; other members take everything else."""
-    rates, speeds = np.full(30, 4.0), np.array([60.0, 60.0, 60.0, 160.0, 160.0])
-    rates[[0, 6]] = 200.0
-    reads = {f"m{number}": ("t",) for number in range(5)}
-    owner = np.repeat(np.arange(5), 6)
-    group = Group(steady(rates), steady(speeds), topics={"t": 30}, reads=reads, owner=owner)
-    answer = answer_after(group)
-    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "hot partition")
-    assert [answer["assignment"][name]["t"] for name in ("m0", "m1")] == [[0], [6]]
-
-
-def test_large_partitions_go_to_different_members() -> None:
-    """Two of 97/s are with a member of 100/s: more than is planned with, and no more than it does.
-
-    Four others have room for one of them.
-    """
-    rates = np.full(30, 4.0)
-    rates[:2] = 97.0
-    owner = np.repeat(np.arange(5), 6)
-    group = Group(
-        steady(rates), steady(np.full(5, 100.0)), topics={"t": 30}, reads=names(5), owner=owner
-    )
-    answer = answer_after(group)
-    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
-    assert all(not {0, 1} <= set(reads["t"]) for reads in answer["assignment"].values())
-
-
-def test_two_measured_members_do_not_say_that_a_group_is_overloaded() -> None:
-    """The other two were never at their limit, so their capacity is unknown."""
-    speeds, rates = np.array([249.0, 249.0, 249.0, 107.0]), np.full(34, 25.0)
-    owner = np.array([0] * 10 + [1] * 9 + [2] * 9 + [3] * 6)
-    group = Group(steady(rates), steady(speeds), topics={"t": 34}, reads=names(4), owner=owner)
-    answer = answer_after(group)
-    assert (answer["diagnosis"], answer["names"]) == ("slow member", ["m3"])
-    assert "1 more would do, of 249/s each" in answer["consumers"]["why"]
-
-
 def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
     """The last of ten hangs at a record; the first gets 144/s of 100."""
     owner = np.array([0] * 8 + [member for member in range(1, 9) for _ in range(2)] + [9])
@@ -201,47 +125,6 @@ def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
     assert "m9 has committed nothing" in answer["evidence"]
     assert answer["assignment"]["m9"] == {"t": [24]}
     assert len(answer["assignment"]["m0"]["t"]) <= 5
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("count", "seed"), [(500, 29), (1300, 2)])
-def test_a_healthy_group_that_commits_after_so_many_records_in_all_gets_no_plan(
-    count: int, seed: int
-) -> None:
-    """Members with fewer records commit less often, or nearly as often as samples are taken."""
-    rng = np.random.default_rng(seed)
-    members = 12
-    rates = np.exp(rng.normal(np.log(5.0), 0.5, 4 * members))
-    used = rates.reshape(4, members).sum(axis=0).max() / 0.7
-    group = Group(
-        steady(rates),
-        steady(np.full(members, used)),
-        topics={"t": rates.size},
-        reads=names(members),
-        by_count=count,
-        in_all=True,
-    )
-    course = Loop(group, seed=seed, since_h=0.0).run(4.0)
-    assert not course.plans
-    assert {name for name, _ in course.said} == {"healthy"}
-
-
-@pytest.mark.parametrize("seldom_s", [120.0, 420.0])
-def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
-    seldom_s: float,
-) -> None:
-    """Its timer commits all partitions at once."""
-    rates = np.exp(np.random.default_rng(1).normal(np.log(5.0), 0.3, 24))
-    group = Group(
-        steady(rates),
-        steady(np.full(6, 50.0)),
-        topics={"t": 24},
-        reads=names(6),
-        commit_s=np.array([seldom_s] + [5.0] * 5),
-    )
-    course = Loop(group, since_h=1.0).run(5.0)
-    assert not course.plans
-    assert {name for name, _ in course.said} == {"healthy"}
 
 
 def test_a_group_with_constant_replacements_is_planned() -> None:
@@ -386,34 +269,6 @@ def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-1"])
 
 
-@pytest.mark.parametrize(
-    ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "throttled partition")]
-)
-def test_a_stuck_or_throttled_partition_stays_so_under_new_owners(
-    read: float, diagnosis: str
-) -> None:
-    """Its owner changes every four samples, too soon to decide by one owner; or changed once."""
-
-    def throttled(partition: int, look: int) -> int:
-        if partition == 0:
-            return arriving(0, 0) + int(read * PER_STEP * look)
-        return prompt(partition, look)
-
-    def in_turns(since: int) -> Owner:
-        def owner(partition: int, look: int) -> str:
-            if partition == 0 and look >= since:
-                return "ab"[look // 4 % 2]
-            return halves(partition, look)
-
-        return owner
-
-    for series in (30, 31, 32, 33):
-        for since in (28,) if diagnosis == "stuck partition" else (0, 28):
-            line = question(series, committed=throttled, owner=in_turns(since))
-            answer = answer_question(line)
-            assert (answer["diagnosis"], answer["names"]) == (diagnosis, ["t-0"])
-
-
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
     """After an outage members work off one fetched chunk after the other, six minutes each."""
     minutes, backlog = 6, 50_000
@@ -428,25 +283,6 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
     for series in range(4, 4 * minutes + 1):
         answer = answer_question(question(series, end=filling, committed=in_turn))
         assert answer["diagnosis"] != "stuck partition", (series, answer["evidence"])
-
-
-def replaying(share: float) -> dict[str, Any]:
-    """Return a line about members that read old records; `share` is reads over arrivals."""
-    series, old = 30, 10_000_000
-
-    def filling(partition: int, look: int) -> int:
-        return old + arriving(partition, look)
-
-    def replayed(partition: int, look: int) -> int:
-        return int(filling(partition, 0) - (series + 20 - look) * share * PER_STEP)
-
-    return question(series, end=filling, committed=replayed)
-
-
-def test_a_backlog_older_than_all_samples_measures_members() -> None:
-    capacities = answer_question(replaying(2.0))["capacities"]
-    assert [capacity["measured"] for capacity in capacities.values()] == [True, True]
-    assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
 
 
 def slowly(share: float, others: int = 3) -> dict[str, Any]:

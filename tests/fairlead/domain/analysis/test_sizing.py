@@ -7,8 +7,6 @@ from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.sizing import Size, missing_members, size, surely_too_much
-from fairlead.domain.decide_json.lines import answer_question
-from tests.fairlead.domain.analysis.questions import behind, question, skewed
 
 
 def sized(
@@ -27,29 +25,6 @@ def test_the_fewest_consumers_of_whole_partitions() -> None:
     assert sized([40.0] * 9, [100.0] * 7).wanted == 5
     assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
     assert sized([10.0] * 36, [100.0] * 7).wanted == 4
-
-
-def test_the_sentence_agrees_with_its_figures() -> None:
-    """With one fast consumer among slow ones, a group that is behind names the total capacity."""
-    unequal = [85.6, 170.0, 85.6]
-    found = sized([40.0] * 8, unequal, late=True)
-    assert found.why == (
-        "320/s arrive in 8 partitions, and 3 consumers can process 341/s (target utilisation 95%): "
-        "no more are needed."
-    )
-    assert sized([40.0] * 8, [85.6] * 3, late=True).why == (
-        "320/s arrive in 8 partitions, and 3 consumers can process 257/s (target utilisation 95%): "
-        "1 more would do, of 85.6/s each."
-    )
-    assert sized([40.0] * 8, [116.0] * 3, late=True).why == (
-        "320/s arrive in 8 partitions, and 3 consumers can process 348/s (target utilisation 95%): "
-        "1 more would do, of 116/s each (partitions are not split)."
-    )
-    assert (
-        "a consumer can process 85.6/s (target utilisation 95%): 4 consumers would do; there"
-        in (sized([40.0] * 8, unequal).why)
-    )
-    assert "5 consumers would do (partitions are not split)" in sized([40.0] * 9, [100.0] * 7).why
 
 
 def test_a_partition_above_the_target_is_mentioned() -> None:
@@ -108,12 +83,3 @@ def test_packing_is_never_below_the_bound_and_seldom_far_above(seed: int) -> Non
     found = missing_members(loads, np.zeros(0), 95.0)
     assert least <= found <= 11 / 9 * max(least, int((loads > 47.5).sum())) + 1
     assert not surely_too_much(loads, np.full(found, 95.0))
-
-
-def test_an_answer_says_how_many() -> None:
-    answer = answer_question(question(end=skewed, committed=behind))
-    assert answer["consumers"]["now"] == 2
-    assert answer["consumers"]["wanted"] >= 2
-    assert "partitions" in answer["consumers"]["why"]
-    unknown = answer_question(question(2))["consumers"]
-    assert (unknown["now"], unknown["wanted"]) == (2, None)

@@ -1,11 +1,6 @@
 """Assignors without the pipeline, in real groups, one of them with a Java consumer."""
 
-import os
-import subprocess
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,10 +11,8 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.client_assignors import aiokafka as aiokafka_assignors
 from fairlead.followers.client_assignors import kafka_python as kafka_python_assignors
 from fairlead.sandbox import Services
-from fairlead.sandbox.jars import kafka_classpath
-from fairlead.sandbox.java import BRIEF, find_java
-from tests.fairlead.followers.helpers import Fleet, Member, Owned
-from tests.waiting import PATIENCE_S, eventually
+from tests.fairlead.followers.helpers import Fleet, Member
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -103,83 +96,6 @@ def test_sticky_assignor_keeps_what_members_own(fleet: Fleet, services: Services
     eventually(lambda: sorted(map(len, shares(fleet, members))) == [1, 1, 2], "one for c")
     for name, owned in before.items():
         assert set(members[name].owned[fleet.topics[0]]) <= owned
-
-
-class JavaMember:
-    """A Java consumer with Kafka's StickyAssignor."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        self.owned: list[int] = []
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.owned = [int(number) for number in line.split()]
-
-    def tell(self, what: str) -> None:
-        """Let the consumer `leave` its group, `join` it again, or `stop`."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{what}\n")
-        self.process.stdin.flush()
-
-
-@contextmanager
-def java_member(fleet: Fleet, services: Services) -> Iterator[JavaMember]:
-    """Run a Java consumer in the fleet's group."""
-    command = [
-        *(str(find_java()), *BRIEF, "-cp", os.pathsep.join(map(str, kafka_classpath()))),
-        str(Path(__file__).with_name("StickyMember.java")),
-        *(services.bootstrap_servers, fleet.group, fleet.topics[0]),
-    ]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        try:
-            yield JavaMember(process)
-        finally:
-            process.communicate("stop\n", timeout=PATIENCE_S)
-
-
-def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Services) -> None:
-    """Under the name `sticky`, both read each other's user data, whichever of them leads."""
-    with java_member(fleet, services) as java:
-        eventually(lambda: java.owned == [0, 1, 2, 3], "the Java consumer leads alone")
-        ours = join(fleet, "ours", "StickyAssignor", services)
-        eventually(
-            lambda: (len(java.owned), len(owned(fleet, ours))) == (2, 2), "Java's assignor halves"
-        )
-        half, java_half = owned(fleet, ours), java.owned
-        another = join(fleet, "another", "StickyAssignor", services)
-        eventually(
-            lambda: (
-                len(owned(fleet, another)) == 1
-                and sorted(java.owned + owned(fleet, ours) + owned(fleet, another)) == [0, 1, 2, 3]
-            ),
-            "the third one gets one",
-        )
-        assert set(owned(fleet, ours)) <= set(half)
-        assert set(java.owned) <= set(java_half)
-        # The leader leaves; then one of ours decides, by claims with Java's generations.
-        kept = owned(fleet, ours)
-        java.tell("leave")
-        eventually(
-            lambda: sorted(owned(fleet, ours) + owned(fleet, another)) == [0, 1, 2, 3],
-            "all is owned",
-        )
-        assert set(kept) <= set(owned(fleet, ours))
-        java.tell("join")
-        eventually(lambda: len(java.owned) == 1, "our assignor gives Java's consumer one")
-
-
-def owned(fleet: Fleet, member: Member) -> list[int]:
-    known: Owned = member.owned
-    return known.get(fleet.topics[0], [])
 
 
 def test_assignor_by_lag_needs_its_group(fleet: Fleet) -> None:

@@ -11,12 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from assignors.partitioner import partition_of
-from fairlead.followers.confluent.agreement_log import COORDINATION_PARTITIONS
-from fairlead.wire.agreement import AssignmentRecord, decode
 from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import make_plan
 from tests.records import unsigned
@@ -39,7 +36,6 @@ class Interval:
     partitions: set[Partition]
     begin: float
     end: float = float("inf")
-    read: int = 0
 
 
 @dataclass
@@ -49,10 +45,7 @@ class Worker:
     name: str
     journal: Path
     process: subprocess.Popen[bytes]
-    halted_at: float | None = None
-    thawed_at: float | None = None
     ended_at: float | None = None
-    fenced: bool = False
     offset: int = 0
     _events: list[dict[str, Any]] = field(default_factory=list)
 
@@ -80,18 +73,6 @@ class Worker:
         noted = self.events("version")
         return noted[-1]["version"] if noted else None
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal, and record its effect on the process."""
-        before = time.monotonic()
-        self.process.send_signal(number)
-        if number is signal.SIGSTOP:
-            self.halted_at = time.monotonic()
-        elif number is signal.SIGCONT:
-            self.halted_at, self.thawed_at = None, before
-        elif number is signal.SIGKILL:
-            self.ended_at = time.monotonic()
-            self.process.wait(timeout=PATIENCE_S)
-
     def leave(self) -> None:
         """Close the consumer in order; fail if the process ended with an error."""
         eventually(lambda: bool(self.events("ready")), f"{self.name} takes signals")
@@ -106,30 +87,19 @@ class Worker:
         return self.journal.with_suffix(".log").read_text()[-6000:]
 
     def intervals(self) -> Iterator[Interval]:
-        """Yield the periods in which it regarded partitions as its own, except while frozen.
-
-        A process that was frozen just before owning partitions owns them afterwards, like any
-        Kafka consumer, until it hears that its generation ended; left out if it read nothing.
-        """
+        """Yield the periods in which it regarded partitions as its own."""
         current: Interval | None = None
-        thawing = self.thawed_at is not None
         for event in self.events():
-            if event["event"] == "message" and current is not None:
-                current.read += 1
             if event["event"] in {"own", "release", "lost", "closed"}:
                 if current is not None:
                     current.end = event["at"]
-                    first_since = thawing and current.begin > (self.thawed_at or 0.0)
-                    thawing = thawing and not first_since
-                    if not first_since or current.read:
-                        yield current
+                    yield current
                 current = None
             if event["event"] == "own":
                 share = {(t, p) for t, p in event["partitions"]}
                 current = Interval(self.name, share, event["at"])
         if current is not None:
-            ends = [t for t in (self.halted_at, self.ended_at) if t is not None]
-            current.end = min(ends, default=float("inf"))
+            current.end = float("inf") if self.ended_at is None else self.ended_at
             yield current
 
 
@@ -214,94 +184,13 @@ class ConfluentGroup:
         self.workers[name] = Worker(name, journal, process)
         return self.workers[name]
 
-    def armed(self, point: str, number: str) -> tuple[dict[str, str], Path]:
-        """Return a worker's `halt`, and the file whose creation arms it."""
-        arm = self._directory / f"arm-{point.replace(' ', '-')}"
-        return {"point": point, "signal": number, "armed_by": str(arm)}, arm
-
     def leave(self, name: str) -> None:
         """Let a consumer leave in order."""
         worker = self.workers.pop(name)
         self.gone.append(worker)
         worker.leave()
 
-    def kill(self, name: str) -> None:
-        """Kill a consumer."""
-        worker = self.workers.pop(name)
-        self.gone.append(worker)
-        worker.fenced = True
-        worker.signal(signal.SIGKILL)
-
-    def wait_for_halt(self, point: str) -> Worker:
-        """Wait until a worker halts; expect nothing more from it."""
-        halted: list[Worker] = []
-
-        def halts() -> bool:
-            halted.extend(w for w in self.workers.values() if w.events("halt"))
-            return bool(halted)
-
-        eventually(halts, f"one halts {point}")
-        worker = self.workers.pop(halted[0].name)
-        worker.halted_at = worker.events("halt")[-1]["at"]
-        self.gone.append(worker)
-        return worker
-
-    def coordinator(self) -> int:
-        """Return the number of the broker that coordinates the group."""
-        futures: Any = self.admin.describe_consumer_groups([self.name])
-        return int(futures[self.name].result(timeout=PATIENCE_S).coordinator.id)
-
-    def assignments(self) -> list[AssignmentRecord]:
-        """Return all assignment records in the log, in order."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._bootstrap,
-                "group.id": f"{self.name}-audit",
-                "auto.offset.reset": "earliest",
-                "enable.partition.eof": True,
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 50,
-            }
-        )
-        number = partition_of(self.name.encode(), COORDINATION_PARTITIONS)
-        consumer.assign([TopicPartition(self.coordination_topic, number, OFFSET_BEGINNING)])
-        assignments = []
-        while (message := consumer.poll(30)) is not None and message.error() is None:
-            if isinstance(record := decode(message.value()), AssignmentRecord):
-                assignments.append(record)
-        consumer.close()
-        return assignments
-
-    def versions_assigned(self, *, members: int) -> list[int | None]:
-        """Wait until a number of workers own all partitions.
-
-        Returns
-        -------
-        The plan versions of all assignment records of that generation, in the order of the log.
-        """
-        found: list[AssignmentRecord] = []
-
-        def agreed() -> bool:
-            assignments = self.assignments()
-            found[:] = [
-                assignment
-                for assignment in assignments
-                if assignment.generation == assignments[-1].generation
-            ]
-            return bool(found) and len(found[0].shares) == members
-
-        self.settles(version="same")  # from then on, the log exists
-        eventually(agreed, f"{members} members assignment record")
-        self.settles(version="same")
-        return [assignment.plan_version for assignment in found]
-
-    def resume(self, worker: Worker) -> None:
-        """Continue a halted worker."""
-        self.gone.remove(worker)
-        self.workers[worker.name] = worker
-        worker.signal(signal.SIGCONT)
-
-    def publish(self, version: int, *, plan_topic: str | None = None, **shares: list[int]) -> None:
+    def publish(self, version: int, **shares: list[int]) -> None:
         """Publish a plan for the group's topic."""
         plan = make_plan(
             {name: {self.topic: share} for name, share in shares.items()},
@@ -310,18 +199,11 @@ class ConfluentGroup:
             version=version,
         )
         value = plan.to_bytes()
-        self.send(value, unsigned(value), plan_topic=plan_topic)
+        self.send(value, unsigned(value))
 
-    def send(
-        self,
-        value: bytes | None,
-        headers: list[tuple[str, bytes]] | None = None,
-        *,
-        plan_topic: str | None = None,
-    ) -> None:
+    def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
         """Send a record with the group's key."""
-        topic = plan_topic or self.plan_topic
-        self.producer.produce(topic, value, key=self.name, headers=[*(headers or [])])
+        self.producer.produce(self.plan_topic, value, key=self.name, headers=[*(headers or [])])
         assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
@@ -330,7 +212,7 @@ class ConfluentGroup:
         Parameters
         ----------
         version
-            The plan that all workers follow; "same": any one plan; "any": also different plans.
+            The plan that all workers follow; "any": also different plans.
         shares
             The partitions of each worker; None: any complete assignment.
         """
@@ -345,7 +227,7 @@ class ConfluentGroup:
                 return False
             if len(versions) > 1 and version != "any":
                 return False
-            if version not in {"any", "same", *versions}:
+            if version not in {"any", *versions}:
                 return False
             numbers = {name: [p for _, p in share] for name, share in owned.items()}
             return not shares or numbers == shares

@@ -2,16 +2,12 @@
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
 
 from fairlead.followers.confluent.agreement_round import (
-    INCOMPLETE_S,
-    REPEAT_S,
     TURN_S,
-    UNSURE_S,
     AgreementRound,
     draw_up,
 )
@@ -51,37 +47,10 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
     return draw_up(records, state or PlanState(), now=DAY, member=records[0].member)
 
 
-def test_last_to_announce_writes_at_once_if_no_member_can_be_missing() -> None:
-    """All partitions are given up, and a member had two: under range, then none has no share."""
-    due = {
-        name: round_.write_due_at()
-        for name, round_ in rounds(here("a", 0, 1), here("b", 2, 3)).items()
-    }
-    assert due == {"b": 0.0, "a": TURN_S}
-
-
-def test_waits_a_moment_for_members_without_a_share() -> None:
-    """All partitions are given up, one each: members without a share may still announce."""
-    everybody = rounds(*(here(name, number) for number, name in enumerate("abcd")))
-    assert everybody["d"].write_due_at() == UNSURE_S
-
-
-def test_waits_longer_while_partitions_are_not_given_up() -> None:
-    """A slow member may still announce itself; a plain consumer never does."""
-    assert rounds(here("a", 0, 1))["a"].write_due_at() == INCOMPLETE_S
-
-
 def test_whoever_knows_the_newest_plan_goes_first() -> None:
     """Otherwise the group would adopt an older plan, and then rebalance again."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
-
-
-def test_assignment_that_is_not_read_again_is_repeated() -> None:
-    """An assignment record can be lost with the log's leader."""
-    round_ = rounds(here("a", 0, 1, 2, 3))["a"]
-    round_.note_written(now=1.0)
-    assert round_.write_due_at() == 1.0 + REPEAT_S
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
@@ -96,15 +65,6 @@ def test_minority_with_another_subscription_is_refused() -> None:
         name: bool(v and v.problem) for name, v in ((n, c.verdict()) for n, c in everybody.items())
     }
     assert problems == {"a": False, "b": False, "odd": True}
-
-
-@pytest.mark.parametrize("state", [PlanState(), PlanState(problem="unreadable")])
-def test_without_a_plan_everybody_keeps_what_range_gave(state: PlanState) -> None:
-    """The fallback moves nothing."""
-    assert assignment(here("a", 0, 1), here("b", 2, 3), state=state).shares == {
-        "a": {"t": (0, 1)},
-        "b": {"t": (2, 3)},
-    }
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -183,16 +143,3 @@ def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:
         round_.hear(assignment(members[1], state=plan(2, b=[2, 3])), now=1.0, epoch=2)
     verdicts = [round_.verdict() for round_ in (read, missed)]
     assert [v and v.share for v in verdicts] == [{"t": (0, 1)}, {"t": (2, 3)}]
-
-
-def test_expired_plan_is_not_followed() -> None:
-    """The assignment record says why."""
-    document = make_plan({"a": {"t": [0]}}, partition_counts=COUNTS)
-    decision = draw_up(
-        (here("a", 0, 1),),
-        PlanState(document, Identity(1, 1), DAY),
-        now=datetime.now(UTC),
-        member="a",
-    )
-    assert decision.plan_version is None
-    assert "expired" in str(decision.fallback_reason)

@@ -279,29 +279,6 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
 
 
 @pytest.mark.kafka
-def test_withdrawn_plan_sends_the_group_back_to_range(
-    services: Services, new_consumer: NewConsumer, topic: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """No member joins or leaves; one member logs a warning, and all know the reason."""
-    members = {name: new_consumer(name) for name in "ab"}
-    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
-    for member in members.values():
-        member.subscribe([topic])
-    settle(members, a=[3], b=[0, 1, 2])
-    send(services, members["a"], None, [])
-    poll_until(
-        lambda: (
-            {member.status().fallback_reason for member in members.values()}
-            == {"the plan was withdrawn"}
-        ),
-        *members.values(),
-    )
-    assert sorted(map(owned, members.values())) == [[0, 1], [2, 3]]
-    warnings = [text for text in caplog.messages if "follows range: the plan was withdrawn" in text]
-    assert len(warnings) == 1
-
-
-@pytest.mark.kafka
 def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:

@@ -1,9 +1,8 @@
-"""One PlanConsumer in a separate process, for tests that stop or kill it.
+"""One PlanConsumer in a separate process, for tests that need one of its own.
 
     python worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
 
-Writes a line of JSON per event to the journal, at once, so that a kill loses nothing.
-Can halt itself (SIGSTOP or SIGKILL) at a named point of an agreement round, once a file arms it.
+Writes a line of JSON per event to the journal, at once.
 """
 
 import contextlib
@@ -14,19 +13,13 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer, agreement_round, member
-from fairlead.followers.confluent.agreement_log import AgreementLog, Sent
-from fairlead.followers.confluent.agreement_round import Verdict
-from fairlead.followers.confluent.generation import Generation
-from fairlead.followers.confluent.member import FollowingMember
-from fairlead.wire.agreement import Announcement, AssignmentRecord, Record
+from fairlead.followers.confluent import PlanConsumer
 
 # clocks: the order in which processes owned partitions
 
@@ -45,58 +38,10 @@ class Journal:
         os.write(self._file, f"{line}\n".encode())
 
 
-class Halt:
-    """Stops or kills this process at a point of an agreement round, once."""
-
-    def __init__(self, journal: Journal, spec: dict[str, str] | None) -> None:
-        self._journal = journal
-        self._spec = spec
-
-    def reach(self, point: str) -> None:
-        """Halt if this is the point and the file that arms it exists; remove that file."""
-        spec = self._spec
-        if not spec or spec["point"] != point:
-            return
-        with contextlib.suppress(FileNotFoundError):
-            Path(spec["armed_by"]).unlink()  # of several processes one halts
-            self._journal.note("halt", point=point)
-            os.kill(os.getpid(), signal.Signals[spec["signal"]])
-
-
-def halt_when_owning(halt: Halt) -> None:
-    """Put a point between the verdict and the assignment."""
-    own = FollowingMember._own  # noqa: SLF001 - there is no public place between the two
-
-    def halting(self: FollowingMember, generation: Generation, verdict: Verdict) -> None:
-        halt.reach("assign")
-        own(self, generation, verdict)
-
-    FollowingMember._own = halting  # type: ignore[method-assign] # noqa: SLF001
-
-
-def halt_when_appending(halt: Halt) -> None:
-    """Put points before and after writes to the log."""
-    append = AgreementLog.append
-
-    def halting(self: AgreementLog, record: Record) -> Sent:
-        kinds = {Announcement: "announce", AssignmentRecord: "assignment record"}
-        name = kinds.get(type(record), "mark")
-        halt.reach(f"before {name}")
-        sent = append(self, record)
-        halt.reach(f"after {name}")
-        return sent
-
-    AgreementLog.append = halting  # type: ignore[method-assign]
-
-
 def build(spec: dict[str, Any]) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
-    agreement_round.TURN_S = spec.get("turn_s", agreement_round.TURN_S)  # type: ignore[misc] # no final here
-    member.REPEAT_ASSIGNMENT_S = spec.get("repeat_assignment_s", member.REPEAT_ASSIGNMENT_S)  # type: ignore[misc]
-    options = FollowOptions(
-        plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
-    )
+    options = FollowOptions(plan_topic=spec["plan_topic"], rejoin_jitter_s=0.2)
     return PlanConsumer(
         spec["config"],
         options=options,
@@ -130,9 +75,6 @@ def main(spec: dict[str, Any]) -> None:
     """Consume until SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(created).3f %(message)s")
     journal = Journal(spec["journal"])
-    halt = Halt(journal, spec.get("halt"))
-    halt_when_appending(halt)
-    halt_when_owning(halt)
     consumer = build(spec)
 
     def owns(consumer: Consumer, partitions: list[TopicPartition]) -> None:

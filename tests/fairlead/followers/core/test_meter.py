@@ -109,21 +109,6 @@ def app() -> Application:
     return Application()
 
 
-def test_time_of_one_record_at_a_time_is_its_partitions(app: Application) -> None:
-    """With two partitions in turns; the client's own time belongs to no partition."""
-    for _ in range(100):
-        for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
-            app.next(partition)
-            app.work(takes)
-            app.meter.asked()
-            app.work(0.5)
-    for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
-        report = app.report(partition)
-        assert (report.records, report.busy_ms) == (100, round(100 * takes * 1e3))
-        assert report.busy_squares_ms2 == round(100 * (takes * 1e3) ** 2)
-        assert report.handler_ms == round(100 * (USUAL + EXPENSIVE) * 1e3)
-
-
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
 def test_time_of_iterated_records_is_their_partitions(app: Application, takes: float) -> None:
     """Also if records are fast and timed in groups."""
@@ -136,17 +121,6 @@ def test_time_of_iterated_records_is_their_partitions(app: Application, takes: f
         bounds = interval(app.report(partition))
         assert is_known(bounds)
         assert sum(bounds) / 2 == pytest.approx(cost, rel=0.01)
-
-
-def test_list_of_several_partitions_is_timed_by_partition(app: Application) -> None:
-    """As confluent-kafka's consume() returns them: record by record in turns."""
-    for _ in range(20):
-        for record in app.consume([0, 1, 0, 0, 1]):
-            app.work(EXPENSIVE if record.partition else USUAL)
-    app.meter.asked()
-    for partition, count, takes in ((0, 60, USUAL), (1, 40, EXPENSIVE)):
-        report = app.report(partition)
-        assert (report.records, report.busy_ms) == (count, round(count * takes * 1e3))
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
@@ -248,22 +222,6 @@ def test_flush_after_a_batch_is_right_or_wide(
             assert partitions > 1 or is_known(bounds)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -> None:
-    """With 12 equal partitions, read one record at a time: each may get the flush."""
-    rng = random.Random(seed)  # a fixed example
-    wrong = 0
-    for count in range(1, 60_001):
-        app.next(rng.randrange(12))
-        app.work(1e-3)
-        if count % 500 == 0:
-            app.work(1.5)
-    app.meter.asked()
-    for partition in range(12):
-        wrong += not tells_no_wrong_mean(interval(app.report(partition)), 4e-3)
-    assert wrong <= 1  # by chance
-
-
 @given(
     st.lists(
         st.tuples(
@@ -312,23 +270,6 @@ def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, b
     assert report.handler_ms == 10 * MAX_S * 1e3
 
 
-def test_generator_that_is_never_closed_takes_no_later_time(app: Application) -> None:
-    """The next call ends the current record, even if the iterator still exists."""
-    held = []
-    for _ in range(10):
-        iterator = iter(next(iter(app.poll({0: 10}).values())))
-        held.append(iterator)
-        next(iterator)
-        app.work(USUAL)
-    app.meter.asked()
-    app.work(100.0)
-    for iterator in held:
-        assert len(list(iterator)) == 9
-        app.work(USUAL)
-    report = app.report(0)
-    assert (report.records, report.busy_ms) == (100, round(10 * USUAL * 1e3))
-
-
 def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
     """The application may continue with the next batch, or in the interrupted one."""
     kept = []
@@ -344,22 +285,6 @@ def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
     app.meter.asked()
     report = app.report(0)
     assert (report.records, report.handler_ms) == (100, round((50 * USUAL + 10) * 1e3))
-
-
-def test_list_that_is_iterated_after_the_next_call_counts_for_none(app: Application) -> None:
-    """Its records were counted with its batch; the time belongs to the current batch."""
-    (old,) = app.poll({0: 10}).values()
-    started = iter(old)
-    next(started)
-    (new,) = app.poll({1: 10}).values()
-    for _record in (*old, *started):
-        app.work(EXPENSIVE)
-    for _record in new:
-        app.work(USUAL)
-    app.meter.asked()
-    assert (app.report(0).records, app.report(0).busy_ms) == (10, 0)
-    report = app.report(1)
-    assert (report.records, report.busy_ms) == (10, report.handler_ms)
 
 
 def test_timed_list_is_a_list(app: Application) -> None:
