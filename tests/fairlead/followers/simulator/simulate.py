@@ -11,7 +11,7 @@ from tests.fairlead.followers.simulator.history import Action, draw, run
 
 
 def failure(seed: int, actions: Sequence[Action]) -> str | None:
-    """Return how a history fails; None: it does not."""
+    """Return the failure of a history; None: it succeeds."""
     try:
         run(seed, actions)
     except Exception as error:  # noqa: BLE001 - whatever it is
@@ -20,7 +20,7 @@ def failure(seed: int, actions: Sequence[Action]) -> str | None:
 
 
 def shrink(seed: int, actions: Sequence[Action]) -> list[Action]:
-    """Remove the actions of a failing history without which it fails, too."""
+    """Remove actions from a failing history as long as it still fails."""
     rest = list(actions)
     for size in (8, 4, 2, 1):
         begin = 0
@@ -34,7 +34,7 @@ def shrink(seed: int, actions: Sequence[Action]) -> list[Action]:
 
 
 def main(first: int, last: int) -> int:
-    """Run the histories of a range of seeds; return how many fail."""
+    """Run the histories of a range of seeds; return the number of failures."""
     logging.disable(logging.CRITICAL)
     failed = 0
     for seed in range(first, last):
