@@ -1,4 +1,4 @@
-"""Whether there is a plan, and which."""
+"""Whether a group gets a plan, and which one."""
 
 import json
 
@@ -22,7 +22,7 @@ SPEEDS = steady(np.full(10, 100.0))
 
 
 def gapped(partition: int, look: int) -> str | None:
-    """Return the owner: none of the last partition, `a` of most others."""
+    """Return the owner: none for the last partition, `a` for most others."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
 
 
@@ -83,7 +83,7 @@ def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
 
 @pytest.mark.long
 def test_an_even_catch_up_is_left_alone() -> None:
-    """All members are at their limit with hours of backlog: no assignment is faster."""
+    """All members are at their limit with hours of backlog: no other assignment is faster."""
     group = Group(steady(np.full(100, 6.0)), SPEEDS, backlog=np.full(100, 20_000.0))
     course = Loop(group, decide_s=300, since_h=0.0).run(1.5)
     assert course.plans == []

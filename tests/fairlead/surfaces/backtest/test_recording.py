@@ -19,7 +19,7 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 def sample(minute: int, end: dict[str, list[int]], **values: Any) -> dict[str, Any]:
-    """One member owns everything and has committed everything but the last record."""
+    """Return a sample: one member owns all partitions and has committed all but the last record."""
     ends = [offset for topic in end.values() for offset in topic]
     return {
         "at": NOON + timedelta(minutes=minute),
@@ -39,7 +39,7 @@ def recording(*rows: dict[str, Any]) -> Recording:
 
 
 def test_what_arrived_is_what_was_recorded() -> None:
-    """All of it arrives between two samples; none if a log was created again or is unknown."""
+    """All records arrive between two samples; none if a log was created again or is unknown."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),
@@ -57,7 +57,7 @@ def test_what_arrived_is_what_was_recorded() -> None:
 
 
 def test_members_and_partitions_come_and_go() -> None:
-    """Members and partitions are those of the newest sample; the first lag waits at the start."""
+    """Members and partitions are those of the newest sample; the first lag exists at the start."""
     world = recording(
         sample(0, {"t": [10]}),
         sample(10, {"t": [20, 7]}, members=["b"]),
@@ -86,7 +86,7 @@ def test_topic_is_there_while_a_member_reads_it() -> None:
 
 
 def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
-    """Groups that could not be read, had no member, or read nothing that exists."""
+    """Groups that could not be read, had no member, or read no existing topic."""
     good = sample(0, {"t": [10]})
     rows = [
         good,
@@ -103,7 +103,7 @@ def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
 
 
 def test_statuses_are_those_of_the_moment() -> None:
-    """By the hour before a sample, and by nothing that came later."""
+    """They depend on the hour before a sample, not on later samples."""
     lags = recording(
         *(
             sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])
@@ -114,7 +114,7 @@ def test_statuses_are_those_of_the_moment() -> None:
 
 
 def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
-    """Two of ten are overloaded and known within 5 %; the others count as faster than shown."""
+    """Two of ten are overloaded and known within 5 %; the others' speeds are minimums."""
     taken, ran = recorded(SCENARIOS["skew"], hours=6)
     speeds = Recording.of(taken).speeds
     truth = ran.world.speeds[0]
@@ -138,7 +138,7 @@ def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
 
 
 def test_time_lag_is_as_recorded() -> None:
-    """From what was committed at samples, within what lies between two of them."""
+    """From the offsets committed at samples, to within one interval."""
     taken, ran = recorded(SCENARIOS["skew"], hours=6)
     lags = Recording.of(taken).lags
     assert lags[-1].max() == pytest.approx(RunFigures.of(ran, warm_up_s=0).max_s, rel=0.05)

@@ -22,7 +22,7 @@ EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\
 
 
 def hidden(text: str) -> set[str]:
-    """Return what of a text would not be seen, line feeds apart."""
+    """Return the invisible characters of a text, without line feeds."""
     return {
         character
         for character in text
@@ -31,13 +31,13 @@ def hidden(text: str) -> set[str]:
 
 
 def test_what_is_not_seen_is_written() -> None:
-    """Escapes as Python writes them, in one line."""
+    """Escapes are Python's, in one line."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
 
 def test_long_line_is_cut() -> None:
-    """A client id may have 32,000 characters; other lines, and the ends, stay."""
+    """A client id may have 32,000 characters; other lines, and both ends, stay."""
     text = f"first\na{'x' * 32_000}z\nlast"
     first, long, last = visible(text, keep="\n").split("\n")
     assert (first, last, long[0], long[-1]) == ("first", "last", "a", "z")
@@ -46,7 +46,7 @@ def test_long_line_is_cut() -> None:
 
 
 def test_whatever_is_printed_is_visible() -> None:
-    """Lines, errors, tables with their titles, and all else that rich shows."""
+    """Lines, errors, tables with titles, and all other output of rich."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         say(f"group {EVIL}", EVIL)
@@ -72,7 +72,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
-    """Of a group with that name and such reasons; programs get both, as escapes of JSON."""
+    """For a group with such a name and reasons; programs get both as JSON escapes."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")
@@ -124,7 +124,7 @@ ROWS: Final[list[dict[str, Any]]] = [
 def test_table_fits_its_window_and_breaks_no_name(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Texts are broken between words; where that is not enough, each row is a block of lines."""
+    """Texts are broken between words; if that is too wide, each row is a block of lines."""
     monkeypatch.setenv("COLUMNS", str(width))
     columns = {"name": "a name", "lag": "lag", "why": "for which reason"}
     out = io.StringIO()
@@ -142,7 +142,7 @@ def test_table_fits_its_window_and_breaks_no_name(
 def test_sentences_are_broken_between_words_in_a_window(
     width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Never in a name or a command, which are copied; in a pipe each stays a line."""
+    """Names and commands are never broken, so they can be copied; a pipe gets one line."""
     command = "`fairlead plans withdraw orders`"
     sentence = f"  {EVIL}: orders-eu-1 gets 169% of what it can do, till {command} says no"
     monkeypatch.setenv("COLUMNS", str(width or 30))

@@ -1,4 +1,4 @@
-"""`fairlead dev`: one group's plans wait for a person, and what is printed leads there."""
+"""`fairlead dev`: one group's plans wait for a person, and its output leads there."""
 
 import re
 import sys
@@ -30,7 +30,7 @@ def workers() -> list[psutil.Process]:
 def _stands_in(process: psutil.Process) -> bool:
     try:
         return process.cmdline()[:3] == STANDS_IN
-    except (psutil.ZombieProcess, psutil.NoSuchProcess):  # another test's, which is about to go
+    except (psutil.ZombieProcess, psutil.NoSuchProcess):  # another test's, which is about to end
         return False
 
 
@@ -57,7 +57,7 @@ def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The group that is named waits for a person by the demo's policies, and no other does."""
+    """Under the demo's policies only the named group waits for a person."""
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(POLICIES))
     policies = load_settings().policies
     waiting = [

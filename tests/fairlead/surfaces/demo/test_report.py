@@ -1,4 +1,4 @@
-"""The report of `make demo`: before and after are measured, each at its time."""
+"""The report of `make demo`: before and after are measured, each at its own time."""
 
 from datetime import UTC, datetime
 from io import StringIO
@@ -16,7 +16,7 @@ DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_after_is_measured_and_not_the_plans_own_weights() -> None:
-    """The lag after comes from committed and end offsets; predicted is the lag before, shared."""
+    """The lag after comes from committed and end offsets; the predicted one is the lag before."""
     shares = {
         member: MemberShare(("t",), {"t": np.array([partition], np.int32)})
         for partition, member in enumerate(("a", "b"))
