@@ -1,6 +1,6 @@
 """Kafka's test classes and JUnit, downloaded once per user.
 
-Spark resolves no artifact that has a classifier, as test classes have; so its Ivy is asked itself.
+Spark resolves no artifacts with a classifier, which test classes have; so this calls Ivy.
 """
 
 import os

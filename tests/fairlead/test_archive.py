@@ -447,7 +447,7 @@ def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     )
     assert len(files(tmp_path)) == 30
     with no_room():
-        archive.tidy(NOON, KEPT)  # which makes room, and needs none
+        archive.tidy(NOON, KEPT)  # deletes old files, although the archive needs no space
     assert minutes(archive) == [76, 91]
 
 

@@ -1,4 +1,4 @@
-"""The gateway on a real broker: what it tells of groups, good and bad ones."""
+"""The gateway on a real broker: its data on groups, good and bad ones."""
 
 # ruff: noqa: PLR0917 - pytest passes fixtures by name
 
@@ -82,7 +82,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
     settings: Settings,
     unique_name: str,
 ) -> None:
-    """The stable end is read where a commit stands and records wait, and only there."""
+    """The stable end is read only for partitions with unread records and an old commit."""
     topic = kafka_topic(partitions=3)
     produce(topic, [3, 3, 3])
     producer = Producer(settings.kafka.librdkafka(**{"transactional.id": unique_name}))
@@ -108,7 +108,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
 
     def ended() -> bool:
         found = gateway.snapshot([unique_name], before=second.samples)
-        return (offsets_of(found)[0], stable_ends(found)) == ((0, 0, 8, 3), [8, -1, -1])  # a marker
+        return (offsets_of(found)[0], stable_ends(found)) == ((0, 0, 8, 3), [8, -1, -1])  # marker
 
     eventually(ended, "the transaction has ended")
 
@@ -116,7 +116,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups with members, and groups that all members left, are listed; mere commits apart."""
+    """Groups with members and groups without are listed; groups with only commits are separate."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -138,7 +138,7 @@ def test_a_group_with_an_endless_name_is_left_out_by_name(
     unique_name: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nothing that is stored of a fleet fails for it; a warning says which, and why."""
+    """Storing the other groups succeeds; a warning names the group and the reason."""
     topic, endless = kafka_topic(), f"{unique_name}-{'x' * 6_000}"
     join(endless, [topic], 1, [{}])
     join(unique_name, [topic], 1, [{}])
@@ -205,7 +205,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
+    # Deleting a topic soon deletes its commits, too: delete between the two requests.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)
@@ -225,7 +225,7 @@ def test_a_topic_that_grew_has_all_its_partitions(
     join: Fixture,
     unique_name: str,
 ) -> None:
-    """Partitions added since the members' last rebalance are there, owned by nobody."""
+    """Partitions added since the members' last rebalance are listed without an owner."""
     topic = kafka_topic()
     join(unique_name, [topic], 1, [{"client.id": "a"}])
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result(PATIENCE_S)
@@ -251,7 +251,7 @@ def test_impossible_topic_name_concerns_one_group(
     unique_name: str,
     name: bytes,
 ) -> None:
-    """A member that subscribes to a name which Kafka does not allow is an error of its group."""
+    """A subscription to a name that Kafka does not allow is an error of the group."""
     topics = struct.pack(">ih", 1, len(name)) + name
     join_raw(f"{unique_name}-bad", b"\x00\x00" + topics + b"\x00\x00\x00\x00")
     join(f"{unique_name}-good", [kafka_topic()], 1, [{"client.id": "a"}])
@@ -272,7 +272,7 @@ def test_thousands_of_missing_topics_are_not_looked_up(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group whose subscription names too many topics that do not exist is an error of its own."""
+    """A subscription with too many missing topics is an error of its group."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
@@ -306,7 +306,7 @@ def test_broken_groups_among_many_concern_no_other(
     join_raw: Fixture,
     unique_name: str,
 ) -> None:
-    """An answer that is broken or useless affects only its own rows.
+    """A broken or useless answer affects only its own rows.
 
     One member's metadata keeps kafka-python from reading the answer on all groups that were asked
     about together; another's can be told to be no consumer protocol; one group does not exist.
@@ -333,7 +333,7 @@ def test_unreadable_commits_concern_one_group(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group whose commits cannot be read has that error, no partitions; others have theirs."""
+    """Such a group has an error and no partitions; other groups are complete."""
     topic = kafka_topic()
     for name in ("a", "b"):
         commit(f"{unique_name}-{name}", {(topic, 0): 0})
@@ -357,7 +357,7 @@ def test_unreadable_commits_concern_one_group(
 def test_a_snapshot_tells_how_far_it_is(
     gateway: KafkaGateway, kafka_topic: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Each phase is told at its end, with what it counted."""
+    """Each phase is logged at its end, with its count."""
     commit(unique_name, {(kafka_topic(partitions=3), 0): 0})
     told: list[str] = []
 
@@ -375,7 +375,7 @@ def test_a_snapshot_tells_how_far_it_is(
 def test_a_rebalance_that_does_not_end_is_an_error(
     settings: Settings, join_raw: Fixture, unique_name: str
 ) -> None:
-    """A group that does not settle in time is reported; its members are not guessed."""
+    """A group that does not settle in time is reported, without members."""
     join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: it does not end
@@ -393,7 +393,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A consumer that keeps up while the snapshot is taken never seems to be ahead of the log."""
+    """A consumer that reads while the snapshot is taken is never ahead of the log's end."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -411,13 +411,13 @@ def test_end_offsets_are_read_after_committed_ones(
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
 def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
-    """Without an answer in time the error says so, before librdkafka would give up."""
+    """The error comes after our time-out, before librdkafka's."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
     by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
     settings = KafkaSettings(
         bootstrap_servers="127.0.0.1:1",
-        request_timeout_s=1.0,  # clock: nobody answers
+        request_timeout_s=1.0,  # clock: no broker answers
     )
     with (
         KafkaGateway(settings) as gateway,
@@ -428,12 +428,12 @@ def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """kafka-python starts a thread, and would leave it to try for ever."""
+    """kafka-python starts a thread, which would otherwise retry forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(
             bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}",
-            request_timeout_s=1.0,  # clock: nobody answers
+            request_timeout_s=1.0,  # clock: no broker answers
         )
         with KafkaGateway(settings) as gateway, pytest.raises(KafkaUnavailableError):
             gateway.list_groups()
@@ -443,7 +443,7 @@ def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
 def test_what_was_not_answered_is_asked_by_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client asks a controller that is gone for five minutes more: the next question must not."""
+    """A client waits five minutes for a lost controller, so the next request uses a new one."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:

@@ -66,13 +66,13 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.usefixtures("spark")
 def test_fleet_is_planned_through_spark_connect(connect_server: str, tmp_path: Path) -> None:
-    """The planner holds no JVM then; what comes out is the same."""
+    """The planner has no JVM then; the results are the same."""
     properties = {"spark.sql.shuffle.partitions": "4"}
     assert planned_elsewhere(connect_server, properties, tmp_path)
 
 
 def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> list[int]:
-    """Plan a fleet there and here, compare; return which processes there had Python workers."""
+    """Plan a fleet on both and compare; return the remote processes with Python workers."""
     warehouse = Warehouse(str(folder / "warehouse"))
     fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
     warehouse.write_snapshot(fleet, {})

@@ -1,4 +1,4 @@
-"""The database itself holds the life of a plan, whoever writes and with whatever tool."""
+"""The database itself enforces the life of a plan, for every writer and tool."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ STEPS = {
 
 @pytest.fixture
 def by_hand(store_url: str) -> Iterator[psycopg.Connection]:
-    """Return a connection such as a person's psql has."""
+    """Return a connection like a person's psql."""
     with psycopg.connect(store_url, autocommit=True) as connection:
         yield connection
 
@@ -72,7 +72,7 @@ def answer(connection: psycopg.Connection, state: str, group: str) -> str | None
 def test_only_the_steps_of_its_life_are_possible(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """From each state, every state is tried; those that are accepted are exactly the life's."""
+    """Every transition between two states is tried; exactly the allowed ones succeed."""
     assert WAYS.keys() == set(STATES)
     answers: dict[tuple[str, str], str | None] = {}
     for state, way in WAYS.items():
@@ -85,7 +85,7 @@ def test_only_the_steps_of_its_life_are_possible(
 
 
 def test_a_step_by_hand_names_the_session_user(by_hand: psycopg.Connection, propose: Plans) -> None:
-    """Without an actor, and with a forged time and user, the database knows who it was and when."""
+    """Without an actor, and with a forged time and user, the database records the real ones."""
     propose()
     by_hand.execute(
         "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, at, database_user)"
@@ -109,7 +109,7 @@ CHANGES = [
     "UPDATE fairlead_raw.decision SET reason = 'another'",
     "UPDATE fairlead_raw.candidate SET lag_max = 0",
     "UPDATE fairlead_raw.plan SET state = 'approved'",
-    "UPDATE fairlead.plan SET state = 'approved'",  # nor by the view
+    "UPDATE fairlead.plan SET state = 'approved'",  # nor through the view
     "UPDATE fairlead_raw.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
 ]
 
@@ -152,7 +152,7 @@ def test_bytes_changed_by_a_superuser_after_approval_are_found(
 def test_a_version_that_is_not_the_next_is_refused(
     by_hand: psycopg.Connection, propose: Plans, version: int
 ) -> None:
-    """Versions have neither duplicates nor gaps, also for those who write them by hand."""
+    """Versions have neither duplicates nor gaps, even for hand-written rows."""
     propose()
     with pytest.raises(psycopg.Error, match="the next is version 2, proposed") as error:
         by_hand.execute(
@@ -168,7 +168,7 @@ def test_a_version_that_is_not_the_next_is_refused(
 def test_an_approval_is_recorded(
     store: PlanStore, approve: Plans, by_hand: psycopg.Connection
 ) -> None:
-    """Who, why and what: the plan knows the hash approved, the history the rest.
+    """The plan has the approved hash; the history has the person, the reason and the action.
 
     Who is whom the database saw, whatever name is given to it, which the event keeps.
     """
@@ -187,7 +187,7 @@ def test_an_approval_is_recorded(
 def test_people_decide_in_sql(
     store: PlanStore, by_hand: psycopg.Connection, propose: Plans, function: str, state: str
 ) -> None:
-    """A function each, as the session's user, on the hash that is stored."""
+    """One function each, as the session's user, on the stored hash."""
     plan = propose()
     query = f"SELECT state, actor = session_user, sha256 FROM fairlead.{function}('orders', 1, %s)"
     assert by_hand.execute(query.encode(), ["by hand"]).fetchone() == (state, True, plan.sha256)
@@ -198,7 +198,7 @@ def test_people_decide_in_sql(
 
 
 def test_what_expired_is_not_approved(store: PlanStore, propose: Plans) -> None:
-    """Before anybody ends it, it can be rejected and no more: publication would refuse it."""
+    """Until it is ended, it can only be rejected: its publication would be refused."""
     now = datetime.now(UTC)
     plan = propose("s1", expires_at=now - timedelta(seconds=1))
     with pytest.raises(PlanStateError, match=r"version 1 expired at .*: it cannot become approved"):
@@ -212,7 +212,7 @@ def test_what_expired_is_not_approved(store: PlanStore, propose: Plans) -> None:
 def test_decision_needs_a_reason_of_bounded_length(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Invisible characters are no reason; any letter of any script is one."""
+    """Invisible characters are no reason; a letter of any script is one."""
     blanks = (None, "", "\t\n", "\N{NO-BREAK SPACE}", "\u200b\u2060\ufeff", "\u202e")
     refusals = {**dict.fromkeys(blanks, "without a reason"), "x" * 2001: "2,000 characters at most"}
     propose()
@@ -227,7 +227,7 @@ def test_decision_needs_a_reason_of_bounded_length(
 def test_an_approval_waits_for_a_proposal_under_way(
     store: PlanStore, by_hand: psycopg.Connection, draft: Callable[..., PlanDraft]
 ) -> None:
-    """Approving and proposing at once take turns: the approval finds the plan overtaken."""
+    """Approval and proposal take turns: the approval is refused, as the plan is superseded."""
     record_decision(store, draft("s1"))
     by_hand.execute("SET lock_timeout = '100ms'")
     with store.engine.begin() as proposing:

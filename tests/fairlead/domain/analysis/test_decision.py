@@ -62,7 +62,7 @@ def test_after_many_plans_a_group_rests() -> None:
 
 
 def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
-    """After 24 plans it would rest for 16 h, after 23 for 8 h: by then one of the 24 is too old."""
+    """After 24 plans 16 h, after 23 plans 8 h; by then the oldest of the 24 no longer counts."""
     sick = question(end=skewed, committed=behind)
     first, last = 60.0 * 19 - 40 * 3600.0, 60.0 * 19 - 600.0
     memory = answer_question(sick)["memory"]

@@ -209,7 +209,7 @@ def running(
 def test_all_of_it_runs_is_mended_and_ends(
     running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
-    """After each part is killed, by either signal, sampling continues; at the end none is left."""
+    """Sampling continues after each part is killed by either signal; in the end no part is left."""
     (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
     def said(text: str) -> bool:
