@@ -267,7 +267,7 @@ public final class Suites {
             var moved = transferring(shares, claims);
             sticky = !swapsWithinATopic(moved, claims);
             partitionsTransferringOwnership = allReadTheSame(members) ? moved : null;
-            // The cooperative protocol: what somebody still owns is given in the next rebalance.
+            // The cooperative protocol: the next rebalance assigns what is still owned.
             moved.forEach((partition, member) -> shares.get(member).remove(partition));
             return shares;
         }

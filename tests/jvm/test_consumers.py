@@ -98,7 +98,7 @@ def test_plans_are_adopted_as_they_come_and_go(
     revoked = first.state["revoked"] - before[0], second.state["revoked"] - before[1]
     if strategy == EAGER:
         assert revoked == (1, 5)
-    else:  # what moves, and nothing else
+    else:  # only moved partitions
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
 
 
@@ -124,7 +124,7 @@ def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup)
     guarded_by="tests/jvm/test_cache.py::test_both_know_the_same_after_each_record"
 )
 def test_what_is_not_signed_as_it_must_be_is_not_followed(fleet: Fleet, group: JavaGroup) -> None:
-    """Nor when somebody joins; the last good plan is, until another signed one comes."""
+    """Even if a member joins; the last good plan counts until another signed one comes."""
     (topic,), origin = fleet.topics, fleet.origin
 
     def plan(version: int, first: list[int], two: list[int]) -> PlanDocument:

@@ -125,7 +125,7 @@ def lacking() -> Iterator[tuple[str, set[str]]]:
 
 
 def unsaid(definition: Any, wanted: set[str]) -> set[str]:
-    """Return what a definition lacks: attributes, the tag for what it changes, its source."""
+    """Return a definition's missing attributes, tags for its effects, or source."""
     missing = {name for name in wanted if not getattr(definition, name)}
     if "tags" in wanted and definition.tags.get(CHANGES) not in get_args(Changed):
         missing.add(CHANGES)

@@ -1,4 +1,4 @@
-"""What the simulation's tests share."""
+"""Helpers of the simulation's tests."""
 
 import numpy as np
 import pytest
@@ -31,5 +31,5 @@ class Scripted:
 
 @pytest.fixture
 def scripted() -> type[Scripted]:
-    """Someone who decides what the test says."""
+    """Return a controller that makes the test's decisions."""
     return Scripted

@@ -46,7 +46,7 @@ def round_trip(engine: Engine, rows: pa.Table) -> list[tuple[object, ...]]:
 def test_any_text_number_and_time_comes_back_as_it_was(
     engine: Engine, rows: list[tuple[str | None, float | None, datetime | None]]
 ) -> None:
-    """Quotes, commas, newlines, backslashes, empty texts and nulls are all told apart."""
+    """Quotes, commas, newlines, backslashes, empty texts and nulls are distinguished."""
     zoned = [(name, value, at and at.replace(tzinfo=UTC)) for name, value, at in rows]
     names, values, times = zip(*zoned, strict=True) if zoned else ((), (), ())
     arrow = pa.table(
@@ -60,6 +60,6 @@ def test_any_text_number_and_time_comes_back_as_it_was(
 
 
 def test_a_row_the_table_refuses_refuses_all(engine: Engine) -> None:
-    """COPY is all or nothing, and its error is the driver's own where it is a bug."""
+    """COPY is all or nothing; an unexpected error is the driver's own."""
     with pytest.raises(psycopg.errors.InvalidTextRepresentation):
         round_trip(engine, pa.table({"value": ["1.5", "no number"]}))

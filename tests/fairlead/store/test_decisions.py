@@ -1,4 +1,4 @@
-"""Decisions are stored whole, once, and in gapless versions, whatever crashes meanwhile."""
+"""Decisions are stored completely, once, and in gapless versions, despite crashes."""
 
 import dataclasses
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def counts(engine: Engine) -> dict[str, int]:
 def test_a_draft_becomes_a_proposed_version_with_its_document(
     store: PlanStore, draft: MakeDraft
 ) -> None:
-    """The stored bytes are a document of the version, the plan id and the times stored beside."""
+    """The stored bytes are a document with the version, plan id and times of its row."""
     decision = record_decision(store, draft())
     plan = decision.plan
     assert plan is not None
@@ -52,7 +52,7 @@ def test_a_draft_becomes_a_proposed_version_with_its_document(
 
 
 def test_a_decision_says_which_file_decided(engine: Engine, draft: MakeDraft) -> None:
-    """Where the policies of the store's user come from, beside every decision."""
+    """Every decision has the source of the policies."""
     record_decision(PlanStore(engine, "fairlead.toml, SHA-256 0123456789ab"), draft())
     stored = rows(engine, "SELECT settings FROM fairlead.decision")
     assert stored == [("fairlead.toml, SHA-256 0123456789ab",)]
@@ -86,7 +86,7 @@ def test_everything_about_a_draft_is_stored(
 def test_candidates_are_read_back_as_they_were(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """Metrics, what the assignor says, and the frontier; those that failed come last."""
+    """Metrics, the assignor's details, and the frontier; failed candidates come last."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
@@ -95,7 +95,7 @@ def test_candidates_are_read_back_as_they_were(
 def test_the_same_snapshot_again_stores_nothing(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
-    """A run that is repeated gets back what the first one stored."""
+    """A repeated run gets the stored result of the first one."""
     first = record_decision(store, draft("s1"))
     before = counts(engine)
     again = record_decision(store, draft("s1", assignor="range", reason="another idea"))
@@ -106,7 +106,7 @@ def test_the_same_snapshot_again_stores_nothing(
 def test_runs_at_once_leave_no_gap_and_no_duplicate(
     store_url: str, engine: Engine, draft: MakeDraft
 ) -> None:
-    """Eight writers with a pool each, two groups, and every snapshot from two of them."""
+    """Eight writers with separate pools, two groups, and every snapshot from two writers."""
 
     def write(writer: int) -> list[bool]:
         own = create_store_engine(store_url)
@@ -147,7 +147,7 @@ class Killing(PlanDraft):
 def test_a_connection_lost_in_the_middle_leaves_nothing(
     store: PlanStore, engine: Engine, store_url: str, draft: MakeDraft
 ) -> None:
-    """The older plan was already ended in the lost transaction; it is proposed still."""
+    """The lost transaction had already ended the older plan, which is still proposed."""
     record_decision(store, draft("s1"))
     before = counts(engine)
     with pytest.raises(StoreUnavailableError):
@@ -160,7 +160,7 @@ def test_a_connection_lost_in_the_middle_leaves_nothing(
 
 
 def test_a_move_to_the_same_member_is_refused(store: PlanStore, draft: MakeDraft) -> None:
-    """Rows that move nothing would make the history lie."""
+    """Moves to the same owner would falsify the history."""
     moves = draft().moves
     still = moves.set_column(3, "member", moves["previous_member"])
     with pytest.raises(psycopg.errors.CheckViolation, match="moved_partition_moves_check"):
@@ -191,7 +191,7 @@ def test_one_snapshot_has_one_observed_balance(
 
 
 def test_newest_decision_of_each_group_after_a_moment(week: str) -> None:
-    """With what has become of its plan; groups that were decided on before are not there."""
+    """With the present state of its plan; groups without a later decision are missing."""
     engine = create_store_engine(week)
     every = read_decisions(engine, None)
     assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [

@@ -1,4 +1,4 @@
-"""The outbox: one sender at a time, and nothing recorded that was not sent."""
+"""The outbox: one publisher at a time, and only sent records are marked as sent."""
 
 import threading
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def last_turn(store: PlanStore) -> PartitionLock:
 def test_a_sender_that_was_cut_off_has_no_intent(
     store: PlanStore, store_url: str, approve: Plans
 ) -> None:
-    """It froze with the lock and lost it: its commit fails, so that it sends nothing."""
+    """It froze with the lock and lost it: its commit fails, so it sends nothing."""
     approve()
 
     def be_cut_off() -> None:
@@ -55,7 +55,7 @@ def test_a_sender_that_was_cut_off_has_no_intent(
 
 
 def test_senders_take_turns(store: PlanStore, approve: Plans) -> None:
-    """Of four at once one intends the plan; the others find it on its way."""
+    """Of four concurrent publishers one records the entry; the others find it pending."""
     approve()
     start = threading.Barrier(4)
 
@@ -68,7 +68,7 @@ def test_senders_take_turns(store: PlanStore, approve: Plans) -> None:
 
 
 def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) -> None:
-    """Whoever hangs with one partition leaves the others alone."""
+    """A publisher that hangs with one partition does not block the others."""
     with (
         Outbox(store.engine).turn("plans", 0),
         psycopg.connect(store_url) as other,
@@ -80,7 +80,7 @@ def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) 
 
 
 def test_what_was_recorded_before_is_not_recorded_again(store: PlanStore, approve: Plans) -> None:
-    """A sender that froze after sending finds that another one has finished for it."""
+    """A publisher that froze after sending finds its entry completed by another one."""
     approve()
     (intent,) = intend(store)
     outbox = Outbox(store.engine)
@@ -94,7 +94,7 @@ def test_what_was_recorded_before_is_not_recorded_again(store: PlanStore, approv
 def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """It looked, and froze; another one has sent the plan since, and not yet recorded it."""
+    """It read the topic and froze; another publisher has sent the plan since."""
     approve()
     (intent,) = intend(store)
     outbox, looked = Outbox(store.engine), last_turn(store)
@@ -107,7 +107,7 @@ def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
 
 
 def test_epochs_go_up_after_a_withdrawal_alone(store: PlanStore, approve: Plans) -> None:
-    """Versions of one life share an epoch; what is told after it is over goes before all of it."""
+    """Versions share an epoch until a withdrawal; the next plan gets a higher epoch."""
     outbox, epochs = Outbox(store.engine), []
     told: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
     for version, kind in told:
