@@ -1,4 +1,4 @@
-"""Several Kafka brokers that form one cluster, for what a single one cannot show.
+"""Several Kafka brokers in one cluster, for tests that need more than one.
 
 Belongs here: how the nodes know each other, starting and stopping them together. Does not: one
 node's process (`kafka`). A sandbox itself has one broker.

@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Not pytest's own: each start of pytest as root closes that to other users, such as Postgres's.
     """
-    # A shell lets what it starts in the background ignore Ctrl-C; tests send that to processes.
+    # Shells let background processes ignore Ctrl-C; tests send it to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # modules and tests are made, and stay
     # By default Dagster gives up on a code server after 60 s: a busy machine takes longer.

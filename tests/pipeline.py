@@ -1,4 +1,4 @@
-"""What the tests of assets and of orchestration share: the whole pipeline on real services.
+"""The whole pipeline on real services, for the tests of assets and of orchestration.
 
 Belongs here: a pipeline with a database, a warehouse, a plan topic and policies of its own, and
 what tests ask of it. Does not: the services themselves (`conftest`).
@@ -135,7 +135,7 @@ class Pipeline:
         return plan_history(self.store, group)
 
     def only_version(self, group: str) -> StoredPlan:
-        """Return the one plan that a group has."""
+        """Return the only plan of a group."""
         assert [row["version"] for row in self.history(group)] == [1]
         return self.store.get(group, 1)
 
@@ -147,7 +147,7 @@ class Pipeline:
             return cursor.fetchall() if cursor.description else []
 
     def tamper(self, *statements: str) -> None:
-        """Change what the database protects: as superuser, with its triggers disabled."""
+        """Change protected data, as superuser with triggers disabled."""
         url = self.settings.postgres.url.get_secret_value()
         with psycopg.connect(url) as connection:
             connection.execute("SET session_replication_role = replica")
@@ -169,7 +169,7 @@ class Pipeline:
             return topic.read(group)
 
     def produce(self, topic: str, counts: Sequence[int]) -> None:
-        """Append so many records to each partition of a topic."""
+        """Append this many records to each partition of a topic."""
         producer = Producer(self.settings.kafka.librdkafka())
         for partition, count in enumerate(counts):
             for _ in range(count):
@@ -262,7 +262,7 @@ def running_pipeline(
 
 
 def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
-    """Return what an asset showed in a run."""
+    """Return an asset's metadata in a run."""
     facts = result.asset_materializations_for_node(asset)[0].metadata
     return {name: value.value for name, value in facts.items()}
 
@@ -282,7 +282,7 @@ def failed_checks(result: dg.ExecuteInProcessResult) -> dict[str, list[str]]:
 
 
 def problems(evaluation: dg.AssetCheckEvaluation) -> list[str]:
-    """Return what a check named."""
+    """Return the problems that a check names."""
     facts = evaluation.metadata["what"]
     assert isinstance(facts, dg.TableMetadataValue)
     return [str(record.data["problem"]) for record in facts.records]

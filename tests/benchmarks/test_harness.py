@@ -1,4 +1,4 @@
-"""What every benchmark shares: its command line, its output, its results."""
+"""Shared parts of every benchmark: its command line, its output, its results."""
 
 import sys
 from importlib import import_module

@@ -129,7 +129,7 @@ def test_kills_leave_database_and_topic_agreed(
 
 
 def back(composed: Composed, name: str) -> None:
-    """Wait for a service that has ended; Kafka's own check is a script of another image."""
+    """Wait until a service runs again; Kafka's own check is not in this image."""
     if name != "kafka" and "test" in COMPOSE["services"][name].get("healthcheck", {}):
         composed.wait(lambda: composed.healthy(name), f"{name} is healthy again")
 

@@ -98,7 +98,7 @@ def _billing(store: PlanStore) -> None:
         retention=timedelta(hours=1),
     )
     week = _Week(store, billing)
-    billing.assign({"billing-1": (0, 1)})  # billing-2 stands by
+    billing.assign({"billing-1": (0, 1)})  # billing-2 is a standby
     week.plan(at(1, 9))
     billing.run(at(3, 4))
     billing.rates = (2.2, 1.6)  # invoices of the month
@@ -156,7 +156,7 @@ class _Week:
         self._date(moment)
 
     def follow(self, version: int, moment: datetime) -> None:
-        """Let the members own what a version gives them."""
+        """Let the members own their partitions under a version."""
         self._group.run(moment)
         shares = planned(self._store.get(self._name, version).verify())
         self._group.assign({name: share[self._name] for name, share in shares.items()})

@@ -1,4 +1,4 @@
-"""What other code may import is what docs/api.md shows, and changes on purpose alone."""
+"""The public API is what docs/api.md lists, and changes only deliberately."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The closed loop's page says what was measured."""
+"""The closed loop's page shows the measured results."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The example of docs/keys.md is what a real broker gives."""
+"""The example of docs/keys.md is a real broker's output."""
 
 import os
 import re

@@ -13,7 +13,7 @@ import pytest
 
 from tests.docs.blocks import DOCS, ROOT, name_of
 
-#: Gone from pages and code. A phrase matches whole words, in any case and across line ends.
+#: Not allowed in pages and code. A phrase matches whole words, in any case and across line ends.
 EVERYWHERE: Final = (
     "a crawling partition",
     "anew",
@@ -58,7 +58,7 @@ EVERYWHERE: Final = (
     "what is read, and what is kept",
     "what was the matter before",
 )
-#: Gone from pages. As soon as the code passes, a phrase moves to the list above.
+#: Not allowed in pages. Once the code is free of a phrase, it moves to the list above.
 IN_PAGES: Final = (
     "a looks?",
     "are told",
@@ -80,7 +80,7 @@ _SAMPLES_OF_CODE: Final = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | r
 
 
 def found(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
-    """Yield where a text has one of the phrases."""
+    """Yield the places of the phrases in a text."""
     for phrase in phrases:
         pattern = rf"\b{phrase.replace(' ', chr(92) + 's+')}\b"
         for match in re.finditer(pattern, text, re.IGNORECASE):
@@ -88,7 +88,7 @@ def found(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
 
 
 def test_pages_are_free_of_the_old_phrases() -> None:
-    """Prose only: code, and what it prints, is left out."""
+    """Only in prose: code and its output are left out."""
     pages = {ROOT / "README.md", *DOCS.rglob("*.md")} - {_KEPT, *_GENERATED}
     wrong = [
         line

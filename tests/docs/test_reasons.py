@@ -7,7 +7,7 @@ import pytest
 
 from tests.docs.blocks import DOCS, ROOT
 
-#: What stands in the code for something that a message names.
+#: Placeholders in the code for names in a message.
 _NAMED: Final = re.compile(r"\.\.\.|\d[\d.]*(?: %)?")
 _ADJACENT: Final = re.compile(r'"\s*\n\s*f?"')
 

@@ -64,12 +64,12 @@ def test_the_table_of_decisions_names_what_is_there() -> None:
     assert "`" in table
 
 
-#: What the pages call settings, in the words of the file and of the environment.
+#: Names of settings in pages, as in the file or in the environment.
 _SETTING: Final = re.compile(r"`((?:[a-z]+\.)+[a-z_]+|FAIRLEAD_[A-Z_]+)\b[^`\n]*`")
 _STEP: Final = re.compile(r"\b(?:asset|check|job|schedule|sensor)s? `(\w+)`")
 _METRIC: Final = re.compile(r"`(fairlead_\w+_(?:bytes|info|ratio|records|seconds|total|worse|up))`")
 _SQL: Final = re.compile(r"`fairlead(?:_raw)?\.([a-z_]+)`")
-#: What looks like a relation, and is a file, a topic or a package.
+#: Names that look like relations, but are files, topics or packages.
 _NO_RELATIONS: Final = {"toml", "plans", "coordination", "members", "fallback"}
 
 
@@ -170,7 +170,7 @@ def test_the_table_of_clients_names_each_fallback() -> None:
 
 
 def test_rights_of_confluent_kafka_are_those_of_the_table() -> None:
-    """Its page asks for what the table of all rights gives followers on the coordination topic."""
+    """Its page lists the rights of followers on the coordination topic in the table of rights."""
     table = re.search(
         r"`fairlead\.coordination` \|.*\| confluent-kafka alone: (.*) \|",
         (DOCS / "trust.md").read_text(),

@@ -21,7 +21,7 @@ _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return the site's folder, and what was said when it was built.
+    """Return the site's folder, and the output of its build.
 
     Strict: a page that is in no menu, a link or an anchor that leads nowhere is an error.
     """
@@ -86,7 +86,7 @@ def test_documentation_is_short_enough_to_be_read() -> None:
 
 
 def test_the_product_has_the_documented_size() -> None:
-    """By what its lines are for, within a tenth."""
+    """By category of lines, within a tenth."""
     said = {
         name: int(lines.replace(",", ""))
         for name, lines in re.findall(

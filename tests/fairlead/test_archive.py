@@ -1,4 +1,4 @@
-"""Samples that were written are read, once and whole, whatever happened meanwhile."""
+"""Written samples are read once and completely, whatever happens meanwhile."""
 
 import os
 from collections.abc import Callable, Collection
@@ -63,7 +63,7 @@ def files(path: Path) -> list[Path]:
 
 
 def test_samples_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
-    """By group and time, within the time asked for, ends included, in any time zone."""
+    """By group and time, within the requested period, ends included, in any time zone."""
     archive = SampleArchive(str(tmp_path))
     for before in (0, 2, 1):
         append(archive, before, "a", "b")
@@ -106,7 +106,7 @@ def test_all_columns_come_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 4, 100])
 def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
-    """Of a few that lie far apart, and of many, and of no other."""
+    """A few groups far apart, or many, and no others."""
     archive = SampleArchive(str(tmp_path))
     every = [f"g{number:04}" for number in range(1_000)]
     append(archive, 0, *every)
@@ -149,7 +149,7 @@ def test_whatever_is_tidied_the_analysis_reads_the_same(
     taken: dict[int, tuple[set[str], bool]],
     tidied: list[int],
 ) -> None:
-    """Any samples, tidied any number of times: no more and no less is left than is needed."""
+    """For any samples, tidied any number of times, exactly the needed ones are left."""
     path = tmp_path_factory.mktemp("archive")
     archive = SampleArchive(str(path))
     ids = {before: append(archive, before, *groups) for before, (groups, _) in taken.items()}
@@ -217,7 +217,7 @@ def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None
 
 
 def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> None:
-    """Half a file under a name that readers pass over; not at once: its writer may be at it."""
+    """Readers ignore an incomplete file; it is removed later, since its writer may still run."""
     archive = filled(tmp_path, range(1, 3))
     half = files(tmp_path)[0].with_name("_1234-20260131T115900.000000Z-half.parquet")
     half.write_bytes(b"PAR1")
@@ -317,7 +317,7 @@ def test_file_of_a_foreign_name_is_set_aside(
 
 
 def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
-    """Whichever byte of a file is another one: its rows are read as they were, or not at all."""
+    """If any byte of a file changes, its rows are read unchanged, or not at all."""
     archive = SampleArchive(str(tmp_path))
     append(archive, 0, *(f"g{number}" for number in range(50)))
     whole = archive.read(NOON, NOON)
@@ -335,7 +335,7 @@ def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
 def test_file_that_cannot_be_set_aside_is_passed_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The archive may be read-only, or its disk full; nor is a file removed for that."""
+    """The archive may be read-only, or its disk full; no file is removed."""
     archive = filled(tmp_path, range(1, 4))
     (tmp_path / "samples" / "damaged").write_text("a file where the folder is to be")
     file = files(tmp_path)[0]
@@ -348,7 +348,7 @@ def test_file_that_cannot_be_set_aside_is_passed_over(
 
 
 def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
-    """Counted from when they were set aside, whatever their name."""
+    """Counted from the time when they were set aside, for any name."""
     archive = filled(tmp_path, range(1))
     files(tmp_path)[0].with_name("old.parquet").write_bytes(b"damaged")
     now = datetime.now(UTC)
@@ -396,7 +396,7 @@ def test_history_has_no_details_of_members(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
-    """Which file, why, and what to do; no part of it is left, what is there is read and tidied."""
+    """The file, the reason and the remedy; no part of it is left, and other files are read."""
     archive = filled(tmp_path, range(76, 106))
     with no_room(), pytest.raises(FileSystemError) as full:
         archive.append(sample_at(NOON), "20260131T120000.000000Z-new")
@@ -407,14 +407,14 @@ def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     )
     assert len(files(tmp_path)) == 30
     with no_room():
-        archive.tidy(NOON, KEPT)  # which makes room, and needs none
+        archive.tidy(NOON, KEPT)  # deletes old files, although the archive needs no space
     assert minutes(archive) == [76, 91]
 
 
 def test_file_is_on_the_disk_before_readers_see_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its content first, then its name: a power cut leaves no file that is empty."""
+    """First its content, then its name: a power cut leaves no empty file."""
     synced: list[tuple[bytes, list[str]]] = []
 
     def fsync(handle: int) -> None:

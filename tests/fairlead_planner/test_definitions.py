@@ -1,4 +1,4 @@
-"""The planner beside what a project has of its own, as the checkout has it."""
+"""The planner's definitions in a project with its own definitions."""
 
 import dagster as dg
 import pytest

@@ -286,7 +286,7 @@ final class Groups {
         }
     }
 
-    /** Targets that can stay have stayed. */
+    /** Checks that targets stay if they can. */
     private void kept(GroupAssignment assignment) {
         for (Member member : members) {
             member.targets.forEach((topic, partitions) -> {

@@ -96,7 +96,7 @@ def test_plans_are_adopted_as_they_come_and_go(
     revoked = first.state["revoked"] - before[0], second.state["revoked"] - before[1]
     if strategy == EAGER:
         assert revoked == (1, 5)
-    else:  # what moves, and nothing else
+    else:  # only moved partitions
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
 
 

@@ -54,7 +54,7 @@ def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
 
 
 def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], bytes]:
-    """Return what Checks.java is told of a member, and its user data."""
+    """Return the input of Checks.java about a member, and its user data."""
     told = member.instance_id if rng.random() < 0.5 else None
     note = SubscriptionNote(member.client_id, told, member.seen, lapsed=member.lapsed)
     user_data = encode_subscription(note) if member.client_id else b"\x00somebody else's"
@@ -69,7 +69,7 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 @pytest.mark.long
 def test_leaders_decide_alike(checks: Checks) -> None:
-    """Names, plan or range, what must be given up first, and every note: to the byte."""
+    """Names, plan or range, partitions to give up first, and every note: byte for byte."""
     rng = random.Random(11)
     cases = []
     for number in range(CASES):
@@ -111,7 +111,7 @@ NOTES = [
     [*map(encode_assignment, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
 )
 def test_leaders_say_alike_what_they_follow(checks: Checks, user_data: bytes) -> None:
-    """An assignment's note is written and read alike; what is none says nothing."""
+    """An assignment's note is written and read alike; other bytes are no note."""
     note = decode_assignment(user_data)
     written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())
     assert written == encode_assignment(note).decode()

@@ -98,7 +98,7 @@ class Applications:
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
-        """Send records that take so many milliseconds, to partitions 0, 1 and so on."""
+        """Send records that each take this many milliseconds, to partitions 0, 1 and so on."""
         for number, work_ms in enumerate(values_ms):
             for _ in range(records):
                 self.producer.produce(self.topic, str(work_ms), partition=number)

@@ -1,4 +1,4 @@
-"""What a run of the tests started and how long it took, held against limits.
+"""Services, JVMs and time of a test run, compared with limits.
 
 Belongs here: the limits, who may start services of its own and why, and the closing report. Does
 not: noticing a start (`sitecustomize`).
@@ -100,7 +100,7 @@ def shared() -> Iterator[None]:
 
 
 def note_starts(path: Path) -> None:
-    """Let this process and every Python process below it note what they start."""
+    """Let this process and its Python children record the services that they start."""
     sys.addaudithook(note)
     os.environ[STARTS_FILE] = str(path)
     folder = str(Path(__file__).parent)
@@ -109,7 +109,7 @@ def note_starts(path: Path) -> None:
 
 
 def starts(path: Path) -> list[Start]:
-    """Return what was started, in order."""
+    """Return the started services, in order."""
     lines = path.read_text().splitlines() if path.exists() else []
     return [Start(*json.loads(line)) for line in lines]
 
@@ -124,7 +124,7 @@ def counted(found: list[Start]) -> Counter[str]:
 
 
 def too_much(found: list[Start]) -> list[str]:
-    """Return what is above the limits, a sentence each; long forms start what they need."""
+    """Return the exceeded limits, a sentence each; long forms may start what they need."""
     if LONG:
         return []
     count = counted(found)

@@ -23,7 +23,7 @@ VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violati
 #: For a wait: Dagster's pages ask and draw several times a second.
 NOWHERE = "about:blank"
 PHONE_PX = 390
-#: Charts whose right end, the newest, is outside of what can be seen of them.
+#: Charts whose right end, the newest, is not visible.
 NEWEST_SHOWN = """[...document.querySelectorAll("figure.scroll")].filter(figure =>
     figure.firstElementChild.getBoundingClientRect().right
         > figure.getBoundingClientRect().right + 1).map(figure => figure.ariaLabel)"""

@@ -141,7 +141,7 @@ class GroupClient(Protocol):
 
 
 class FollowingMember:
-    """One consumer's membership in its group. For one thread.
+    """One consumer's membership in its group. Not thread-safe.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def test_each_difference_is_named(
 
 
 def test_a_long_list_of_differences_is_cut() -> None:
-    """A fleet that left is not listed member by member."""
+    """If a fleet has left, not every member is listed."""
     new_members = {f"n{number}": ["t", "u"] for number in range(8)}
     assert differences(PLAN, BOTH | new_members, COUNTS) == [
         "new members: n0, n1, n2, n3, n4, and 3 more"

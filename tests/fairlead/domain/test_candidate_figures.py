@@ -1,4 +1,4 @@
-"""What a plan is worth, in the figures that its candidates have."""
+"""Figures of candidates."""
 
 from dataclasses import fields
 from typing import Any
@@ -26,5 +26,5 @@ def test_every_metric_of_an_assignment_is_stored() -> None:
     ],
 )
 def test_improvement_is_a_share_of_the_forecast(before: Any, after: Any, share: Any) -> None:
-    """Of what was not late nothing can be gained; of what nobody forecast nothing is known."""
+    """Unknown without a forecast; without a forecast time lag there is nothing to improve."""
     assert improvement({"forecast_time_lag_s": before}, {"forecast_time_lag_s": after}) == share

@@ -1,4 +1,4 @@
-"""A plan consumer by consumer."""
+"""A plan, one consumer at a time."""
 
 from fairlead.domain.as_problem import planned
 from fairlead.domain.consumers import ConsumerChange, changes, load
@@ -23,5 +23,5 @@ def test_consumer_that_came_or_went_is_listed_with_nothing_on_the_other_side() -
 
 
 def test_partition_without_a_weight_counts_as_a_partition_alone() -> None:
-    """A partition added since, or a topic without lag, has no records that the plan knows of."""
+    """A partition added since, or a topic without lag, has no records in the plan."""
     assert load(PLAN, {"a": {"t": [0, 9], "other": [0]}}, "a") == (3, 100)

@@ -66,7 +66,7 @@ def snapshot(
 
 
 def _held_back(series: pa.Table, every: int) -> pa.Table:
-    """Keep commits of every n-th sample until the next."""
+    """Hold back commits until every n-th sample."""
     rows = series.to_pylist()
     for number, row in enumerate(rows):
         row["committed"] = rows[number - number % every]["committed"]
@@ -101,7 +101,7 @@ def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
 
 
 def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> None:
-    """Records that members of rare commits have read do not count as behind."""
+    """Records read by members that commit rarely do not count as behind."""
     draft = decide(snapshot(TWO, [100, 60, 5], commits_every=4))
     assert isinstance(draft, PlanDraft)
     assert draft.prospect is not None
@@ -182,7 +182,7 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
 
 
 def test_where_the_broker_assigns_topic_ids_are_named_and_who_follows_no_plans() -> None:
-    """The ids go into the document; advice about the broker's assignor follows the evidence."""
+    """The document has the topic ids; advice about the broker's assignor follows the evidence."""
     draft = decide(
         snapshot(
             TWO, [100, 60, 5], group_type="consumer", protocol="uniform", topic_ids=["dG9waWM"]

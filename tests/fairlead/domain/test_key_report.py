@@ -54,7 +54,7 @@ def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSamp
 
 
 def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None]:
-    """Return keys of a Zipf distribution, or one with so large a share."""
+    """Return keys of a Zipf distribution, or with one key of this share."""
     random = np.random.default_rng(3)
     weights = 1 / np.arange(1, 5_001) ** exponent
     weights *= (1 - giant) / weights.sum()
@@ -91,7 +91,7 @@ def test_interval_knows_that_neighbours_are_alike() -> None:
 
 
 def test_whole_log_has_no_doubt() -> None:
-    """If every record was read, an interval is a point, and loads are exact."""
+    """If every record was read, intervals are points, and loads are exact."""
     keys = drawn(2_000, 1.0)
     shares = KeyShares(read(logs(keys, 3), 5_000))
     (first, *_) = shares.heaviest(1)
@@ -110,7 +110,7 @@ def test_whole_log_has_no_doubt() -> None:
     ],
 )
 def test_partitioner_is_seen(place: object, count: int, name: str) -> None:
-    """By where the keys are; one partition shows nothing."""
+    """By the partition of each key; one partition shows nothing."""
     shares = KeyShares(read(logs(drawn(20_000, 0.8), count, place), 5_000))
     assert shares.placement[0] == name
     assert len(key_report(shares)["scenarios"]) == (1 if name == "unknown" else 2)
@@ -142,7 +142,7 @@ def test_verdicts() -> None:
 def readers(
     count: int, capacity: float, partitions: int, others: tuple[float, ...] = ()
 ) -> Readers:
-    """Return consumers that are up to date with a topic of so many partitions."""
+    """Return consumers that are up to date with a topic of this many partitions."""
     none = np.zeros(partitions + len(others))
     return Readers(
         capacities=np.full(count, capacity),
@@ -157,7 +157,7 @@ def readers(
 
 
 def test_smallest_number_of_partitions_that_consumers_can_take() -> None:
-    """What the fastest can take decides; the lag is forecast before and after."""
+    """The fastest consumer's capacity decides; the lag is forecast before and after."""
     keys = drawn(60_000, 0.3)
     shares = KeyShares(read(logs(keys, 2), 30_000))
     report = key_report(shares, readers=readers(4, 400.0, 2))
@@ -188,7 +188,7 @@ def test_share_of_time_is_by_reported_seconds() -> None:
 
 
 def test_other_topics_take_part_of_the_consumers() -> None:
-    """A group's other partitions are dealt with these."""
+    """A group's other partitions are assigned together with these."""
     loads = np.array([60.0, 60.0])
     for others, utilisation in (((), 0.6), ((50.0, 50.0), 1.1)):
         busy = readers(2, 100.0, 2, others)
@@ -197,7 +197,7 @@ def test_other_topics_take_part_of_the_consumers() -> None:
 
 
 def test_runs_cover_partitions_by_their_share() -> None:
-    """And no record is in two runs."""
+    """No record is in two runs."""
     window = LogWindow("t", np.zeros(3, np.int64), np.array([1000, 3000, 0]), 60.0)
     runs = plan_runs(window, 400, 100)
     taken = (runs.stop - runs.begin).sum(axis=0)

@@ -32,7 +32,7 @@ def test_earlier_policy_decides_between_equals() -> None:
 
 
 def test_character_sets_are_no_literals() -> None:
-    """A set stands for one character, however many it lists."""
+    """A character set matches one character, however many it lists."""
     rules = [Policy(groups="orders-[abcdefgh]*"), Policy(groups="orders-a*")]
     assert policy_for("orders-abc", rules).groups == "orders-a*"
 
@@ -88,7 +88,7 @@ def test_rules_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
-    """In the assignor's own units, and below what its options say."""
+    """In the assignor's own units; the assignor's options override them."""
     policy = Policy(
         horizon=timedelta(minutes=5),
         max_moves=20,

@@ -1,4 +1,4 @@
-"""The table of steps: from any state of a group they lead to agreement, and do no harm."""
+"""The table of steps: from any state of a group, steps lead to agreement and do no harm."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -56,7 +56,7 @@ def after(group: Situation, action: Action) -> Situation:
 
 @given(situations())
 def test_steps_come_to_an_end(group: Situation) -> None:
-    """Within five: the rest of a crash, a plan, the lease; then nothing, or an alarm."""
+    """Within five: the rest after a crash, a plan, the lease; then no step, or an alarm."""
     for _ in range(5):
         action = decide(group).action
         group = after(group, action)
@@ -67,7 +67,7 @@ def test_steps_come_to_an_end(group: Situation) -> None:
 
 @given(situations())
 def test_nothing_is_sent_that_may_not_be(group: Situation) -> None:
-    """No plan with an objection, no damaged document; nothing that was never approved."""
+    """No plan with an objection, no damaged document, no plan without an approval."""
     action = decide(group).action
     if action is Action.SEND:
         assert group.on_its_way == "plan" or group.approved
@@ -90,7 +90,7 @@ def test_what_the_topic_has_is_recorded_before_anything_else(group: Situation) -
 
 @given(situations())
 def test_a_group_at_rest_agrees(group: Situation) -> None:
-    """No step means: nothing is pending or approved, and the topic agrees."""
+    """Without a step, nothing is pending or approved, and the topic agrees with the database."""
     if decide(group).action is Action.NOTHING:
         assert (group.on_its_way, group.approved, group.difference) == (None, False, "")
         assert group.followed != "plan" or group.lease is Lease.HOLDS
@@ -104,7 +104,7 @@ def test_an_alarm_says_why(group: Situation) -> None:
 
 @given(situations())
 def test_a_plan_that_waits_holds_no_lease_up(group: Situation) -> None:
-    """The published plan is renewed while an approved plan waits."""
+    """The published plan's lease is renewed while an approved plan waits."""
     waits = replace(group, on_its_way=None, arrived=False, approved=True, objection=WAITS)
     if decide(waits).action is Action.ALARM and not waits.damage and waits.exists:
         assert waits.followed != "plan" or waits.lease is Lease.HOLDS

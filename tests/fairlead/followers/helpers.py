@@ -1,4 +1,4 @@
-"""What the follower tests share: plans, a publisher, and consumers that run on threads."""
+"""Helpers of the follower tests: plans, a publisher, and consumers on threads."""
 
 import asyncio
 import json
@@ -85,14 +85,14 @@ def make_big_plan(members: Mapping[str, Owned], *, group: str, version: int) -> 
 
 
 def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None, Headers]]:
-    """Return records of a plan for two members or more, each of which must not be followed.
+    """Return records, by defect, that no follower may accept.
 
     Parameters
     ----------
     newer
-        What they look like.
+        A valid plan for at least two members, newer than the followed plan.
     origin
-        Where they are sent; they must be signed with `tests.records.SIGNER`.
+        The place of the records. Valid ones are signed with `tests.records.SIGNER`.
     """
     good = newer.to_bytes()
 
@@ -142,7 +142,7 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
     def is_made() -> bool:
         try:
             admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=PATIENCE_S)
-        except KafkaException:  # what is deleted is there for a while
+        except KafkaException:  # a deleted topic still exists for a moment
             return False
         return True
 
@@ -150,7 +150,7 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
 
 
 class ScriptedSource:
-    """A partition whose records the test puts in; reading an exception raises it."""
+    """A partition with the records that the test appends; reading an exception raises it."""
 
     origin = Origin("fairlead.plans")
 
@@ -174,20 +174,20 @@ class ScriptedSource:
         return [item]
 
     def moved(self) -> bool:
-        """Say that the partition stays where it is."""
+        """Report that the record's partition has not moved."""
         return False
 
     def at_end(self) -> bool:
-        """Whether the test has said so and all is read."""
+        """Whether the test has set the end and all records are read."""
         return self.ended.is_set() and self.feed.empty()
 
     def close(self) -> None:
-        """Note that the reader let go."""
+        """Record that the reader closed it."""
         self.closed = True
 
 
 def seen(version: int) -> Identity:
-    """Return what `record` of a version is known by."""
+    """Return the identity of the record of a version, as followers report it."""
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
     return Identity(1, version, sha256=content_hash(plan.to_bytes()))
 
@@ -202,21 +202,21 @@ def record(offset: int, version: int | None) -> PlanRecord:
 
 
 class Member(Protocol):
-    """A real consumer that polls on a thread until it is told to stop."""
+    """A real consumer that polls on a thread until it is stopped."""
 
     @property
     def owned(self) -> Owned:
-        """What the consumer is assigned now."""
+        """The assigned partitions."""
 
     def status(self) -> FollowerStatus:
-        """Return what it follows; only where it is a follower."""
+        """Return the status; only for followers."""
 
     def stop(self) -> None:
         """Leave the group."""
 
 
 class _PollingMember(ABC):
-    """A consumer that is polled on a thread, whatever its client."""
+    """A consumer polled on a thread, for any client."""
 
     consumer: Any
 
@@ -228,11 +228,11 @@ class _PollingMember(ABC):
 
     @property
     def owned(self) -> Owned:
-        """What the consumer is assigned now."""
+        """The assigned partitions."""
         return by_topic(self.consumer.assignment())
 
     def status(self) -> FollowerStatus:
-        """Return what it follows."""
+        """Return the follower's status."""
         status: FollowerStatus = self.consumer.plan_assignor.status()
         return status
 
@@ -248,7 +248,7 @@ class _PollingMember(ABC):
 
     @abstractmethod
     def _run(self) -> None:
-        """Poll until told to stop."""
+        """Poll until stopped."""
 
 
 class KafkaPythonMember(_PollingMember):
@@ -301,11 +301,11 @@ class ConfluentMember(_PollingMember):
 
     @property
     def owned(self) -> Owned:
-        """What the consumer is assigned now."""
+        """The assigned partitions."""
         return {topic: list(numbers) for topic, numbers in self.status().owned.items()}
 
     def status(self) -> FollowerStatus:
-        """Return what it follows."""
+        """Return the follower's status."""
         status: FollowerStatus = self.consumer.status()
         return status
 
@@ -368,11 +368,11 @@ class Fleet:
 
     @property
     def origin(self) -> Origin:
-        """Where records of the plan topic stand."""
+        """The place of records in the plan topic."""
         return origin_of(self._services, self.plan_topic)
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
-        """Put any record under the group's key."""
+        """Send any record with the group's key."""
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers or []
         ).get(timeout=PATIENCE_S)

@@ -1,7 +1,7 @@
-"""Weathering a storm.
+"""Runs of a storm: random events on a group of consumers, with checks after each and at the end.
 
-Belongs here: how often which event comes, what is demanded after each and at the end. Does not: the
-group and the events (`storm`), nor which consumers it is made of (the tests).
+Belongs here: the frequency of events, and what must hold after each and at the end. Does not: the
+group and the events (`storm`), nor the kinds of consumers (the tests).
 """
 
 import logging
@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 log = logging.getLogger(__name__)
 
-#: How often each event comes; members that vanish take a session timeout each.
+#: Relative frequency of each event. A member that vanishes costs a session timeout.
 WEIGHTS = {
     "join": 5,
     "leave": 3,
@@ -29,12 +29,12 @@ WEIGHTS = {
     "garbage": 2,
     "grow": 2,
 }
-#: And where there are several brokers.
+#: The same for additional events if there are several brokers.
 OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2, "both_die": 2}
 
 
 def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
-    """Make the topics of a storm, with as many copies as the brokers say."""
+    """Create the topics of a storm, with the brokers' default number of replicas."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, **QUIET})
     new = [
         NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}),
@@ -44,10 +44,10 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
 
 
 def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
-    """Settle after each event; at the end every message is read, and none twice without need.
+    """Cause random events; check the group after each, and all messages at the end.
 
-    Within a possession offsets ascend by one, and never did two members own a partition of which
-    nothing had befallen either.
+    Every message is read, and only messages of members that died or were fenced are read twice.
+    Offsets ascend by one between two assignments. No two other members own a partition at once.
     """
     for _ in range(storm.at_first):
         storm.join()
@@ -107,7 +107,7 @@ def ascend(offsets: list[int]) -> bool:
 
 
 def unowned(storm: Storm) -> dict[str, str]:
-    """Return what happened to how often, and the median and most seconds without an owner then."""
+    """Return each kind of event with its count and its median and maximum time without an owner."""
     by_cause: defaultdict[str, list[float]] = defaultdict(list)
     for (_, cause), seconds in storm.unowned_s.items():
         by_cause[cause].append(seconds)

@@ -56,7 +56,7 @@ def settles(
 
 
 def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) -> None:
-    """The clients themselves do not; and those that name none stand beside those that do."""
+    """The clients themselves do not; members with and without a rack share a group."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -66,7 +66,7 @@ def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) ->
 
 
 def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
-    """A record that cannot be trusted changes nothing, also at the next rebalance."""
+    """An untrusted record changes nothing, even at the next rebalance."""
     origin = fleet.origin
     fleet.send(*signed_plan(plan(fleet, 1, a=[0], b=[1, 2, 3]), origin))
     members = {"a": fleet.join("a", public_keys=PUBLIC)}
@@ -86,7 +86,7 @@ def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
 
 
 def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
-    """The largest plans come through the client's fetch limits, and are read in time."""
+    """The largest plans fit the client's fetch limits, and are read in time."""
     topic = fleet.topics[0]
     big = make_big_plan({"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}, group=fleet.group, version=2)
     fleet.publish(plan(fleet, 1, a=[0, 1], b=[2, 3]))
@@ -97,7 +97,7 @@ def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
 
 
 def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
-    """A withdrawn plan is followed no longer, without anybody joining or leaving."""
+    """A withdrawn plan is no longer followed, although no member joins or leaves."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -113,7 +113,7 @@ def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
 def test_members_with_different_subscriptions_are_all_served(
     fleet: Fleet, kafka_topic: Callable[..., str]
 ) -> None:
-    """The leader also deals topics that it does not read itself."""
+    """The leader also assigns topics that it does not read itself."""
     other = kafka_topic(partitions=2)
     members = {"a": fleet.join("a"), "b": fleet.join("b", topics=[other])}
     expected = {"a": {fleet.topics[0]: FOUR}, "b": {other: [0, 1]}}
@@ -124,7 +124,7 @@ def test_members_with_different_subscriptions_are_all_served(
 
 
 def test_live_group_moves_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """A rolling migration: range as long as one member knows no plans, the plan from then on."""
+    """A rolling migration: range while one member knows no plans, then the plan."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 
@@ -149,7 +149,7 @@ def test_live_group_moves_to_plans_and_back_member_by_member(fleet: Fleet) -> No
 
 
 def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
-    """Whoever leads, kafka-python or aiokafka, the others take its decision; statics included."""
+    """A kafka-python or aiokafka leader decides; the others follow, static ones too."""
     fleet.publish(plan(fleet, 1, a=[0], one=[1], two=[2, 3]))
     members = {"a": fleet.join("a")}  # the first one leads
     settles(fleet, members, 1, a=FOUR)
@@ -160,7 +160,7 @@ def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanConsumer, aiokafka.PlanConsumer])
 def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> None:
-    """Plans are for groups: the mistake is named before anything connects."""
+    """The error comes before anything connects: plans need a group."""
     with pytest.raises(ConfigurationError, match="group_id"):
         kind("topic", bootstrap_servers="localhost:1")
 
@@ -169,7 +169,7 @@ def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> Non
 def test_assignor_that_is_dropped_leaves_no_thread(
     kind: Callable[..., object], unique_name: str
 ) -> None:
-    """Also without close: nobody is left who could call it."""
+    """Even if it was never closed."""
     thread = f"fairlead-plans-{unique_name}"
     assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
     assert thread in {running.name for running in threading.enumerate()}

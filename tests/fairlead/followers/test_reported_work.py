@@ -33,7 +33,7 @@ from tests.waiting import PATIENCE_S, eventually, returned
 pytestmark = pytest.mark.kafka
 
 PARTITIONS: Final = (0, 1)
-#: Milliseconds. Sessions outlast any pause of a busy machine; only what is asked for is committed.
+#: Milliseconds. Sessions outlast any pause of a busy machine; automatic commits: never, or soon.
 SESSION_MS, NEVER_MS, SOON_MS = 60_000, 1_700_000, 100
 MINE: Final = "mine"
 
@@ -44,7 +44,7 @@ Commits = dict[int, tuple[int, bytes]]
 
 @dataclass
 class Group:
-    """A group that reads a topic of two partitions, and what the broker knows of it."""
+    """A group that reads a topic of two partitions, and the broker's data about it."""
 
     services: Services
     settings: Settings
@@ -94,16 +94,16 @@ def group(
 
 
 class Application(ABC):
-    """Takes records with a real consumer, and measures its own work.
+    """Takes records with a real consumer, and measures the application's work.
 
     Parameters
     ----------
     group
-        Its group.
+        The group of the consumer.
     take
-        How it takes records.
+        The method of taking records.
     interval_ms
-        Between automatic commits; None: there are none.
+        Interval of automatic commits; None: no automatic commits.
     """
 
     consumer: Any
@@ -122,14 +122,14 @@ class Application(ABC):
         self._open(interval_ms, options)
 
     def handle(self, partition: int) -> None:
-        """Work on a record, and note how long."""
+        """Process a record, and measure the time."""
         began = time.perf_counter()
         time.sleep(0.001 * (1 + 3 * partition))
         self.handled[partition] += 1
         self.busy_s[partition] += time.perf_counter() - began  # type: ignore[assignment] # a float
 
     def take_all(self) -> None:
-        """Handle all records."""
+        """Process all records."""
         eventually(self._take_some, lambda: f"handled {self.handled}")
 
     def pause(self, partition: Any) -> None:
@@ -149,11 +149,11 @@ class Application(ABC):
 
     @abstractmethod
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the processed records."""
 
     @abstractmethod
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
 
     @abstractmethod
     def close(self) -> None:
@@ -161,7 +161,7 @@ class Application(ABC):
 
 
 class KafkaPythonApplication(Application):
-    """With kafka-python."""
+    """Application with kafka-python."""
 
     takes = ("poll", "iterate")
     commits = ("commit", "commit offsets", "commit_async", "commit_async offsets")
@@ -191,7 +191,7 @@ class KafkaPythonApplication(Application):
                     self.handle(partition.partition)
 
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the processed records."""
         offsets = {
             KafkaPythonPartition(self.group.topic, partition): OffsetAndMetadata(
                 self.handled[partition], metadata, -1
@@ -215,7 +215,7 @@ class KafkaPythonApplication(Application):
             self.consumer.commit(*given)
 
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
         self.consumer.poll(timeout_ms=10)
         return True
 
@@ -225,7 +225,7 @@ class KafkaPythonApplication(Application):
 
 
 class AiokafkaApplication(Application):
-    """With aiokafka."""
+    """Application with aiokafka."""
 
     takes = ("getone", "getmany", "async for")
     commits = ("commit", "commit offsets")
@@ -268,7 +268,7 @@ class AiokafkaApplication(Application):
                         break
 
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the processed records."""
         offsets = {
             AiokafkaPartition(self.group.topic, partition): (self.handled[partition], metadata)
             for partition in PARTITIONS
@@ -285,7 +285,7 @@ class AiokafkaApplication(Application):
         self._runner.run(pause())
 
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
         self._runner.run(asyncio.sleep(0.05))
         return True
 
@@ -296,7 +296,7 @@ class AiokafkaApplication(Application):
 
 
 class ConfluentApplication(Application):
-    """With confluent-kafka."""
+    """Application with confluent-kafka."""
 
     takes = ("poll", "consume")
     commits = (
@@ -337,7 +337,7 @@ class ConfluentApplication(Application):
                 self.last[message.partition()] = message
 
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the processed records."""
         offsets = [
             TopicPartition(self.group.topic, partition, self.handled[partition], metadata)
             for partition in PARTITIONS
@@ -369,7 +369,7 @@ class ConfluentApplication(Application):
         self.consumer.pause([partition])
 
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
         message = self.consumer.poll(0.01)
         assert message is None
         return True
@@ -389,7 +389,7 @@ EACH_TAKE = pytest.mark.parametrize(
 
 
 def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
-    """Return each partition's report; all are of present members."""
+    """Return each partition's report; all reports are from present members."""
     found = read_reports([commits[partition][1] for partition in PARTITIONS])
     assert found.place.tolist() == [*PARTITIONS], commits
     assert {*found.owners.tolist()} <= owners
@@ -403,7 +403,7 @@ def check(
     *,
     all_records: bool = True,
 ) -> None:
-    """Compare what is reported with what the application measured itself."""
+    """Compare the reports with the application's own measurements."""
     commits = commits or app.group.commits()
     assert {partition: offset for partition, (offset, _) in commits.items()} == app.group.ends
     elapsed_ms = (time.perf_counter() - app.began) * 1e3
@@ -419,7 +419,7 @@ def check(
 
 @EACH_TAKE
 def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """Every way of committing, after every way of taking records; own metadata stays."""
+    """Every method of committing, after every method of taking records; own metadata stays."""
     app = kind(group, take)
     for way in app.commits:
         group.produce(10)
@@ -434,7 +434,7 @@ def test_explicit_commits_carry_reports(group: Group, kind: type[Application], t
 
 @EACH_TAKE
 def test_automatic_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """However records are taken."""
+    """Every method of taking records."""
     app = kind(group, take, SOON_MS)
 
     def committed() -> bool:
@@ -453,7 +453,7 @@ def test_automatic_commits_carry_reports(group: Group, kind: type[Application], 
 def test_commits_on_revocation_and_close_carry_reports(
     group: Group, kind: type[Application]
 ) -> None:
-    """Nothing else is committed here."""
+    """There are no other commits."""
     app = kind(group, kind.takes[0], NEVER_MS)
     group.produce(10)
     app.take_all()
@@ -463,7 +463,7 @@ def test_commits_on_revocation_and_close_carry_reports(
 
     def commits_when_revoked() -> bool:
         app.idle()
-        committed.update(group.commits())  # before the other one commits, too
+        committed.update(group.commits())  # before the other consumer commits
         return bool(committed)
 
     def take_part() -> None:
@@ -525,7 +525,7 @@ def status(app: Application) -> Any:
 
 
 def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
-    """Which of them works for how long is not known; a task for each call is nothing new."""
+    """The work of each task is unknown then; a new task for each call is normal."""
     app = AiokafkaApplication(group, "getone")
     group.produce(10)
 
@@ -550,7 +550,7 @@ def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
 
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
-    """Until then the consumer is busy all the time; there are no records."""
+    """Until then the consumer counts as always busy; there are no records."""
     app = AiokafkaApplication(group, take)
 
     async def take_none() -> None:
@@ -569,7 +569,7 @@ def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
 
 
 def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
-    """They go through the producer."""
+    """The producer commits them."""
     app = ConfluentApplication(group, "poll")
     group.produce(10)
     app.take_all()
@@ -594,7 +594,7 @@ def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
 
 
 def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
-    """On its own thread; the application calls nothing meanwhile."""
+    """On its own thread, while the application makes no calls."""
     app = ConfluentApplication(group, "consume", SOON_MS)
     batches = 0
     while batches < 2:
@@ -616,7 +616,7 @@ def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
 
 @dataclass
 class Script:
-    """What an application does with a consumer of confluent-kafka, plain or ours."""
+    """Actions of an application on a consumer of confluent-kafka, plain or ours."""
 
     consumer: Consumer
     topic: str
@@ -648,14 +648,14 @@ class Script:
         return taken
 
     def commit(self, **given: Any) -> None:
-        """Commit at once; note what the client says against it."""
+        """Commit at once; record the client's error, if any."""
         try:
             self.consumer.commit(asynchronous=False, **given)
         except KafkaException as error:
             self.errors.append(cause_of(error).name())
 
     def seek(self, offset: int) -> None:
-        """Go elsewhere."""
+        """Seek to another offset."""
         self.consumer.seek(TopicPartition(self.topic, 0, offset))
 
 
@@ -734,7 +734,7 @@ def test_commits_are_those_of_a_plain_consumer(
 
 
 def test_offsets_that_an_application_gives_in_on_assign_hold(group: Group) -> None:
-    """It starts from there, and commits what it took."""
+    """The consumer starts there, and commits the records that it took."""
     group.produce(20)
     app = ConfluentApplication(group, "poll")
 

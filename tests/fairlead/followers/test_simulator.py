@@ -1,4 +1,4 @@
-"""Followers in simulated histories: what must hold in every one of them."""
+"""Followers in simulated histories, and the invariants of every history."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def test_every_history_ends_well(first: int) -> None:
 
 
 def test_group_that_was_long_without_its_log_soon_follows_again() -> None:
-    """What kept members out counts no more once it has ended: no waiting for minutes."""
+    """Past faults delay no member any more."""
     world = run(108_835)
     assert world.time < 120.0
 
@@ -83,7 +83,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6, 0.9])
 def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
-    """Whatever breaks just before or in the middle of a rebalance, ten seconds are the most."""
+    """Ten seconds at most, whatever fails just before or during a rebalance."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "start", "d"))
     world.run(world.time + delay_s)
@@ -95,7 +95,7 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
 
 
 def test_member_to_which_range_gave_nothing_follows_range_without_its_log() -> None:
-    """With more members than partitions: it gave nothing up, and need not wait."""
+    """If there are more members than partitions: it gave nothing up, so it need not wait."""
     world = World(1)
     happen(world, Action(0.0, "agreement_away"))
     for name in "abcdefg":
@@ -115,7 +115,7 @@ def numbers(world: World, name: str) -> list[int]:
 
 
 def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
-    """In a group that is being converted; it asks for no rebalance either."""
+    """While the group is being converted to the consumer protocol; it requests no rebalance."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
@@ -131,7 +131,7 @@ def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
 
 
 def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
-    """Only a broker gives one, whatever was known of the group's type."""
+    """Only a broker assigns so, whatever was known of the group's type."""
     world = settled("a")
     member = world.members["a"].plans
     assert member is not None
@@ -141,7 +141,7 @@ def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
 
 
 def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
-    """An application unsubscribes in its callback."""
+    """An application may unsubscribe in its callback."""
     world = World(1)
     happen(world, Action(0.0, "start", "a"))
     member, client = world.members["a"].plans, world.members["a"].client
@@ -162,7 +162,7 @@ def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
 @pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
-    """All members were dropped, and their log had the same leader: they join with it again."""
+    """All members were dropped, and their log kept its leader: they rejoin with it."""
     world = settled("a", "b", "c", seed=seed)
     for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))
@@ -181,7 +181,7 @@ def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float
 
 
 def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
-    """The group is deleted, its consumers live on: generations count from 1 again."""
+    """The group is deleted while its consumers run: generations count from 1 again."""
     world = settled("a", "b")
     for what, names in (("unsubscribe", "ab"), ("delete_group", " "), ("subscribe", "ab")):
         for name in names:
@@ -193,7 +193,7 @@ def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
 
 
 def test_more_partitions_of_the_coordination_topic_move_all_members_together() -> None:
-    """While nothing else happens: within the time of a look everybody is in one place again."""
+    """Without other events, all members use the same partition again within one check interval."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "agreement_grow"))
     generation = world.coordinator.generation
@@ -207,7 +207,7 @@ def test_more_partitions_of_the_coordination_topic_move_all_members_together() -
 
 @pytest.mark.parametrize("fault", ["plans_delete", "plans_grow"])
 def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault: str) -> None:
-    """By members that live on, without anybody joining or leaving."""
+    """Members keep running, and none joins or leaves."""
     world = settled("a", "b")
     happen(world, Action(world.time, fault))
     world.run(world.time + 40.0)
@@ -218,7 +218,7 @@ def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault:
 
 
 def test_expired_plan_is_followed_again_after_its_lease_is_renewed() -> None:
-    """A group that rebalanced meanwhile is on range, and need not wait for another version."""
+    """A group that rebalanced meanwhile is on range, and needs no new version."""
     world = settled("a", "b")
     world.lease_until = world.clock.utc() - SKEW
     happen(world, Action(world.time, "publish"))
@@ -250,7 +250,7 @@ def join_and_lose(interruption: Interruption | None) -> None:
 
 
 def lines() -> dict[Line, int]:
-    """Return how often each line is reached when nothing interrupts."""
+    """Return how often each line is reached without an interruption."""
     counting = Interruption()
     join_and_lose(counting)
     return counting.reached
@@ -259,7 +259,7 @@ def lines() -> dict[Line, int]:
 @pytest.mark.long
 @pytest.mark.parametrize("share", range(4))
 def test_interruption_at_any_line_is_healed(share: int) -> None:
-    """Raised out of `poll` at each line in turn, at its first time or in the middle of its life.
+    """The exception comes out of `poll`, at a line's first execution or a middle one.
 
     There never are two owners, no plan is reported that is not owned, and the member follows the
     plan again.

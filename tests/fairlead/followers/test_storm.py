@@ -1,4 +1,4 @@
-"""A storm of events over a group of consumers in processes, while messages keep coming."""
+"""Random events on a group of consumer processes, while messages keep coming."""
 
 import random
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.lengths import form
 
 pytestmark = pytest.mark.kafka
 
-#: Java's assignor is cooperative, unless it stands beside one that is not.
+#: Java's assignor is cooperative, unless it is listed with an eager one.
 EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor"
 
 
@@ -67,7 +67,7 @@ OVER = [
 
 @pytest.fixture
 def kinds(request: pytest.FixtureRequest) -> tuple[Kind, ...]:
-    """Return the kinds of consumers that the group may have."""
+    """Return the possible kinds of consumers of the group."""
     if request.param == "kafka-python":
         return PYTHON
     if not request.param.startswith("java"):
@@ -109,6 +109,6 @@ def storm(  # noqa: PLR0917 - fixtures
 
 @pytest.mark.parametrize(("kinds", "brokers"), OVER, indirect=True)
 def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
-    """One owner a partition and one version after each event; no message lost at the end."""
+    """After each event: one owner per partition, one plan version. At the end: no message lost."""
     weights = WEIGHTS | OF_BROKERS if storm.brokers else WEIGHTS
     weather(storm, pytestconfig.getoption("--storm-events"), weights)

@@ -21,7 +21,7 @@ Produce = Callable[[str, list[int]], None]
 Commit = Callable[[str, dict[tuple[str, int], int]], None]
 #: Longer than any test: members that only join send no heartbeats.
 SESSION_MS = 900_000
-#: Loading, not available, not here: on a busy machine the broker is given up for a moment.
+#: Temporary errors: on a busy machine the broker is sometimes given up for a moment.
 COORDINATOR_MOVES = {14, 15, 16}
 
 
@@ -68,7 +68,7 @@ def join(settings: Settings) -> Iterator[Join]:
 
 
 def stable(admin: AdminClient, group: str, members: int) -> bool:
-    """Whether a group has so many members, and none of them is still about to join."""
+    """Whether a group has this many members, and none of them is still joining."""
     futures: Any = admin.describe_consumer_groups([group])
     found = futures[group].result(timeout=PATIENCE_S)
     return found.state == ConsumerGroupState.STABLE and len(found.members) >= members
@@ -76,7 +76,7 @@ def stable(admin: AdminClient, group: str, members: int) -> bool:
 
 @pytest.fixture
 def produce(settings: Settings) -> Produce:
-    """Return a function that appends so many records to each partition of a topic."""
+    """Return a function that appends this many records to each partition of a topic."""
     producer = Producer(settings.kafka.librdkafka())
 
     def produce(topic: str, counts: list[int]) -> None:
@@ -105,7 +105,7 @@ def commit(settings: Settings) -> Commit:
 
 @pytest.fixture
 def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
-    """Return a function by which one member joins a group with any bytes for metadata.
+    """Return a function that lets one member join a group with any bytes as metadata.
 
     `join_raw(group, metadata, settle=True, stay=True)`; without `settle`, its leader never assigns
     anything, and without `stay` it leaves at once.
@@ -135,7 +135,7 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
                 member_id="",
                 protocol_type="consumer",
                 protocols=[("range", metadata)],
-                max_version=3,  # later ones have a member ask for its id first
+                max_version=3,  # newer versions let a member request its id first
             )
         )
         if settle:
@@ -164,6 +164,6 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
 
 @pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    """Return a broker that lets nobody in without a password, and has no users yet."""
+    """Return a broker that requires a password, without users yet."""
     with while_needed("secured broker") as stack:
         yield stack.enter_context(secured_broker(tmp_path_factory.mktemp("secured")))

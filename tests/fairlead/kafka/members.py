@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from fairlead.settings import KafkaSettings
 from tests.waiting import eventually
 
-#: On a busy machine librdkafka's consumers of KIP-848 may close for ever: their session ends then.
+#: On a busy machine close() of KIP-848 consumers may never return; then their session expires.
 CLOSES_S = 30.0
 Owned = dict[str, dict[str, list[int]]]
 
@@ -50,7 +50,7 @@ class BrokerAssigned:
             self.leave(name)
 
     def join(self, group: str, name: str, topics: list[str], **config: Any) -> None:
-        """Have a consumer join; `name` is its client id unless `config` has one."""
+        """Let a consumer join; `name` is its client id unless `config` has one."""
         consumer = Consumer(
             self._settings.librdkafka(
                 **{
@@ -73,7 +73,7 @@ class BrokerAssigned:
             self._consumers[name] = consumer
 
     def leave(self, name: str) -> None:
-        """Have a consumer leave its group."""
+        """Let a consumer leave its group."""
         with self._turn:
             closing = threading.Thread(target=self._consumers.pop(name).close, daemon=True)
             closing.start()
@@ -92,7 +92,7 @@ class BrokerAssigned:
         return found
 
     def settle(self, partitions: int) -> None:
-        """Wait until so many partitions are owned."""
+        """Wait until this many partitions are owned."""
         eventually(lambda: self._count() == partitions, f"{partitions} partitions are owned")
 
     def _count(self) -> int:
@@ -106,4 +106,4 @@ class BrokerAssigned:
                     message = consumer.poll(0)
                     if message is not None and message.error() is None:
                         self.values.append(message.value() or b"")
-            self._done.wait(0.02)  # clock: how often is polled
+            self._done.wait(0.02)  # clock: the time between polls

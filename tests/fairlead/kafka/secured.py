@@ -1,4 +1,4 @@
-"""A broker that lets nobody in but by TLS and SCRAM, and allows nobody anything unless it is told.
+"""A broker that requires TLS and SCRAM, and denies everything that is not allowed explicitly.
 
 Belongs here: the broker, its certificate, users and their rights as documents state them. Does not:
 what must be possible with them (`test_rights`).
@@ -39,7 +39,7 @@ from tests.waiting import PATIENCE_S
 
 TRUST: Final = Path(__file__).parents[3] / "docs" / "trust.md"
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of a broker that lives for a test
-#: Who gets in by PLAIN, with the same password, and sends it as it is.
+#: User that logs in by PLAIN, with the same password in clear text.
 PLAIN_USER: Final = "plain"
 _KINDS: Final = {
     "cluster": ResourceType.BROKER,
@@ -72,7 +72,7 @@ class Right:
 
 
 def rights(column: str) -> list[Right]:
-    """Read what the documents say that somebody needs: "planner", or a client's name."""
+    """Read the rights in the documents of "planner", or of a client's name."""
     _, _, section = TRUST.read_text().partition("## Rights on Kafka\n")
     rows = re.findall(
         r"^\| (.+?) \| (.+?) \| (.+?) \|$", section.partition("\n## ")[0], re.MULTILINE
@@ -113,19 +113,19 @@ class SecuredBroker:
         return AdminClient({"bootstrap.servers": self.open_servers, **QUIET})
 
     def add_user(self, user: str) -> None:
-        """Make a user, who may do nothing."""
+        """Create a user without rights."""
         scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         change = UserScramCredentialUpsertion(user, scram, PASSWORD.encode())
         for done in self.admin.alter_user_scram_credentials([change]).values():
             done.result(PATIENCE_S)
 
     def allow(self, user: str, right: Right, *names: str) -> None:
-        """Give a user a right on what it names, or on these."""
+        """Give a user its documented rights, or these."""
         for done in self.admin.create_acls(self._bindings(user, right, names)).values():
             done.result(PATIENCE_S)
 
     def deny(self, user: str, right: Right, *names: str) -> None:
-        """Take a right away that was given so."""
+        """Take away a right given by `allow`."""
         bindings = self._bindings(user, right, names, AclBindingFilter)
         for done in self.admin.delete_acls(bindings).values():
             assert done.result(PATIENCE_S), f"{user} had no {right}"
@@ -185,7 +185,7 @@ class SecuredBroker:
 
 @contextmanager
 def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
-    """Start a broker, and end it."""
+    """Start a broker, and end it afterwards."""
     port, controller, guarded = free_ports(3)
     certificate, keys = certify(folder)
     settings = {
@@ -215,7 +215,7 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
 
 
 def certify(folder: Path, named: str = "authority") -> tuple[Path, Path]:
-    """Make an authority, and the broker's key with what the authority says of it; PEM files."""
+    """Create an authority, and the broker's key with a certificate; PEM files."""
     ours, its = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
 

@@ -1,4 +1,4 @@
-"""What the planner sees of groups whose members redistribute what range gave them."""
+"""The planner's view of groups whose members redistribute the partitions assigned by range."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.waiting import eventually
 
 
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
-    """Return members of a topic `t` with what range gave each."""
+    """Return members of a topic `t` with the partitions that range assigned to each."""
     return [
         LiveMember(name, name, "host", None, name, ("t",), {"t": numbers} if numbers else {}, None)
         for name, numbers in given.items()
@@ -40,7 +40,7 @@ def assignment(generation: int, **shares: tuple[int, ...]) -> AssignmentRecord:
 def present_shares(
     given: Sequence[LiveMember], assignments: Iterable[AssignmentRecord]
 ) -> tuple[LiveMember, ...]:
-    """Return the members of a stable group with what they own by its assignment records."""
+    """Return the members of a stable group with their partitions by its assignment records."""
     return with_records(
         GroupDescription("g", STABLE, "consumer", "range", tuple(given)), assignments
     ).members
@@ -51,7 +51,7 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
 
 
 def test_first_assignment_of_the_newest_generation_decides_who_owns_what() -> None:
-    """Not a later one of the same generation, nor one of an earlier generation that came late."""
+    """Neither a later one of the same generation, nor a delayed one of an earlier generation."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),
@@ -64,7 +64,7 @@ def test_first_assignment_of_the_newest_generation_decides_who_owns_what() -> No
 
 
 def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
-    """Late ones and those that know no plans; nobody has dealt that out."""
+    """Members that join late and plain consumers are not in the assignment record."""
     found = present_shares(
         members(a=(0, 1), b=(2, 3), c=(4,)), [assignment(7, a=(3,), b=(0, 1, 2))]
     )
@@ -82,13 +82,13 @@ def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
     ],
 )
 def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentRecord) -> None:
-    """It is of another generation than the group's, or somebody else's garbage."""
+    """It is of another generation, or of a hostile writer."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
 
 
 def test_group_with_an_assignment_record_is_known_to_follow() -> None:
-    """A survey does not advise it to follow; without a present assignment it stays one of range."""
+    """A survey does not advise it to follow plans; without a valid record range counts."""
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0, 1))))
     fits, stale = (
         with_records(described, [assignment(7, **{name: (0, 1)})]).protocol
@@ -103,7 +103,7 @@ def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The broker's view is better than none."""
-    # clock: nobody answers
+    # clock: no broker answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
     assert with_agreed_shares({"g": described}, CoordinationReader(kafka)) == {"g": described}

@@ -1,4 +1,4 @@
-"""Committed offsets: what brokers answer to OffsetFetch, and how it is decoded."""
+"""Committed offsets: brokers' answers to OffsetFetch, and decoding them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -74,7 +74,7 @@ def test_response_is_decoded_as_kafka_python_encodes_it(asked: list[Any]) -> Non
 def test_metadata_arrives_as_stored(
     settings: Settings, kafka_topic: Callable[..., str], unique_name: str
 ) -> None:
-    """Whatever string a consumer stores with a commit comes back as its bytes."""
+    """Any string that a consumer commits as metadata is returned as its bytes."""
     stored = ["", "plain", "ends\0", "Grüße \u202e", "x" * 126, "x" * 127, "x" * 4096]
     topic = kafka_topic(partitions=len(stored))
     admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)

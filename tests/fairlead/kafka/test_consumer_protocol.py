@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kafka
 def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     settings: Settings, gateway: KafkaGateway, kafka_topic: Any, produce: Produce, unique_name: str
 ) -> None:
-    """Names, subscriptions and owners come out, whatever the members are known by; so do offsets.
+    """Names, subscriptions, owners and offsets are complete, for all kinds of member ids.
 
     One has an instance id, one a client id of its own, two share theirs; a fifth reads another
     topic, by a pattern. A group that its last member has left is empty, and no error.

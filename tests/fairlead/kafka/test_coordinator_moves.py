@@ -29,7 +29,7 @@ pytestmark = pytest.mark.kafka
 OFFSETS = "__consumer_offsets"
 GROUPS = [f"moves-{number}" for number in range(12)]
 MOVES = form(short=8, long=180)
-#: Freezes of a broker, and restarts, beside the elections.
+#: Number of freezes and restarts of a broker, in addition to the elections.
 FREEZES = form(short=1, long=10)
 RESTARTS = form(short=1, long=10)
 #: Seconds. Longer than the sampler's request time-out and the broker's session.
@@ -37,9 +37,9 @@ FREEZE_S = form(short=15.0, long=60.0)
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 AT = "--bootstrap-servers"
 PREFERRED = 0
-#: Milliseconds. So rarely kafka-python refreshes its list of brokers unasked.
+#: Milliseconds. With this value kafka-python practically never refreshes its list of brokers.
 REFRESHED_MS = 3_600_000
-#: Samples for ever, by a gateway that is kept and by new ones; a failed sample is no failure here.
+#: Samples endlessly, by one gateway and by new ones; a failed sample is no failure here.
 SAMPLER = """
 import sys
 from fairlead.errors import FairleadError
@@ -81,7 +81,7 @@ def running(arguments: list[str], log: Path) -> Iterator["subprocess.Popen[bytes
 
 
 def rotate(admin: KafkaAdminClient, partitions: int, first: int) -> None:
-    """Let another broker lead each partition of the offsets topic: all coordinators move."""
+    """Elect another leader of each partition of the offsets topic: all coordinators move."""
     orders = {
         PythonTopicPartition(OFFSETS, partition): [
             (first + partition + place) % NODES + 1 for place in range(NODES)
@@ -109,7 +109,7 @@ def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -
 
 
 def join_and_commit(servers: str, group: str) -> None:
-    """Make a group as a consumer does that reads a topic, commits, and leaves."""
+    """Create a group like a consumer that reads a topic, commits, and leaves."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group, **QUIET})
     consumer.subscribe(["moves"])
     eventually(lambda: consumer.poll(0.1) or consumer.assignment(), "partitions are assigned")
@@ -118,7 +118,7 @@ def join_and_commit(servers: str, group: str) -> None:
 
 
 def plan(servers: str) -> None:
-    """Plan a group by the command; it may fail, but not by a signal."""
+    """Plan a group by the command, which may fail, but not by a signal."""
     environment = {**os.environ, "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": servers}
     command = [str(FAIRLEAD), "plan", GROUPS[0], "--dry-run"]
     planned = subprocess.run(command, check=False, env=environment, capture_output=True)
@@ -126,7 +126,7 @@ def plan(servers: str) -> None:
 
 
 def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
-    """Whether the gateway lists groups, these among them."""
+    """Whether the gateway lists at least these groups."""
     try:
         return set(gateway.list_groups()) >= set(groups)
     except KafkaUnavailableError:

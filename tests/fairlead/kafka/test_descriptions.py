@@ -1,4 +1,4 @@
-"""Reading what coordinators tell of groups, where no client of ours would make them say it."""
+"""Descriptions of groups that no client of Fairlead's tests would cause."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def group(*members: dict[str, Any]) -> dict[str, Any]:
     "broken", [member(f"a{NUL}b"), member(f"a{NUL}b", member_metadata=b"nonsense")]
 )
 def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any]) -> None:
-    """Postgres takes no NUL: one such name would fail the lag of a whole fleet."""
+    """Postgres accepts no NUL: one such name would prevent storing the lag of all groups."""
     found = read_description("g", group(member("a"), broken))
     assert found.members == ()
     assert found.error is not None
@@ -50,7 +50,7 @@ def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any
     ],
 )
 def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what: str) -> None:
-    """It is the group's error, and names the member."""
+    """The error belongs to the group, and names the member."""
     assigned = {"assigned_partitions": [{"topic": "t", "partitions": partitions}]}
     found = read_description("g", group(member("a"), member("b", member_assignment=assigned)))
     assert found.members == ()
@@ -61,6 +61,6 @@ def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what
 
 
 def test_a_rebalance_trigger_is_no_member() -> None:
-    """Who joins for a moment to have a group rebalance is not planned for."""
+    """The planner's own short-lived member, which triggers rebalances, is not planned for."""
     found = read_description("g", group(member("a"), member("fairlead-rebalance-trigger")))
     assert [described.name for described in found.members] == ["a"]

@@ -1,4 +1,4 @@
-"""The gateway on a real broker: what it tells of groups, good and bad ones."""
+"""The gateway on a real broker: its data on groups, good and bad ones."""
 
 # ruff: noqa: PLR0917 - pytest passes fixtures by name
 
@@ -69,7 +69,7 @@ def measured_groups(snapshot: GroupSnapshot) -> list[str]:
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups with members, and groups that all members left, are listed; mere commits apart."""
+    """Groups with members and groups without are listed; groups with only commits are separate."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -91,7 +91,7 @@ def test_a_group_with_an_endless_name_is_left_out_by_name(
     unique_name: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nothing that is stored of a fleet fails for it; a warning says which, and why."""
+    """Storing the other groups succeeds; a warning names the group and the reason."""
     topic, endless = kafka_topic(), f"{unique_name}-{'x' * 6_000}"
     join(endless, [topic], 1, [{}])
     join(unique_name, [topic], 1, [{}])
@@ -107,7 +107,7 @@ def test_a_topic_that_grew_has_all_its_partitions(
     join: Fixture,
     unique_name: str,
 ) -> None:
-    """Partitions added since the members' last rebalance are there, owned by nobody."""
+    """Partitions added since the members' last rebalance are listed without an owner."""
     topic = kafka_topic()
     join(unique_name, [topic], 1, [{"client.id": "a"}])
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result(PATIENCE_S)
@@ -133,7 +133,7 @@ def test_impossible_topic_name_concerns_one_group(
     unique_name: str,
     name: bytes,
 ) -> None:
-    """A member that subscribes to a name which Kafka does not allow is an error of its group."""
+    """A subscription to a name that Kafka does not allow is an error of the group."""
     topics = struct.pack(">ih", 1, len(name)) + name
     join_raw(f"{unique_name}-bad", b"\x00\x00" + topics + b"\x00\x00\x00\x00")
     join(f"{unique_name}-good", [kafka_topic()], 1, [{"client.id": "a"}])
@@ -154,7 +154,7 @@ def test_thousands_of_missing_topics_are_not_looked_up(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group whose subscription names too many topics that do not exist is an error of its own."""
+    """A subscription with too many missing topics is an error of its group."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
@@ -188,7 +188,7 @@ def test_broken_groups_among_many_concern_no_other(
     join_raw: Fixture,
     unique_name: str,
 ) -> None:
-    """An answer that is broken or useless affects only its own rows.
+    """A broken or useless answer affects only its own rows.
 
     One member's metadata keeps kafka-python from reading the answer on all groups that were asked
     about together; another's can be told to be no consumer protocol; one group does not exist.
@@ -211,7 +211,7 @@ def test_broken_groups_among_many_concern_no_other(
 def test_a_rebalance_that_does_not_end_is_an_error(
     settings: Settings, join_raw: Fixture, unique_name: str
 ) -> None:
-    """A group that does not settle in time is reported; its members are not guessed."""
+    """A group that does not settle in time is reported, without members."""
     join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: it does not end
@@ -229,7 +229,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A consumer that keeps up while the snapshot is taken never seems to be ahead of the log."""
+    """A consumer that reads while the snapshot is taken is never ahead of the log's end."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -247,13 +247,13 @@ def test_end_offsets_are_read_after_committed_ones(
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
 def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
-    """Without an answer in time the error says so, before librdkafka would give up."""
+    """The error comes after our time-out, before librdkafka's."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
     by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
     settings = KafkaSettings(
         bootstrap_servers="127.0.0.1:1",
-        request_timeout_s=1.0,  # clock: nobody answers
+        request_timeout_s=1.0,  # clock: no broker answers
     )
     with (
         KafkaGateway(settings) as gateway,
@@ -264,12 +264,12 @@ def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """kafka-python starts a thread, and would leave it to try for ever."""
+    """kafka-python starts a thread, which would otherwise retry forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(
             bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}",
-            request_timeout_s=1.0,  # clock: nobody answers
+            request_timeout_s=1.0,  # clock: no broker answers
         )
         with KafkaGateway(settings) as gateway, pytest.raises(KafkaUnavailableError):
             gateway.list_groups()
@@ -335,7 +335,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
 def test_what_was_not_answered_is_asked_by_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client asks a controller that is gone for five minutes more: the next question must not."""
+    """A client waits five minutes for a lost controller, so the next request uses a new one."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
-    """Return settings of a plan topic of the test's own, with six partitions."""
+    """Return settings of the test's own plan topic, with six partitions."""
     yield settings.kafka.model_copy(update={"plan_topic": unique_name, "plan_topic_partitions": 6})
     admin = AdminClient(settings.kafka.librdkafka())
     if unique_name in admin.list_topics(timeout=PATIENCE_S).topics:
@@ -39,7 +39,7 @@ def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
 
 
 def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSettings) -> None:
-    """The topic is compacted, takes large plans, and a second call finds it right."""
+    """The topic is compacted and allows large plans; a second call changes nothing."""
     topic.ensure()
     admin = AdminClient(own.librdkafka())
     resource = ConfigResource(ResourceType.TOPIC, own.plan_topic)
@@ -79,13 +79,13 @@ def test_followers_need_no_codec(
 
 
 def test_brokers_refuse_what_grows_beyond_the_limit(topic: PlanTopic, own: KafkaSettings) -> None:
-    """A record of kilobytes that a follower would decompress to more than a plan may have."""
+    """A record of a few kilobytes that decompresses to more than the maximum size of a plan."""
     with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
         send_compressed(topic, "gzip", LARGEST_PLAN_BYTES, own)
 
 
 def send_compressed(topic: PlanTopic, codec: str, times: int, own: KafkaSettings) -> None:
-    """Send the codec's name, so many times, compressed by it, as who may write to the topic."""
+    """Send the codec's name, repeated and compressed by it, as an authorised writer."""
     compressed = {"compression.type": codec, "message.max.bytes": 100_000_000}
     producer = Producer(own.librdkafka(**compressed))
     partition = topic.partition_for_key("orders")
@@ -114,7 +114,7 @@ def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
 def test_ensure_refuses_a_topic_that_takes_nothing(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """More copies must have a record than there are: said at the start, not at a publication."""
+    """A minimum of in-sync replicas above their number fails at the start, not at a publication."""
     name = kafka_topic(config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
     kafka = own.model_copy(update={"plan_topic": name})
     with (
@@ -140,7 +140,7 @@ def test_keys_land_where_kafkas_default_partitioner_puts_them(
 
 
 def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> None:
-    """A plan of several megabytes goes through; beyond the limit the error is permanent."""
+    """A plan of several megabytes is published; beyond the limit the error is permanent."""
     large = bytes(LARGEST_PLAN_BYTES * 3 // 4)
     publish(topic, "orders", large, [])
     record = topic.read("orders")

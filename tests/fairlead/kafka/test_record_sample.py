@@ -1,4 +1,4 @@
-"""Sampling topics on a real broker: what is read, and what cannot be."""
+"""Sampling topics on a real broker: records read, and reasons for reading none."""
 
 import time
 import uuid
@@ -29,7 +29,7 @@ HOUR_S = 3600.0
 
 
 def produce(services: Services, topic: str, keys: Sequence[bytes | None], **config: Any) -> None:
-    """Write a record of each key, placed as Java's producer does."""
+    """Write a record for each key, partitioned like Java's producer does."""
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random", **config})
     for key in keys:
@@ -45,7 +45,7 @@ def sampled(settings: Settings, topic: str, records: int = 10_000) -> RecordSamp
 
 
 def counts_of(sample: RecordSample) -> Counter[bytes | None]:
-    """Return how often each key was read."""
+    """Return the number of records read for each key."""
     counts: Counter[bytes | None] = Counter()
     for row in sample.cells.to_pylist():
         counts[row["key"]] += row["count"]
@@ -70,7 +70,7 @@ def test_every_key_is_read_whatever_the_compression(
 def test_aborted_records_and_markers_are_not_counted(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """As for a consumer that reads committed; the window ends before an open transaction."""
+    """Like a consumer with `read_committed`: the window ends before an open transaction."""
     topic = kafka_topic(partitions=1)
     producer = Producer(
         {"bootstrap.servers": services.bootstrap_servers, "transactional.id": topic}
@@ -155,7 +155,7 @@ def test_nothing_is_committed_and_no_group_is_made(
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
 
     sampled(settings, topic)
-    # Other tests' groups come and go on this broker.
+    # Other tests create and delete groups on this broker.
     groups = {each.group_id for each in admin.list_consumer_groups().result().valid}
     assert "fairlead" not in groups
 

@@ -1,4 +1,4 @@
-"""The rights that docs/trust.md states suffice, on a broker that denies whatever is not allowed."""
+"""The rights in docs/trust.md suffice, on a broker that denies everything else."""
 
 import uuid
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ CLIENTS = ("kafka-python", "aiokafka", "confluent-kafka")
 
 @pytest.fixture(scope="module")
 def broker(secured: SecuredBroker) -> SecuredBroker:
-    """Return a broker with a planner who has the rights of the documents."""
+    """Return a broker with a planner that has the documented rights."""
     secured.add_user("planner")
     for right in rights("planner"):
         if right.name:
@@ -101,7 +101,7 @@ def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict
 def test_rights_suffice_to_plan_and_to_follow(
     broker: SecuredBroker, orders: str, client: str
 ) -> None:
-    """The planner makes its topic, publishes, reads back, and sees who owns what; members follow.
+    """The planner creates its topic, publishes, reads back and sees owners; members follow.
 
     Each member has the rights of its client and no others, by TLS and SCRAM.
     """
@@ -179,12 +179,12 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
 
 
 def pairs(member: Any) -> list[tuple[str, int]]:
-    """Return what a described member owns."""
+    """Return the partitions of a described member."""
     return [(topic, n) for topic, numbers in member.partitions.items() for n in numbers]
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
-    """Else the test above would show nothing; and what is missing is said."""
+    """Otherwise the test above would show nothing; missing rights are reported."""
     broker.add_user("nobody")
     settings = broker.settings("nobody")
     with pytest.raises(ConfigurationError, match=r"fairlead\.plans"):
@@ -200,7 +200,7 @@ def only(right: Right, operation: str) -> Right:
     return replace(right, operations=(operation,))
 
 
-#: Topics of Fairlead's own, and whatever else a planner needs rights on.
+#: Fairlead's topics; a planner needs rights on them.
 OWN: Final = Settings().kafka
 PLANS: Final = Right("topic", OWN.plan_topic, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"))
 MEMBERS: Final = replace(PLANS, name=OWN.members_topic)
@@ -231,7 +231,7 @@ WAYS: Final = [
 
 
 def named(right: Right, names: Mapping[str, str]) -> Right:
-    """Return a right on what has these names."""
+    """Return a right on the resource with these names."""
     return replace(right, name=(right.name or "").format(**names))
 
 
@@ -295,7 +295,7 @@ def _is_named(settings: Settings, name: str, remedy: str) -> bool:
 
 
 def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
-    """Make the topics of Fairlead's own, where no test has."""
+    """Create Fairlead's topics, unless another test has created them."""
     compacted = {"cleanup.policy": "compact"}
     topics = [
         NewTopic(name, 1, config=compacted) for name in (kafka.plan_topic, kafka.members_topic)
@@ -308,7 +308,7 @@ def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
 
 
 def wrong(settings: Settings) -> list[Finding]:
-    """Return what the doctor finds of Kafka that takes a right."""
+    """Return the doctor's findings on Kafka rights."""
     return [
         finding
         for finding in examine_kafka(settings)
@@ -317,7 +317,7 @@ def wrong(settings: Settings) -> list[Finding]:
 
 
 def missed_of(topic: str, kafka: KafkaSettings) -> set[tuple[str, str]]:
-    """Return what a survey misses, but for rights on groups of other tests."""
+    """Return a survey's missing rights, except for groups of other tests."""
     with KafkaGateway(kafka) as gateway:
         survey = Survey(gateway)
         survey.sample()

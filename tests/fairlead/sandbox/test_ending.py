@@ -60,7 +60,7 @@ def test_recorded_processes_are_ended(
 
 
 def test_reused_pid_is_left_alone(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    """A process is its pid and when it started."""
+    """A process is identified by its pid and its start time."""
     with recorded(tmp_path, "webserver", sleeper.pid):
         (path,) = (tmp_path / "running").glob("*.json")
         about = json.loads(path.read_text())

@@ -43,7 +43,7 @@ def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
 
 
 def test_a_jar_of_other_bytes_is_refused(tmp_path: Path) -> None:
-    """Whoever serves it; and one that does not belong to Kafka."""
+    """From any repository; a jar that is not Kafka's is refused, too."""
     good = jars.kafka_classpath()[0].parent / SMALL_JAR
     (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
     jars.check_digests(tmp_path)

@@ -151,7 +151,7 @@ def test_two_processes_starting_at_once_share(
 def test_ctrl_c_during_start_leaves_nothing(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"], service: str
 ) -> None:
-    """Ctrl-C as soon as a service's process exists ends what was started until then."""
+    """Ctrl-C as soon as a service's process exists ends all processes started so far."""
     output, errors = run(interrupted_after(service) + HOLD).communicate(timeout=PATIENCE_S)
     assert output == ""
     assert errors.endswith("KeyboardInterrupt\n")

@@ -180,7 +180,7 @@ def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
 
 
 def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
-    """A pid that another process has by now is no server, and stopping does not end it."""
+    """If another process has the pid now, it is no server, and stopping does not end it."""
     (tmp_path / "spark").mkdir()
     with decoy(tmp_path / "other") as process:
         stale = WarmServer(1, "", "", process.pid, 0.0, made_of({}))

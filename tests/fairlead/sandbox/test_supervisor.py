@@ -159,7 +159,7 @@ def left_by(path: Path) -> psutil.Process | None:
 
 
 def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
-    """It ends with the others; if it ends alone, the command is run again."""
+    """It ends with the others; if it ends on its own, the command is run again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
     part = Part("left", command, leaves=lambda: left_by(pid))

@@ -1,4 +1,4 @@
-"""Lag and candidates of a fleet on whatever Spark the settings name, in a process of its own.
+"""Lag and candidates of many groups on the configured Spark, in a separate process.
 
 Belongs here: what `test_cluster` starts. Does not: any expectation.
 """

@@ -1,4 +1,4 @@
-"""One analysis: a look, a command and a task come to the same of the same group."""
+"""A sample, a command and a Spark task analyse the same group with the same result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 
 class Fleet:
-    """Groups of random sizes with a day of looks, and what is remembered of every other one."""
+    """Groups of random sizes with a day of samples; every other group has a memory."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ class Fleet:
         }
 
     def of_groups(self, names: Sequence[str]) -> GroupSnapshot:
-        """Return the snapshot of some of the groups, in an order of its own."""
+        """Return the snapshot of some of the groups, in the given order."""
         wanted = pa.array(names, pa.string())
         samples = self.taken.samples
         return replace(self.taken, samples=samples.filter(pc.is_in(samples["group"], wanted)))
@@ -76,7 +76,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 @pytest.fixture(scope="module")
 def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
-    """Return group to its rows of candidates by assignor, as one task analyses all groups."""
+    """Return each group's candidates by assignor, from one task for all groups."""
     return analysed_in(fleet, [fleet.names])
 
 
@@ -103,14 +103,14 @@ def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dic
 
 
 def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None:
-    """Or what follows would compare nothing: some groups need a plan, some do not."""
+    """Some groups need a plan and some do not; otherwise the next tests would compare nothing."""
     decisions = [rows[OBSERVED]["decision"] for rows in by_task.values()]
     assert {*decisions} == {"plan", "no change"}
     assert len(decisions) == GROUPS
 
 
 def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """The same diagnosis and figures; it calls for the same plans."""
+    """The same diagnosis and figures; the same groups need a plan."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
@@ -128,7 +128,7 @@ def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]
 
 
 class Recorded:
-    """Answers for one group as the gateway would have at the moment of the snapshot."""
+    """The gateway's answers about one group at the moment of the snapshot."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -139,7 +139,7 @@ class Recorded:
 
 
 def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """`fairlead plan` decides as a run would: the same outcome, reason, and owners."""
+    """`fairlead plan` and a run make the same decision: outcome, reason, and owners."""
     gateway = cast("KafkaGateway", Recorded(fleet))
     for group in fleet.names[: form(short=10, long=GROUPS)]:
         memory = GroupMemories(fleet.capacities)

@@ -65,7 +65,7 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.usefixtures("spark")
 def test_fleet_is_planned_through_spark_connect(connect_server: str, tmp_path: Path) -> None:
-    """The planner holds no JVM then; what comes out is the same."""
+    """The planner has no JVM then; the results are the same."""
     properties = {"spark.sql.shuffle.partitions": "4"}
     planned_elsewhere(connect_server, properties, tmp_path)
 

@@ -1,4 +1,4 @@
-"""Lag of a snapshot in Spark: which samples it looks back on, every group once."""
+"""Lag of a snapshot in Spark: the samples used for rates, and one result per group."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SNAPSHOT = new_snapshot_id(NOON)
 NOW: dict[str, Any] = {"snapshot_id": SNAPSHOT, "snapshot_at": NOON}
-#: Of the topics s-0, t-0 and t-1 at the snapshot; t-1 could not be read.
+#: Topics of the snapshot: s-0, t-0 and t-1, which could not be read.
 TOPICS: dict[str, Any] = {"topics": ["s", "t"], "counts": [1, 2]}
 OFFSETS = {"begin": [0, 0, -1], "end": [36_000, 72_000, -1], "committed": [-1, 54_000, 5]}
 
 
 def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
-    """Write a snapshot of groups that are alike; `columns` are those of the last one."""
+    """Write a snapshot of similar groups; `columns` are those of the last one."""
     rows = [
         {"group": group, "sample_id": SNAPSHOT, "at": NOON, **TOPICS, **OFFSETS} for group in groups
     ]
@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write down a look, so many minutes before noon; `arrived`: since then, at t-0."""
+    """Write a sample this many minutes before noon; `arrived`: arrivals at t-0 since then."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
@@ -57,7 +57,7 @@ def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
 
 
 def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Without looks, of the snapshot alone: what it cannot tell is null."""
+    """Without samples, from the snapshot only: rates are null."""
     write(warehouse, ["g"])
     assert measured(spark, warehouse) == [
         {
@@ -82,7 +82,7 @@ def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Wa
 
 
 def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Or null, where nobody owns the partition, or claims contradict each other."""
+    """Null if no member owns the partition, or claims contradict each other."""
     write(warehouse, ["g"], members=["one", "two"], owner=[1, 0, 0])
     assert [row["member"] for row in measured(spark, warehouse)] == ["two", "one"]
     write(warehouse, ["g"], members=["one", "two"], owner=[1, -1, 0])
@@ -92,14 +92,14 @@ def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """Its lag and losses are written, apart from the group's; a group without members left none."""
+    """Lag and losses of that topic are separate; a group without members has left none."""
     write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
 
 
 def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The commit lay below the log's start already in the look a quarter of an hour before."""
+    """The commit was below the log's start already a quarter of an hour before."""
     write(warehouse, ["g"])
     look = SampleArchive(warehouse.path)
     at = NOON - timedelta(minutes=15)
@@ -120,7 +120,7 @@ def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse:
 def test_looks_of_the_last_hour_are_looked_back_on(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """The snapshot itself may be among them, and one twice; what lies before does not count."""
+    """The snapshot may be one of them, or appear twice; earlier samples do not count."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):
@@ -130,7 +130,7 @@ def test_looks_of_the_last_hour_are_looked_back_on(
 
 
 def test_rare_looks_are_looked_back_on_further(spark: SparkSession, warehouse: Warehouse) -> None:
-    """A cadence of hours loses neither rates nor statuses; two looks of the day are enough."""
+    """Even with a cadence of hours rates and statuses are known from two samples a day."""
     write(warehouse, ["g", "often"])
     remember(warehouse, 10, 6_000, "often")
     remember(warehouse, 20, 12_000, "often")

@@ -20,7 +20,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
-    """Return partition to the tool's column LAG; `-` where it knows none."""
+    """Return each partition's column LAG in the tool's output; `-` if unknown."""
     output = run_kafka_tool(
         TOOL,
         *("--bootstrap-server", settings.kafka.bootstrap_servers),
@@ -47,7 +47,7 @@ def test_lag_equals_the_column_of_kafkas_tool(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Plain, caught up, truncated beyond the commit, uncommitted: where Kafka knows, we agree.
+    """Plain, caught up, truncated, uncommitted: equal to the column of Kafka's tool, if known.
 
     But for what was deleted before it was read.
 

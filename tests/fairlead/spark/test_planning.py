@@ -39,7 +39,7 @@ def group(
 
 
 def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[str, Any]:
-    """Return a look at such a group."""
+    """Return a sample of such a group."""
     names = sorted(members)
     owners = {
         partition: names.index(name) for name, (_, owned) in members.items() for partition in owned
@@ -62,7 +62,7 @@ def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[s
 
 
 def analysed(group: Group, planning: PlanningOptions = PLANNING) -> dict[str, dict[str, Any]]:
-    """Return assignor to its row, as it is written."""
+    """Return the row of each assignor, as it is written."""
     batch = as_batch(analyse_group(group, planning))
     assert batch.schema == CANDIDATES
     rows = batch.to_pylist()
@@ -76,12 +76,12 @@ BACKLOG = {"t": [100, 80, 5, 5]}
 
 
 def fallen_behind(**more: Any) -> Group:
-    """Return a group of which one member has fallen behind for twenty minutes."""
+    """Return a group in which one member has fallen behind for twenty minutes."""
     return group(SKEWED, BACKLOG, series=recalled(filled(look(SKEWED, BACKLOG))), **more)
 
 
 def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
-    """The example of KAFKA-5337: what is now, and what each assignor would make of it."""
+    """The example of KAFKA-5337: the present lag, and the lag under each assignor."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
@@ -92,7 +92,7 @@ def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
 
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
-    """What is the matter, how late it gets, and how late under the plan, from its looks."""
+    """Diagnosis, forecast, and forecast under the plan, from its samples."""
     found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
@@ -112,7 +112,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
 
 
 def test_what_was_known_before_is_remembered() -> None:
-    """Of members that are there, and of names that may come back; not of member ids."""
+    """For present members and for client ids that may come back, not for member ids."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
     known = dict.fromkeys(("b", "left", gone), slow)
@@ -158,7 +158,7 @@ def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
 
 
 def test_a_partition_that_could_not_be_read_is_an_error() -> None:
-    """Where its lag is unknown, its topic is not planned as if it were shorter."""
+    """Its lag is unknown, so its topic is not planned as if it were shorter."""
     row = look(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
     found = analysed(group(ONE_OWNS_ALL, {}, series=samples(row)))

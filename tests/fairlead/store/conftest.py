@@ -1,4 +1,4 @@
-"""A migrated database, a store on it, and drafts to put in.
+"""A migrated database, a store on it, and drafts to store.
 
 Belongs here: fixtures of the store's tests.
 """

@@ -1,4 +1,4 @@
-"""The plans of groups in the database, as several people have it open at once.
+"""The plans of groups in the database, with the connections of several people.
 
 Belongs here: doing to the database what `life_model` names, and what whoever does it is told. Does
 not: what must come of it.

@@ -1,4 +1,4 @@
-"""A simple model of plans' lives, for a test to hold against the database.
+"""A simple model of plans' lives, for comparison with the database.
 
 Belongs here: what can be done to the plans of a group, and what must come of it. Does not: doing it
 (`test_life_model`).

@@ -1,4 +1,4 @@
-"""What people do on pages: both names are recorded, two people are two, pages cannot do all."""
+"""Web actions: both names are recorded, two people are distinguished, rights are limited."""
 
 import uuid
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Propose = Callable[..., StoredPlan]
 
 @pytest.fixture
 def planner(login: Login, store_as: StoreAs) -> PlanStore:
-    """Return a store as the planner has it."""
+    """Return a store with the planner's login."""
     return store_as(login("fairlead_planner", name="planner"))
 
 
@@ -60,7 +60,7 @@ def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act
 
 
 def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
-    """The person as the server says, the server's login as the database knows, and the proof."""
+    """The person named by the server, the server's login as the database sees it, and the proof."""
     plan = proposed()
     approval = wanted("approve", plan)
     act(web, approval)
@@ -81,7 +81,7 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 def test_pages_do_not_approve_what_the_database_is_to_see(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """Four eyes by the database: pages may reject and freeze, and nothing else."""
+    """If the database requires four eyes, pages may only reject and freeze."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
@@ -106,7 +106,7 @@ def test_pages_do_not_approve_what_the_database_is_to_see(
 def test_agreement_lasts_a_day(
     web: Engine, store_url: str, proposed: Propose, hours: int, state: str
 ) -> None:
-    """What somebody agreed to before is shown to nobody, and does not count."""
+    """An older agreement is neither shown nor counted."""
     plan = proposed(four_eyes="proxy")
     act(web, wanted("approve", plan, "kim"))
     with psycopg.connect(store_url) as owner:
@@ -131,7 +131,7 @@ def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose) -> None:
 
 
 def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) -> None:
-    """Whichever form comes first is stored; the plan waits for another person."""
+    """The first form is stored; the plan waits for another person."""
     plan = proposed(four_eyes="proxy")
     with ThreadPoolExecutor() as beside:
         forms = set(beside.map(lambda _: act(web, wanted("approve", plan, "kim")), range(4)))
@@ -142,7 +142,7 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
 
 
 def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> None:
-    """Two people where plans need two, for the very freeze that holds."""
+    """Two people if plans need two, and only for the freeze in force."""
     proposed(four_eyes="proxy")
     act(web, freeze_of("orders"))
     (seen,) = read_freezes(web)
@@ -156,7 +156,7 @@ def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> No
 def test_rollback_is_asked_for_and_done_once(
     web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
 ) -> None:
-    """The planner's version names the request; who asked counts for one of two people."""
+    """The planner's version names the request; the person who asked counts as one of two."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")
@@ -181,7 +181,7 @@ def test_rollback_is_asked_for_and_done_once(
 
 
 def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> None:
-    """It passes the freeze, so that anything else would by that name."""
+    """A rollback passes the freeze, so no other version may be published as one."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="version 1 is proposed: no consumer followed it"):
         act(web, wanted("rollback", plan))
@@ -200,7 +200,7 @@ def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> Non
 def test_login_that_is_more_acts_for_nobody(
     login: Login, store_as: StoreAs, proposed: Propose, roles: tuple[str, ...], why: str
 ) -> None:
-    """A server with more rights than pages take does not get to use them for people."""
+    """A server whose login has more rights than pages need may not act for people."""
     plan = proposed()
     engine = store_as(login(*roles)).engine
     assert objection_to_pages(engine) == f"{engine.url.username} {why}"
@@ -211,7 +211,7 @@ def test_login_that_is_more_acts_for_nobody(
 def test_superuser_and_reader_act_for_nobody(
     login: Login, store_as: StoreAs, store: PlanStore, proposed: Propose
 ) -> None:
-    """The one is in every role, the other in none that may."""
+    """The superuser is in every role, the reader in none that may act."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="is a superuser"):
         act(store.engine, wanted("approve", plan))
@@ -222,7 +222,7 @@ def test_superuser_and_reader_act_for_nobody(
 
 
 def test_nobody_acts_without_name_proof_and_reason(web: Engine, proposed: Propose) -> None:
-    """Invisible characters are neither."""
+    """Invisible characters count as empty."""
     plan = proposed()
     for blank in ("", " \t", "\u200b\u00a0", "\U000e0041\U000e0100"):
         for given in ({"who": blank}, {"reason": blank}):

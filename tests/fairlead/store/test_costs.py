@@ -1,4 +1,4 @@
-"""What a run costs: rows of its own groups, and for many no more statements than for one."""
+"""Costs of a run: it touches only its groups' rows, with a constant number of statements."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
 def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
-    """From what it starts with to what it stores, whatever there is of other groups."""
+    """Reading and storing, however many other groups there are."""
     group = GROUPS[:1]
     with counted(engine) as rows:
         (published,) = store.in_state("published", groups=group)
@@ -64,7 +64,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
 
 
 def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -> None:
-    """Else each run, and each look that changes nothing, would read all plans to find none."""
+    """Otherwise each run, and each sample that changes nothing, would search all plans."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
     assert len(rows) == 1
@@ -74,7 +74,7 @@ def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -
 def test_many_groups_take_as_many_statements_as_one(
     store: PlanStore, engine: Engine, no_plan: NoPlan
 ) -> None:
-    """Decisions, adoption, and finding the leases that run out."""
+    """For decisions, adoption, and expiring leases."""
 
     def run(groups: list[str], minute: int) -> int:
         at = SNAPSHOT_AT + timedelta(hours=1, minutes=minute)

@@ -24,7 +24,7 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_decision_says_which_file_decided(engine: Engine, draft: MakeDraft) -> None:
-    """Where the policies of the store's user come from, beside every decision."""
+    """Every decision has the source of the policies."""
     record_decision(PlanStore(engine, "fairlead.toml, SHA-256 0123456789ab"), draft())
     stored = rows(engine, "SELECT settings FROM fairlead.decision")
     assert stored == [("fairlead.toml, SHA-256 0123456789ab",)]
@@ -33,7 +33,7 @@ def test_a_decision_says_which_file_decided(engine: Engine, draft: MakeDraft) ->
 def test_candidates_are_read_back_as_they_were(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """Metrics, what the assignor says, and the frontier; those that failed come last."""
+    """Metrics, the assignor's details, and the frontier; failed candidates come last."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
@@ -48,7 +48,7 @@ def test_lag_beyond_64_bits_is_stored(
 
 
 def test_newest_decision_of_each_group_after_a_moment(week: str) -> None:
-    """With what has become of its plan; groups that were decided on before are not there."""
+    """With the present state of its plan; groups without a later decision are missing."""
     engine = create_store_engine(week)
     every = read_decisions(engine, None)
     assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [

@@ -1,4 +1,4 @@
-"""The engine names its driver, keeps secrets, and says what went wrong in our words."""
+"""The engine chooses its driver, hides passwords, and translates errors."""
 
 import socket
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def test_the_driver_is_psycopg_3_whatever_the_url_names(scheme: str) -> None:
     "url", ["mysql://u:hunter2@h/db", "hunter2", "postgresql://u:hunter2@h:x/"]
 )
 def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> None:
-    """What is no Postgres URL may still hold a password."""
+    """A text that is no Postgres URL may contain a password."""
     with pytest.raises(ConfigurationError) as error:
         create_store_engine(url)
     assert "hunter2" not in str(error.value)
@@ -40,14 +40,14 @@ def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> No
     "secret", ["a@hunter2", "@hunter2", "a@hunter2:5", "a@b/hunter2", "a@hunter2?b", "a@b@hunter2"]
 )
 def test_a_password_with_an_at_sign_is_refused_without_its_tail(secret: str) -> None:
-    """What is behind the first @ would be the host, which every message names."""
+    """The text after the first @ would be the host, which every message names."""
     with pytest.raises(ConfigurationError, match="write %40") as error:
         create_store_engine(f"postgresql://user:{secret}@127.0.0.1:1/plans")
     assert "hunter2" not in str(error.value)
 
 
 def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
-    """Nobody listens: an error worth a retry, which names the place but not the password."""
+    """The error is transient, and names the place but not the password."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -95,7 +95,7 @@ def refusal_of(url: str) -> FairleadError | None:
 
 @pytest.mark.postgres
 def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str) -> None:
-    """Trying again cannot help: which setting is wrong is said, not the password."""
+    """The error is permanent, and names the setting, not the password."""
     wrong = services.postgres_url.replace("postgres@", f"{listed_user}:hunter2@")
     absent = services.postgres_url.replace("postgres@", f"{listed_user}@")
     eventually(lambda: refusal_of(absent) is not None, "the server has read its file again")
@@ -111,7 +111,7 @@ def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str
 
 @pytest.mark.postgres
 def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
-    """Nobody reads a traceback to find it."""
+    """The error is one sentence, not a traceback."""
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)

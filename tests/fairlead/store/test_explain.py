@@ -1,4 +1,4 @@
-"""The questions people ask are answered by indexes and single days, not by reading everything."""
+"""Queries for people use indexes and single days; they do not read whole tables."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString
@@ -127,7 +127,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_question_is_answered_by_an_index(filled: Engine, question: str) -> None:
-    """No table of any size is read from its beginning to its end."""
+    """No large table is read completely."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
         (plan,) = explained.scalar_one()

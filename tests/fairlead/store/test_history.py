@@ -1,4 +1,4 @@
-"""Lag, balance and adoption over time, and the views that people query."""
+"""Lag, balance and adoption over time, and the public views."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -91,7 +91,7 @@ def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine
 
 
 def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
-    """A repeated run adds the groups that are missing, and no others."""
+    """A repeated run adds only the missing groups."""
     assert store.record_lag(lag_table("s1", at, "a", "b")) == 4
     assert store.record_lag(lag_table("s1", at, "a", "b", "c")) == 2
     assert store.record_lag(lag_table("s1", at, "c", "b", "a")) == 0
@@ -99,7 +99,7 @@ def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
 
 
 def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
-    """Of eight that store the same groups in different orders, each group's rows come from one."""
+    """Eight writers store the same groups in different orders: each group's rows come from one."""
     groups = [f"g{number}" for number in range(20)]
 
     def record(run: int) -> int:
@@ -112,7 +112,7 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
 def test_rollback_is_no_measurement(
     engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
 ) -> None:
-    """It is weighed with the lag of the snapshot before: the figure is as old as that."""
+    """It is valued with the lag of an earlier snapshot, so its figure has that age."""
     plan = publish()
     propose("s2")
     propose(
@@ -128,7 +128,7 @@ def test_rollback_is_no_measurement(
 def test_attempt_that_came_to_nothing_stands_with_the_group_and_in_its_history(
     store: PlanStore, engine: Engine, approve: Plans
 ) -> None:
-    """Whoever asks about the group reads why its plan is not published, and when it may be."""
+    """The group's output has the reason and the time of the next attempt."""
     plan = approve()
     at = plan.created_at
     attempt = Attempt("orders", 1, at, "it is rebalancing", at + timedelta(seconds=30))
@@ -149,7 +149,7 @@ def test_plan_history_answers_who_what_and_how_well(
     no_plan: NoPlan,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
-    """One row a version: who approved it, what it moves, what it predicted and achieved."""
+    """One row per version: approver, moves, prediction and result."""
     plan = publish("s1")
     for minute in (1, 2):
         record_adoption(

@@ -1,4 +1,4 @@
-"""What is read of the history."""
+"""Queries on the history."""
 
 import psycopg
 import pytest
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.postgres
 def test_step_that_commits_after_later_ones_is_read_once(
     store: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """However long somebody leaves an approval uncommitted, and whatever is read meanwhile."""
+    """However long an approval stays uncommitted, and however often steps are read meanwhile."""
     for group in ("slow", "quick"):
         record_decision(store, draft(group=group))
     _, cursor = read_steps(store.engine, None)

@@ -1,4 +1,4 @@
-"""The database itself holds the life of a plan, whoever writes and with whatever tool."""
+"""The database itself enforces the life of a plan, for every writer and tool."""
 
 from collections.abc import Callable, Iterator
 
@@ -41,7 +41,7 @@ STEPS = {
 
 @pytest.fixture
 def by_hand(store_url: str) -> Iterator[psycopg.Connection]:
-    """Return a connection such as a person's psql has."""
+    """Return a connection like a person's psql."""
     with psycopg.connect(store_url, autocommit=True) as connection:
         yield connection
 
@@ -69,7 +69,7 @@ def answer(connection: psycopg.Connection, state: str, group: str) -> str | None
 def test_only_the_steps_of_its_life_are_possible(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """From each state, every state is tried; those that are accepted are exactly the life's."""
+    """Every transition between two states is tried; exactly the allowed ones succeed."""
     assert WAYS.keys() == set(STATES)
     answers: dict[tuple[str, str], str | None] = {}
     for state, way in WAYS.items():
@@ -92,7 +92,7 @@ CHANGES = [
     "UPDATE fairlead_raw.decision SET reason = 'another'",
     "UPDATE fairlead_raw.candidate SET lag_max = 0",
     "UPDATE fairlead_raw.plan SET state = 'approved'",
-    "UPDATE fairlead.plan SET state = 'approved'",  # nor by the view
+    "UPDATE fairlead.plan SET state = 'approved'",  # nor through the view
     "UPDATE fairlead_raw.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
 ]
 
@@ -134,7 +134,7 @@ def test_bytes_changed_by_a_superuser_after_approval_are_found(
 def test_decision_needs_a_reason_of_bounded_length(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Invisible characters are no reason; any letter of any script is one."""
+    """Invisible characters are no reason; a letter of any script is one."""
     blanks = (None, "", "\t\n", "\N{NO-BREAK SPACE}", "\u200b\u2060\ufeff", "\u202e")
     refusals = {**dict.fromkeys(blanks, "without a reason"), "x" * 2001: "2,000 characters at most"}
     propose()

@@ -1,4 +1,4 @@
-"""Random lives of plans, from several connections, against a simple model of what must come of it.
+"""Random lives of plans, from several connections, compared with a simple model.
 
 Every operation is done by somebody with a login of their own: two planning services, an approver
 and a superuser. After each, all that the database holds of the groups is compared with the model.
@@ -57,7 +57,7 @@ TAMPERING: Final = (
 groups = st.sampled_from(["orders", "billing"])
 planners = st.sampled_from(PLANNERS)
 everybody = st.sampled_from([*PLANNERS, *PLANNERS, APPROVER])
-#: Counted back from the newest, which most things are done to; -1 does not exist.
+#: Counted back from the newest, which most operations affect; -1 does not exist.
 versions = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
 proposals = st.builds(
     Propose,
@@ -78,7 +78,7 @@ decisions = st.builds(
     right_hash=st.sampled_from([True, True, True, False]),
 )
 publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
-#: What comes next for a group that has no plan that waits, one for approval, or for publication.
+#: Next operations for a group: without a waiting plan, before approval, before publication.
 next_steps = st.tuples(proposals, decisions, publications)
 operations = st.one_of(
     proposals,
@@ -114,32 +114,32 @@ class Lives(RuleBasedStateMachine):
         self.documents: dict[tuple[str, int], bytes] = {}
 
     def real(self, operation: Operation) -> str:
-        """Do it in the database."""
+        """Run the operation in the database."""
         return self.database.apply(operation, f"{operation.group}-{self.life}")
 
     @rule(operation=operations)
     def do(self, operation: Operation) -> None:
-        """Do something."""
+        """Run an operation."""
         operation = self.named(operation, operation.group)
         assert self.real(operation) == self.model[operation.group].apply(operation)
         self.expire_elsewhere(operation)
 
     @rule(group=groups, steps=next_steps)
     def go_on(self, group: str, steps: tuple[Propose, Decide, Publish]) -> None:
-        """Do what comes next for a group."""
+        """Run the next operation for a group."""
         self.do(self.next(group, *steps))
 
     @rule(group=groups, steps=next_steps, other=operations)
     def go_on_against(
         self, group: str, steps: tuple[Propose, Decide, Publish], other: Operation
     ) -> None:
-        """Do what comes next while somebody does something else."""
+        """Run the next operation while another session runs a different one."""
         self.do_at_once(group, (self.next(group, *steps), other))
 
     def next(
         self, group: str, proposal: Propose, decision: Decide, publication: Publish
     ) -> Operation:
-        """Return what comes next for a group."""
+        """Return the next operation for a group."""
         newest = self.model[group].versions[-1].state if self.model[group].versions else None
         if newest == "proposed":
             return replace(decision, group=group, version=0)
@@ -147,7 +147,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
-        """Do two things to one group at once: as if one had come after the other."""
+        """Run two operations on one group at once; the result must be that of some order."""
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
@@ -165,14 +165,14 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on a group, with its version counted from the first."""
+        """Return the operation on a group, with the version's absolute number."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)
         return replace(operation, group=group)
 
     def expire_elsewhere(self, *done: Operation) -> None:
-        """Let the other groups' plans expire too, where that was done: it is done to all groups."""
+        """Let the other groups' plans expire too, since expiry affects all groups."""
         for operation in done:
             if isinstance(operation, Expire):
                 for group in self.model.keys() - {operation.group}:
@@ -185,7 +185,7 @@ class Lives(RuleBasedStateMachine):
             assert self.seen(group) == expected(model)
 
     def seen(self, group: str) -> tuple[list[Any], dict[int, int | None]]:
-        """Return what the database holds of a group, as `expected` has it."""
+        """Return a group's rows in the database, in the form of `expected`."""
         held, decisions = self.database.held(f"{group}-{self.life}")
         versions = []
         for version, four_eyes, again, state, document, sha256, states, named in held:
@@ -197,7 +197,7 @@ class Lives(RuleBasedStateMachine):
 
 
 def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
-    """Return what the database must hold of a group."""
+    """Return the rows of a group that the model requires."""
     versions = [
         (number, plan.four_eyes, plan.again, plan.state, plan.states)
         for number, plan in enumerate(model.versions, 1)
@@ -208,7 +208,7 @@ def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
 def test_lives_are_the_models(
     store_url: str, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """Whatever is done, in whatever order, by whomever, also at once."""
+    """For any operations, in any order, by any user, concurrent or not."""
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}
     database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)

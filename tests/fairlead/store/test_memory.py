@@ -1,4 +1,4 @@
-"""What is remembered of groups, asked without the models."""
+"""Memories of groups, read without importing the models."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def test_publications_and_withdrawals_count(
 
 
 def test_a_dry_run_imports_neither_models_nor_what_it_does_not_need() -> None:
-    """`fairlead plan --dry-run` is asked by people who wait."""
+    """`fairlead plan --dry-run` must start quickly."""
     program = (
         "import sys; import fairlead.kafka.gateway, fairlead.archive,"
         "fairlead.workflows.planning_one_group,"

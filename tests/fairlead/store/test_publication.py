@@ -30,7 +30,7 @@ def last_turn(store: PlanStore) -> PartitionLock:
 
 
 def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) -> None:
-    """Whoever hangs with one partition leaves the others alone."""
+    """A publisher that hangs with one partition does not block the others."""
     with (
         Outbox(store.engine).turn("plans", 0),
         psycopg.connect(store_url) as other,
@@ -45,7 +45,7 @@ def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) 
 def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """It looked, and froze; another one has sent the plan since, and not yet recorded it."""
+    """It read the topic and froze; another publisher has sent the plan since."""
     approve()
     (intent,) = intend(store)
     outbox, looked = Outbox(store.engine), last_turn(store)
@@ -58,7 +58,7 @@ def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
 
 
 def test_epochs_go_up_after_a_withdrawal_alone(store: PlanStore, approve: Plans) -> None:
-    """Versions of one life share an epoch; what is told after it is over goes before all of it."""
+    """Versions share an epoch until a withdrawal; the next plan gets a higher epoch."""
     outbox, epochs = Outbox(store.engine), []
     told: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
     for version, kind in told:

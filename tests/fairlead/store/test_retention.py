@@ -1,4 +1,4 @@
-"""Retention: whole days of every history go, and rows that nobody asks for any more."""
+"""Retention: whole days of every history, and rows that are not needed any more."""
 
 import dataclasses
 from collections.abc import Callable
@@ -78,7 +78,7 @@ def three_days(store: PlanStore) -> PlanStore:
 
 
 def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> None:
-    """Whatever the time zone of the session."""
+    """In any time zone of the session."""
     midnight = datetime(2026, 1, 10, tzinfo=UTC)
     store.record_lag(lag_table("before", midnight - timedelta(microseconds=1), "a"))
     store.record_lag(lag_table("after", midnight, "a"))
@@ -116,7 +116,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
 
 
 def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine: Engine) -> None:
-    """Nothing is dropped, and nobody waits behind the attempt for ever."""
+    """Nothing is dropped, and no other session waits forever behind the attempt."""
     assert three_days
     with transaction(engine) as reading:
         reading.execute(text("SELECT count(*) FROM fairlead_raw.partition_lag"))
@@ -132,7 +132,7 @@ def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine
 def test_every_history_is_bounded_and_plans_know_what_they_came_to(
     store: PlanStore, engine: Engine, publish: Plans, no_plan: NoPlan
 ) -> None:
-    """Ten days of looks, of which three are kept: what is asked of plans is what it was."""
+    """Ten days of samples, of which three are kept: plans keep their results."""
     publish("first", snapshot_at=NOON)
     for number in range(10):
         at = NOON + timedelta(days=number)
@@ -160,7 +160,7 @@ def test_every_history_is_bounded_and_plans_know_what_they_came_to(
 def test_a_day_in_summary_is_what_its_rows_say(
     store: PlanStore, engine: Engine, no_plan: NoPlan, draft: MakeDraft
 ) -> None:
-    """By what decisions came to; the first, last and worst balance, in whatever order they came."""
+    """By outcomes of decisions; the first, last and worst balance, for any order of arrival."""
     look(store, no_plan, NOON, lag_max=300)
     look(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
     look(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
@@ -191,7 +191,7 @@ def test_a_day_in_summary_is_what_its_rows_say(
 def test_versions_that_nobody_followed_go_and_the_others_stay(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
-    """Published and rejected plans are kept; versions count on from the newest."""
+    """Published and rejected plans are kept; version numbers continue from the newest."""
     publish("s1")
     propose("s2")  # expires when the next one is proposed
     plan = propose("s3")
@@ -222,7 +222,7 @@ def test_versions_that_nobody_followed_go_and_the_others_stay(
 def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
     store: PlanStore, engine: Engine, no_plan: NoPlan, propose: Plans
 ) -> None:
-    """What still holds stays, and a group of which there is a plan, a summary or a diagnosis."""
+    """Present diagnoses stay, and groups with a plan, a summary or a diagnosis."""
     with transaction(engine) as connection:
         connection.execute(
             text(
@@ -255,7 +255,7 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
 def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
     store_url: str, no_plan: NoPlan, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """No advisory lock is had, and with the strongest table locks that are, it is decided."""
+    """Without advisory locks, and under the strongest permitted table locks, decisions succeed."""
     engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
@@ -268,7 +268,7 @@ def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
 
 
 def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: Engine) -> None:
-    """Of a group without one nothing is left; neither keeps the others from being pruned."""
+    """A group without a freeze is deleted completely; neither blocks pruning of the others."""
     with transaction(engine) as connection:
         connection.execute(
             text(
@@ -285,7 +285,7 @@ def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: E
 
 
 def test_the_owner_still_deletes_nothing_by_mistake(engine: Engine, propose: Plans) -> None:
-    """What pruning may, a statement may not: not of a table, nor of a day of it."""
+    """Only pruning may delete rows, of a table or of a day."""
     propose("s1", snapshot_at=NOON)
     prune(engine, NOON - timedelta(days=9))
     for table in ("plan_event", "plan", "moved_partition", "decision", "decision_20260110"):

@@ -1,4 +1,4 @@
-"""What each of the database's roles may do, and above all what it may not, by real logins."""
+"""Rights of the database's roles, and their limits, with real logins."""
 
 from urllib.parse import urlsplit
 
@@ -75,7 +75,7 @@ RELATIONS = """
         AND relkind IN ('r', 'p', 'v') AND NOT relispartition
 """
 EVENT = "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason"
-#: Refused beside what `test_rights_are_exactly_these` covers, while a plan waits for approval.
+#: Refused in addition to `test_rights_are_exactly_these`, while a plan waits for approval.
 REFUSED = {
     "fairlead_planner": [
         "UPDATE fairlead_raw.plan SET state = 'approved'",
@@ -117,7 +117,7 @@ REFUSED = {
 
 
 def test_nobody_connects_who_has_no_role(store_url: str, login: Login) -> None:
-    """Whoever may log in to the server is not let into the database for that alone."""
+    """A login to the server alone gives no access to the database."""
     with psycopg.connect(store_url) as superuser:
         rights = [
             superuser.execute(
@@ -146,7 +146,7 @@ def user_of(url: str) -> str:
 
 
 def test_rights_are_exactly_these(store_url: str) -> None:
-    """All read everything, the planner appends, and nobody calls more than is meant for them."""
+    """All read everything, the planner appends, and each role calls only its functions."""
     with psycopg.connect(store_url) as superuser:
         relations = [name for (name,) in superuser.execute(RELATIONS)]
         functions = superuser.execute(
@@ -200,7 +200,7 @@ GREEDY = [
 def test_what_a_role_must_not_do_is_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
 ) -> None:
-    """Rewriting, deleting, forging, switching triggers off, becoming somebody else."""
+    """Rewriting, deleting, forging, disabling triggers, and using another role."""
     propose(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
@@ -216,7 +216,7 @@ def test_what_a_role_must_not_do_is_refused(
 def test_no_other_function_stands_in_for_what_guards_plans(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """Whoever may make functions elsewhere, and searches there first, makes no gap in versions."""
+    """A user's functions that are found first on its search path cannot cause gaps in versions."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:
@@ -241,7 +241,7 @@ def test_no_other_function_stands_in_for_what_guards_plans(
 
 
 def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft: MakeDraft) -> None:
-    """Lag of a new day, plans and all their life, adoption."""
+    """Lag of a new day, all steps of plans, and adoption."""
     lag = pa.table(
         {
             "snapshot_id": ["s1"],
@@ -276,7 +276,7 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
 def test_an_approver_decides_as_themselves(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """By the store or in SQL, whatever actor they name, whichever role they set."""
+    """By the store or in SQL, whatever actor or role they set."""
     url = login("fairlead_approver")
     approver = store_as(url)
     plan = propose(planner, draft("s1"))
@@ -301,7 +301,7 @@ def test_four_eyes_are_not_two_planners(
     store_as: StoreAs,
     roles: tuple[str, ...],
 ) -> None:
-    """Another planner cannot approve, not even one who is an approver as well."""
+    """Another planner cannot approve, even if it is an approver as well."""
     plan = propose(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
@@ -312,7 +312,7 @@ def test_four_eyes_are_not_two_planners(
 def test_four_eyes_are_not_the_proposers(
     store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Nobody approves what they proposed: by no way, under no name, not even as superuser."""
+    """Proposers cannot approve their own plans, by any means or name, even as superuser."""
     plan = propose(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")
@@ -331,7 +331,7 @@ def test_four_eyes_are_not_the_proposers(
 def test_the_planner_cannot_talk_four_eyes_away(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Every plan of a group in the owner's table needs four eyes, whatever the planner inserts."""
+    """Plans of a group in the owner's table need four eyes, whatever the planner inserts."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

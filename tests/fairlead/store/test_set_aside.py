@@ -1,4 +1,4 @@
-"""One group's lock, name or data is that group's: the rest of a cohort goes on, and it is named."""
+"""A lock, name or value of one group affects only this group of a cohort, and is reported."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def at_lunch(url: str, group: str) -> Iterator[psycopg.Connection]:
 def test_an_approvers_open_transaction_holds_up_its_group_alone(
     store: PlanStore, draft: MakeDraft, propose: Step, login: Login
 ) -> None:
-    """The others of the cohort are decided on; it is named, and the next run comes back to it."""
+    """The other groups get decisions; this one is reported, and the next run tries it again."""
     for group in GROUPS:
         propose("s1", group=group)
     series = [draft("s2", group=group) for group in GROUPS]
@@ -54,7 +54,7 @@ def test_an_approvers_open_transaction_holds_up_its_group_alone(
 def test_approval_by_policy_and_expiry_go_on_beside_it(
     store: PlanStore, propose: Step, login: Login
 ) -> None:
-    """Neither the step that approves a cohort nor the one that ends what is due waits for it."""
+    """Neither approvals by policy nor the ending of expired plans wait for it."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
     with at_lunch(login("fairlead_approver"), "g1"):
@@ -66,7 +66,7 @@ def test_approval_by_policy_and_expiry_go_on_beside_it(
 
 
 def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve: Step) -> None:
-    """What was sent meanwhile stays on its way, and the next run settles it."""
+    """Sent plans stay pending, and the next run completes them."""
     outbox = Outbox(store.engine)
     wanted = [
         PublishRequest(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
@@ -89,7 +89,7 @@ def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve
 def test_who_decides_by_hand_and_goes_to_lunch_is_cut_off(
     propose: Step, login: Login, store: PlanStore
 ) -> None:
-    """After a minute, by the database; it is the person's transaction that ends, nobody else's."""
+    """The database ends the person's transaction after a minute, and no other one."""
     plan = propose("s1", group="g1")
     with at_lunch(login("fairlead_approver"), "g1") as person:
         (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)
@@ -115,7 +115,7 @@ def findings(member: str) -> Findings:
 def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
     store: PlanStore, endless: str
 ) -> None:
-    """By name, with what is wrong with it; the other groups' decisions are stored."""
+    """The error has the name and the reason; the other groups' decisions are stored."""
 
     def look(group: str, member: str = "a") -> NoPlan:
         known: dict[str, Any] = {"snapshot_at": SNAPSHOT_AT, "reason": "good"}
@@ -131,7 +131,7 @@ def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
 
 
 def test_looks_store_what_they_can(store: PlanStore) -> None:
-    """A diagnosis that cannot be stored is that of its group, between planning runs as well."""
+    """Between planning runs too, only the group with an unstorable diagnosis is affected."""
     found = dict.fromkeys([*GROUPS, ENDLESS], (SNAPSHOT_AT, findings("a")))
     store.record_findings(found, {})
     assert store.known_groups() == list(GROUPS)

@@ -35,7 +35,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def by_name(settings: Settings) -> dict[str, Finding]:
-    """Return what is found, by name."""
+    """Return the findings by name."""
     return {finding.name: finding for finding in examine(settings)}
 
 
@@ -49,7 +49,7 @@ def at(settings: Settings, url: str) -> Settings:
 def test_services_that_are_right_are_ok(
     settings: Settings, migrated: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for what a fresh set-up lacks: a sample, a key, a home of Dagster."""
+    """Except for parts that a new installation lacks: a sample, a key, Dagster's home."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()
@@ -121,7 +121,7 @@ def test_database_of_another_schema_says_what_to_run(settings: Settings, databas
 def test_database_that_cannot_write_is_failed(
     settings: Settings, migrated: str, limit: str, what: str
 ) -> None:
-    """A standby, or a disk without room, for which a limit on temporary files stands here."""
+    """A standby, or a full disk, simulated by a limit on temporary files."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
     found = [
         finding
@@ -133,7 +133,7 @@ def test_database_that_cannot_write_is_failed(
 
 
 def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """So are files that were set aside: both warnings, since groups are analysed all the same."""
+    """Files that were set aside are named, too; both are warnings, since analyses continue."""
     settings = Settings(state_dir=tmp_path)
     (found,) = examine_archive(settings)
     assert (found.state, found.detail) == (
@@ -157,7 +157,7 @@ def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_each_line_comes_as_soon_as_it_is_known() -> None:
-    """The host's lines are there while the database has not answered; a remedy follows its line."""
+    """The host's lines are printed before the database answers; a remedy follows its line."""
     skipped = ("--skip", "archive", "--skip", "kafka", "--skip", "dagster")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing"
@@ -169,7 +169,7 @@ def test_each_line_comes_as_soon_as_it_is_known() -> None:
         ) as process:
             assert process.stdout is not None
             assert any(re.match(r"(ok|warning) +disk: ", line) for line in process.stdout)
-            silent.close()  # only now does the database's line come
+            silent.close()  # the database's line is printed only now
             failed, remedy = process.stdout.read().splitlines()
     assert failed.startswith("failed   database: ")
     assert remedy.strip().startswith("start Postgres")
@@ -177,7 +177,7 @@ def test_each_line_comes_as_soon_as_it_is_known() -> None:
 
 @pytest.mark.long
 def test_what_is_away_is_failed_and_the_rest_is_checked() -> None:
-    """One error each, no traceback, and exit code 1; for programs as JSON."""
+    """One error each, no traceback, exit code 1; JSON for programs."""
     away = {
         "FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing",
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",

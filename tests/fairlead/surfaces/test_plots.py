@@ -1,4 +1,4 @@
-"""Plots are well-formed, reproducible and bounded, whatever the names and figures are."""
+"""Plots are well-formed, reproducible and bounded for any names and figures."""
 
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def texts(svg: str) -> list[str]:
-    """Return the texts of a plot; fails where it is no XML."""
+    """Return the texts of a plot; fails if it is no XML."""
     elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - own
     return ["".join(element.itertext()) for element in elements]
 
@@ -32,7 +32,7 @@ def test_names_are_drawn_as_they_are(name: str) -> None:
 
 
 def test_heaviest_consumers_are_drawn() -> None:
-    """Of many consumers those with most lag are drawn, before or after, as in the title."""
+    """The consumers with most lag before or after are drawn, as the title says."""
     changes = [ConsumerChange(f"c{lag}", 1, lag, 1, 0) for lag in range(499)]
     drawn = texts(consumers([*changes, ConsumerChange("heir", 0, 0, 9, 9_999)]))
     assert {"heir", "c498", f"c{499 - CONSUMERS + 1}"} <= set(drawn)
@@ -42,7 +42,7 @@ def test_heaviest_consumers_are_drawn() -> None:
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])
 def test_plots_in_markup_hold_any_name(name: str) -> None:
-    """They stand in a page as they are: a name can neither end them nor turn its text around."""
+    """A name in a plot can neither end the markup nor change the text's direction."""
     at = [NOON, NOON + timedelta(hours=1)]
     for svg in (
         over_time(at, {name: [1.0, None]}, name),

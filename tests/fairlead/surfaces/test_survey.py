@@ -1,4 +1,4 @@
-"""A survey of the run's broker, as a user runs it; and how its rows are put."""
+"""A survey of the run's broker, as a user runs it; and the texts of its rows."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
 from tests.samples import samples
 from tests.waiting import PATIENCE_S
 
-#: Runs the command; says on standard error what of the planner was imported.
+#: Runs the command; prints the planner's imported modules on standard error.
 PROGRAM = """
 import sys
 from fairlead.surfaces.cli import main
@@ -91,9 +91,9 @@ def test_survey_tells_lag_from_what_is_none(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Without members, after leaving a topic, after a loss, idle, before an open transaction.
+    """Cases: no members, a topic left, lost records, an idle topic, an open transaction.
 
-    The topic that one group left lost records, too: that is nothing to report.
+    One group left a topic that lost records: this loss is not reported.
     """
     busy, emptied, idle, held = (kafka_topic(partitions=1) for _ in range(4))
     for topic, count in ((busy, 9), (emptied, 99), (idle, 9), (held, 9)):
@@ -144,7 +144,7 @@ def test_survey_tells_lag_from_what_is_none(
 
 
 def row(**known: Any) -> dict[str, Any]:
-    """Return a group that is well, and what else is known of it."""
+    """Return the row of a healthy group with these changes."""
     return {
         "group": "orders",
         "sampled_at": datetime(2026, 1, 2, tzinfo=UTC),

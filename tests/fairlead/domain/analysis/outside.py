@@ -199,7 +199,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions: what was read is committed, where it is committed at all."""
+        """Move partitions, after committing the records read, if members commit at all."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False
@@ -238,7 +238,7 @@ class Loop:
                 self.committed,
             )
         else:
-            # When each member last committed within this step, if it did.
+            # Time of each member's last commit within this step, if any.
             age = (now - self.phase) % self.group.commit_s
             reached = (
                 self.position
@@ -280,7 +280,7 @@ class Loop:
             "owners": self._by_topic(owners),
         }
         self.series.append((now, sample))
-        # All samples of the last hour, and one each quarter of an hour before that.
+        # All samples of the last hour, and before that one per quarter of an hour.
         self.series = [
             (at, taken)
             for at, taken in self.series
@@ -332,7 +332,7 @@ def answer_after(group: Group, hours: float = 1.0) -> dict[str, Any]:
 
 
 def written(now: float) -> str:
-    """Write seconds from the start as a time."""
+    """Format seconds from the start as a time."""
     return datetime.fromtimestamp(START + now, UTC).isoformat()
 
 

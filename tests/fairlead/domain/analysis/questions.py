@@ -11,12 +11,12 @@ from tests.fairlead.domain.analysis.outside import written
 Offset = Callable[[int, int], int | None]
 Owner = Callable[[int, int], str | None]
 
-#: Records that arrive at each partition of `question` between samples, and that wait at a sample.
+#: Records arriving at each partition of `question` between samples, and unread at a sample.
 PER_STEP, FRESH = 60, 3
 
 
 def arriving(partition: int, look: int) -> int:
-    """Say where the log ends: at a record a second."""
+    """Return the end of a log that gets one record a second."""
     return 1000 * (partition + 1) + PER_STEP * look
 
 
@@ -26,7 +26,7 @@ def prompt(partition: int, look: int) -> int:
 
 
 def halves(partition: int, _: int) -> str:
-    """Say who owns what: `a` the first half of eight."""
+    """Return the owners of eight partitions: `a` has the first four."""
     return "a" if partition < 4 else "b"
 
 
@@ -61,7 +61,7 @@ def question(
 
 
 def skewed(partition: int, look: int) -> int:
-    """Say where the log ends: the first four fill twenty times as fast as the others."""
+    """Return the log end: the first four partitions fill twenty times as fast as the others."""
     return 1000 + PER_STEP * look * (20 if partition < 4 else 1)
 
 

@@ -1,4 +1,4 @@
-"""Capacities: what the estimator says of members whose true speeds are known."""
+"""Capacities: the estimates for members whose true speeds are known."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
-#: Of six members with five partitions each, two get more than their 50 records a second.
+#: Of six members with five partitions each, two get more than 50 records a second.
 SPEED = 50.0
 RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
 READS = {f"m{n}": ("t",) for n in range(6)}
@@ -20,7 +20,7 @@ HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
-    """Return what an answer says of capacities after so long without a plan."""
+    """Return the capacities in an answer after this much time without a plan."""
     loop = Loop(group, step_s=5.0, sample_s=sample_s, decide_s=1e9)
     loop.run(hours)
     known: dict[str, Any] = answer_question(loop.question())["capacities"]
@@ -30,13 +30,13 @@ def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> 
 @pytest.mark.parametrize("sample_s", [15.0, 60.0, 300.0])
 @pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
 def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s: float) -> None:
-    """After one saturated hour; what others consumed is never more than their bound."""
+    """After one saturated hour; unsaturated members never read more than their stated bound."""
     found = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
     for number, name in enumerate(READS):
         consumed = min(5 * RATES[5 * number], SPEED)
         if consumed == SPEED:
             assert found[name]["measured"]
-            # A commit that comes somewhere within five minutes is counted to the minutes.
+            # The time of a commit is known only to within a sample.
             near = 0.1 if sample_s < commit_s / 2 or commit_s < sample_s else 0.15
             assert found[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
         else:
@@ -60,7 +60,7 @@ def test_replacements_of_all_members_inherit_their_capacity() -> None:
 
 
 def test_pauses_are_not_taken_for_slowness() -> None:
-    """Everybody stands still for half a minute every ten."""
+    """All members stand still for half a minute every ten minutes."""
 
     def paused(now: float) -> Any:
         return np.full(6, SPEED if now % 600 >= 30 else 0.0)
@@ -70,7 +70,7 @@ def test_pauses_are_not_taken_for_slowness() -> None:
 
 
 def test_a_member_that_slows_down_is_measured_again() -> None:
-    """The newest stretch at the limit counts, not the mean of the hour."""
+    """The newest period at the limit counts, not the mean of the hour."""
 
     def slowing(now: float) -> Any:
         return np.where((np.arange(6) == 0) & (now > HOUR), 0.4 * SPEED, SPEED)

@@ -1,4 +1,4 @@
-"""Which part of a lag is a backlog, and which partitions are stuck."""
+"""Backlogs within a lag, and stuck partitions."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
-    """Read samples of four partitions, two a member; 60 records arrive at each in a step."""
+    """Analyse samples of four partitions, two per member; each gets 60 records in a step."""
     arriving = [[1000 + 60 * look] * 4 for look in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
@@ -49,7 +49,7 @@ def test_less_than_the_records_of_a_commit_is_no_backlog(counts: str, waiting: i
 
 
 def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
-    """Each of b's partitions is committed after 160 records, of 240 that came: it falls behind."""
+    """Each of b's partitions is committed after 160 of 240 new records, so it falls behind."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
         for look in TIMES
@@ -117,7 +117,7 @@ def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
-    """Commits every seven minutes: a third is read of it for 24, and of the others all."""
+    """It is committed every seven minutes and reads a third of its arrivals; others read all."""
     series = range(48)
     end = [[1000 + 60 * look] * 4 for look in series]
     behind = [60 * max(look - look % 7 - 24, 0) * (share - 1) // share for look in series]
@@ -132,7 +132,7 @@ def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
 
 @pytest.mark.parametrize(("first", "late"), [(50, 1), (1200, 0)])
 def test_a_rate_that_was_near_zero_is_no_batch(first: int, late: int) -> None:
-    """Every other step brings nothing, then each brings much: half of the newest is a backlog."""
+    """Every other step brings no records, the others many: half of the newest are a backlog."""
     come = np.array([0, first] * 6 + [1000] * 8)
     other = 1000 * np.arange(come.size + 1)
     end = 1000 + np.stack([np.append(0, come.cumsum()), other, other, other], axis=1)

@@ -48,7 +48,7 @@ def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
-    """Its records take eight times as long, whoever reads them; the others are usual."""
+    """Its records take eight times as long for every consumer; the other partitions are usual."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
     found = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
@@ -57,7 +57,7 @@ def test_expensive_partition_is_found_after_it_moved() -> None:
 
 
 def test_slow_consumer_has_no_expensive_partitions() -> None:
-    """All that one consumer reads takes twice as long."""
+    """All records of one consumer take twice as long."""
     found = costs_of(at_their_limit(np.ones(PARTITIONS), (USUAL, USUAL, USUAL / 2), moved=False))
     assert found.equal
 
@@ -77,7 +77,7 @@ def test_remembered_cost_stays_when_its_partition_is_the_only_one() -> None:
 
 
 def test_costs_of_any_size_come_back_from_their_rows() -> None:
-    """Tiny ones and sure ones, too: a row is never invalid to the analysis that wrote it."""
+    """For very small and very certain costs too, the analysis can read back its own rows."""
     problem = Problem.of({"t": 3}, {"a": ["t"]})
     places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
     costs = Costs.usual(3).with_estimates(places, logs, np.full(3, 1e-12), since=0.0, now=9.0)

@@ -1,4 +1,4 @@
-"""Whether there is a plan, and which."""
+"""Whether a group gets a plan, and which one."""
 
 import json
 
@@ -22,7 +22,7 @@ SPEEDS = steady(np.full(10, 100.0))
 
 
 def gapped(partition: int, look: int) -> str | None:
-    """Return the owner: none of the last partition, `a` of most others."""
+    """Return the owner: none for the last partition, `a` for most others."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
 
 
@@ -62,7 +62,7 @@ def test_after_many_plans_a_group_rests() -> None:
 
 
 def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
-    """After 24 plans it would rest for 16 h, after 23 for 8 h: by then one of the 24 is too old."""
+    """After 24 plans 16 h, after 23 plans 8 h; by then the oldest of the 24 no longer counts."""
     sick = question(end=skewed, committed=behind)
     first, last = 60.0 * 19 - 40 * 3600.0, 60.0 * 19 - 600.0
     memory = answer_question(sick)["memory"]
@@ -83,7 +83,7 @@ def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
 
 @pytest.mark.long
 def test_an_even_catch_up_is_left_alone() -> None:
-    """All members are at their limit with hours of backlog: no assignment is faster."""
+    """All members are at their limit with hours of backlog: no other assignment is faster."""
     group = Group(steady(np.full(100, 6.0)), SPEEDS, backlog=np.full(100, 20_000.0))
     course = Loop(group, decide_s=300, since_h=0.0).run(1.5)
     assert course.plans == []

@@ -101,7 +101,7 @@ def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
 
 @pytest.mark.parametrize(("young", "name"), [(1, "healthy"), (3, "unknown")])
 def test_few_young_members_that_commit_rarely_leave_a_group_known(young: int, name: str) -> None:
-    """They commit every four minutes, and have done so twice; it takes three to know a member."""
+    """They have committed twice, every four minutes; a member is known after three commits."""
     members = [f"m{number}" for number in range(5)]
     line = question(
         30,

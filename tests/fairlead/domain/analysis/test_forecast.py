@@ -10,7 +10,7 @@ APART, TOGETHER = np.array([0, 1], np.int32), np.array([0, 0], np.int32)
 
 
 def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0) -> Outlook:
-    """Return what is expected of two partitions and two members of 100 records a second."""
+    """Return the forecast for two partitions and two members of 100 records a second."""
     time_lag_s = np.array(backlog) / np.array(arrivals)
     return Outlook(
         np.array(arrivals), np.full(2, deviation), np.array(backlog), time_lag_s, np.full(2, 100.0)
@@ -18,14 +18,14 @@ def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0)
 
 
 def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
-    """60,000 records, 40 a second to spare, half an hour: 12,000 are left only if it is more."""
+    """60,000 records at 40 a second to spare: half an hour is enough for all but 12,000 of them."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).time_lag_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).forecast_time_lag(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
 def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
-    """A member is just full: what is 138 s behind will be; in sum it is as late as on average."""
+    """A fully utilised member stays 138 s behind; the sum counts the average time lag."""
     time_lag_s = np.array([138.0, 0.0])
     found = Outlook(
         np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), time_lag_s, np.full(2, 100.0)
@@ -35,7 +35,7 @@ def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
 
 
 def test_nothing_grows_older_faster_than_time() -> None:
-    """Ten times too much is at most as late as it was, and the horizon."""
+    """At ten times the capacity, the time lag grows by at most the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
@@ -84,7 +84,7 @@ def test_a_member_over_capacity_never_catches_up() -> None:
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.full_forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.full_forecast(APART, 1800.0).catch_up_s is None
-    # A speed that is hardly above what arrives is not known well enough for an end.
+    # The speed hardly exceeds the arrivals, so no end can be forecast.
     close = outlook([95.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
     assert close.catch_up_s is not None
     assert close.catch_up_between_s[1] is None

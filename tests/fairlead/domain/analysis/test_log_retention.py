@@ -10,9 +10,9 @@ from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import question, series_at
 
-#: Records that arrive and that are read between samples, of partitions that fall behind.
+#: Records that arrive and that are read between samples, for partitions that fall behind.
 COME, READ = 1200, 600
-#: Records in a segment, and how many of the newest are kept.
+#: Records in a segment, and number of newest records that are kept.
 SEGMENT, KEPT = 6_000, 60_000
 
 

@@ -1,4 +1,4 @@
-"""Closed loops of another model of a group than the simulation's: short forms of long runs."""
+"""Closed loops of the model in `outside`: short forms of long runs."""
 
 import numpy as np
 import pytest

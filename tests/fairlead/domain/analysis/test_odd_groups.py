@@ -203,7 +203,7 @@ def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
 
 
 def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
-    """Its offsets are kept elsewhere: there is no lag to see, and none is there for certain."""
+    """Its offsets are stored elsewhere, so its lag is unknown."""
     line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
     answer = answer_question(line)
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
@@ -213,7 +213,7 @@ def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
 
 @pytest.mark.parametrize("reset", ["none", "by_duration:P1DT6H", "by_duration:PT0.5S"])
 def test_without_a_commit_all_may_be_unread_unless_consumers_begin_at_the_end(reset: str) -> None:
-    """Consumers that fail have read nothing; where a duration begins is not known: the most."""
+    """Consumers that fail have read nothing; with an unknown start, the largest lag is assumed."""
 
     def asked(policy: str) -> dict[str, Any]:
         def committed(partition: int, look: int) -> int | None:
@@ -335,16 +335,16 @@ OPEN = 8
 def held(
     partitions: int = 1, *, until: int = 99, short: int = 0, marker: int = 0, series: int = 20
 ) -> dict[str, Any]:
-    """Return a line about partitions that stand because a transaction is open on them.
+    """Return a line about partitions that are blocked by an open transaction.
 
     Parameters
     ----------
     partitions
-        How many of eight.
+        Number of blocked partitions, of eight.
     until
         The sample by which the transaction has ended.
     short
-        How many records that can be read have not been committed.
+        Number of readable records that are not committed.
     marker
         How many offsets the marker of the transaction before takes.
     """

@@ -60,7 +60,7 @@ def far_after(decision: PlanDecision) -> float:
 
 
 def test_a_healthy_group_gets_a_plan_for_its_traffic_alone() -> None:
-    """Before, all traffic is from the other rack; after exchanging partitions, none is."""
+    """Before, all traffic is from the other rack; after exchanging partitions, there is none."""
     decision = decide(question())
     assert (decision.outcome, decision.diagnosis.name) == ("plan", "healthy")
     assert decision.for_racks
@@ -117,7 +117,7 @@ def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:
-        """Leave half of what arrives at the first four unread."""
+        """Leave half of the arrivals of the first four partitions unread."""
         return np.where(np.arange(PARTITIONS) < 4, end // 2, end - 3)
 
     late = question(per_s=per_s, committed=behind)
@@ -149,7 +149,7 @@ def test_partitions_of_unknown_size_are_like_their_topics_others() -> None:
 
 
 def test_two_days_of_wandering_traffic_take_one_plan() -> None:
-    """Rates go up and down by day and by chance; once near, what crosses stays little.
+    """Rates vary by day and at random; after one plan cross-rack traffic stays small.
 
     Sixty partitions on six members in three racks, each read in one rack; analysed every hour.
     """

@@ -10,7 +10,7 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 
 
 def group(rng: np.random.Generator, series: int) -> SampleSeries:
-    """Return a random group: partitions stop, are slow, are new; owners join, leave and lag."""
+    """Return a random group: partitions stop, are slow or new; owners join, leave and lag."""
     partitions, members = int(rng.integers(1, 30)), int(rng.integers(0, 5))
     shape = (series, partitions)
     end = rng.poisson(rng.lognormal(3, 2, partitions), shape).cumsum(axis=0) + 100

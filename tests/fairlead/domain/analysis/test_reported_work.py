@@ -174,7 +174,7 @@ def test_a_consumer_that_is_faster_than_its_load_gets_no_plan_and_its_speed_is_k
 
 
 def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
-    """Such as a database or a deployment: the evidence has it, and there is no plan."""
+    """The cause may be a database or a deployment: the evidence mentions it, without a plan."""
     team = Team(utilisation=0.45)
     answer = answer_question(team.line(20, lambda sample: 2.0 if sample >= 14 else 1.0))
     assert "times as long as before on all consumers" in answer["evidence"]
@@ -182,7 +182,7 @@ def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
 
 
 def test_a_mean_is_that_since_its_last_change() -> None:
-    """Records of all partitions became three times as quick ten minutes ago."""
+    """Records of all partitions became three times as fast ten minutes ago."""
     team = Team(utilisation=0.6)
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
     values = [value for _, value, _ in known["seconds_per_record"]["t"]]
@@ -191,7 +191,7 @@ def test_a_mean_is_that_since_its_last_change() -> None:
 
 @pytest.mark.parametrize("number", [10, 19])
 def test_no_consumer_is_slow_by_chance(number: int) -> None:
-    """Groups whose consumers flush rarely, and whose partitions differ much: one is unbalanced."""
+    """Consumers flush rarely, and partitions differ much: one group is unbalanced."""
     labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
     scenario = replace(labelled.scenario, reports=random_reports(number))
     marks = mark(replace(labelled, scenario=scenario), plans=False, seed=SEED, reports=True)
@@ -199,13 +199,13 @@ def test_no_consumer_is_slow_by_chance(number: int) -> None:
 
 
 def spoil_records(line: Line) -> None:
-    """More records than the committed offset advanced."""
+    """Report more records than the committed offset advanced."""
     for number in range(5, len(line["snapshots"])):
         reports(line, number)["partitions"]["t"][5]["records"] += 1_000_000
 
 
 def spoil_time(line: Line) -> None:
-    """More seconds than went by."""
+    """Report more seconds than have passed."""
     for number in range(5, len(line["snapshots"])):
         reports(line, number)["partitions"]["t"][5]["busy_s"] += 600.0
 
@@ -216,14 +216,14 @@ def spoil_counter(line: Line) -> None:
 
 
 def spoil_numbers(line: Line) -> None:
-    """Neither finite nor positive."""
+    """Report numbers that are not finite or not positive."""
     row = reports(line, 5)["partitions"]["t"][5]
     row.update(records=-1, busy_s=float("nan"), busy_squares_s2=float("inf"))
 
 
 @pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
 def test_impossible_reports_are_left_out_and_mentioned(spoil: Callable[[Line], None]) -> None:
-    """Only these; all other reports count, also of that partition."""
+    """Only these are ignored; all other reports count, even of the same partition."""
     team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
     line = team.line(12)
     spoil(line)
@@ -245,7 +245,7 @@ def report_rarely(line: Line) -> None:
 
 
 def report_records_under_way(line: Line) -> None:
-    """Commit while each consumer processes a record: it is counted, with its time until then."""
+    """Commit while each consumer processes a record: it counts with its time so far."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             rest_s = 0.1 * (1 - number % 2)
@@ -254,7 +254,7 @@ def report_records_under_way(line: Line) -> None:
 
 
 def report_rests_of_batches(line: Line) -> None:
-    """Let batches have one record each, and take as long again after it."""
+    """Let batches have one record each, with as much time again after the record."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             row["busy_squares_s2"] /= 2.0
@@ -275,7 +275,7 @@ def test_honest_reports_are_possible(change: Callable[[Line], None]) -> None:
 
 
 def test_whatever_reports_say_there_is_an_answer() -> None:
-    """A tenth of all numbers, tokens and consumers are others: no plan, as without reports."""
+    """A tenth of all numbers, tokens and consumers are replaced: no plan, as without reports."""
     rng = random.Random(0)
     odd = (0, -1, 1, 1e-9, 1e300, 2**70, float("nan"), float("inf"))
     for seed in range(60):
@@ -307,7 +307,7 @@ def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """It works outside of its calls: time per record is known, its utilisation is not."""
+    """It works outside its calls: the time per record is known, the utilisation is not."""
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):
         for row in reports(line, number)["consumers"].values():
@@ -318,7 +318,7 @@ def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
 
 
 def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
-    """An application that puts records into a queue takes the same time for each."""
+    """An application that puts records into a queue takes the same time for each record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     answer = answer_question(line)
     assert answer["seconds_per_record"]["t"] == [None] * 18

@@ -1,4 +1,4 @@
-"""How many consumers a group needs."""
+"""Number of consumers that a group needs."""
 
 import numpy as np
 import pytest
@@ -21,14 +21,14 @@ def sized(
 
 
 def test_the_fewest_consumers_of_whole_partitions() -> None:
-    """9 partitions of 40/s: two to a consumer of 100/s, so that it takes five."""
+    """Nine partitions of 40/s, two for each consumer of 100/s: five consumers."""
     assert sized([40.0] * 9, [100.0] * 7).wanted == 5
     assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
     assert sized([10.0] * 36, [100.0] * 7).wanted == 4
 
 
 def test_a_partition_above_the_target_is_mentioned() -> None:
-    """29.4/s are more than 95 % of 30/s, and yet three consumers do, since nothing is split."""
+    """29.4/s exceed 95 % of 30/s, but three consumers suffice, since no partition is split."""
     found = sized([9.8] * 3, [10.0] * 3, late=True)
     assert found.wanted == 3
     assert found.why == (
@@ -76,7 +76,7 @@ def test_any_arrivals_need_one_consumer() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_packing_is_never_below_the_bound_and_seldom_far_above(seed: int) -> None:
-    """Best fit, decreasing, takes at most 11/9 of the fewest, and one."""
+    """Best fit decreasing takes at most 11/9 of the minimum, plus one."""
     rng = np.random.default_rng(seed)
     loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
     least = int(np.ceil(loads.sum() / 95.0))

@@ -1,4 +1,4 @@
-"""Questions and answers as JSON: whatever the line says."""
+"""Questions and answers as JSON, for any content of the line."""
 
 import json
 import random
@@ -24,7 +24,7 @@ HUGE = 2**63 - 1
 
 @st.composite
 def questions(draw: st.DrawFn) -> dict[str, Any]:
-    """Well-formed questions, most of them nonsense: offsets at random, owners too."""
+    """Well-formed questions with random offsets and owners, most of them unrealistic."""
     topics = {f"t{n}": draw(st.integers(1, 4)) for n in range(draw(st.integers(1, 3)))}
     members = [f"m{n}" for n in range(draw(st.integers(0, 4)))]
     seed = draw(st.integers(0, 2**32))
@@ -81,7 +81,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
-    """Hold an answer against all that is promised of any."""
+    """Check the guarantees of every answer."""
     json.dumps(answer, allow_nan=False)
     problem = Problem.of(line["topics"], {k: v["topics"] for k, v in line["members"].items()})
     if answer["outcome"] == "plan":
@@ -100,7 +100,7 @@ def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(questions())
 def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
-    """No exception, finite figures, valid plans; the same again, in whatever order keys stand."""
+    """No exception, finite figures, valid plans; equal answers for any order of keys."""
     answer = answer_question(line)
     sane(answer, line)
     turned = {
@@ -116,7 +116,7 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
-    """Except a plan for partitions without an owner, which moves nothing else."""
+    """Except a plan for partitions without an owner, which moves no other partition."""
     answer = answer_question(line)
     if answer["outcome"] == "plan" and answer["forecast"]["kept"]["time_lag_s"] <= line[
         "policy"
@@ -139,7 +139,7 @@ def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any])
 
 
 def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """Return a question that is wrong in one place."""
+    """Return a question with one error."""
     line: Any = question(6)
     inner = line
     for key in path[:-1]:
@@ -212,7 +212,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
-    """Not healthy at 0 %: nothing has been counted in them yet."""
+    """Not healthy at 0 %: they have no counted records yet."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
@@ -229,7 +229,7 @@ def test_offsets_near_the_largest_overflow_nowhere() -> None:
 
 
 def test_a_target_utilisation_next_to_nothing_divides_by_nothing() -> None:
-    """The advice on a hot partition is absurd then, and an answer all the same."""
+    """The advice on a hot partition is absurd then, but there is an answer."""
 
     def hot(partition: int, look: int) -> int:
         return skewed(partition, look) if partition == 0 else arriving(partition, look)

@@ -28,7 +28,7 @@ NASTY: tuple[Any, ...] = (
 
 
 def spoilt(memory: Any, rng: np.random.Generator) -> Any:
-    """Return a memory in which a random value is another one."""
+    """Return a memory with one random value replaced."""
     spoilt_one = copy.deepcopy(memory)
     above, key = spoilt_one, "members"
     while rng.random() < 0.9 and isinstance(above[key], dict) and above[key]:

@@ -37,7 +37,7 @@ def test_sources_of_the_newest_sample_have_the_given_order() -> None:
 
 
 def test_racks_that_have_just_changed_are_not_known() -> None:
-    """While a broker restarts, its partitions have other leaders: that must not lead to a plan.
+    """While a broker restarts, its partitions have other leaders, which must not cause a plan.
 
     Each sample numbers its sets of racks separately.
     """

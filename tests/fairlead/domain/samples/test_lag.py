@@ -97,7 +97,7 @@ def measured() -> dict[str, dict[str, Any]]:
 
 
 def test_what_cannot_be_read_has_no_row(measured: dict[str, dict[str, Any]]) -> None:
-    """Partitions that no longer exist, or could not be read now, have no lag."""
+    """Partitions that no longer exist or cannot be read have no lag."""
     assert CASES.keys() - measured.keys() == {"vanished", "vanished since"}
 
 
@@ -154,7 +154,7 @@ def test_a_short_silence_is_no_stop() -> None:
 
 
 def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of partitions are measured by the silence and intervals of their whole group."""
+    """The silence and intervals of the whole group apply to each block of partitions."""
     series = series_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
     whole = measure(series)
     monkeypatch.setattr("fairlead.domain.samples.lag._AT_ONCE", 2)
@@ -220,7 +220,7 @@ def test_transaction_marker_is_no_lag() -> None:
 
 
 def test_transaction_marker_that_retention_removed_is_no_loss() -> None:
-    """The committed offset lies below the log's start, and nothing but the marker is gone."""
+    """The committed offset is below the log's start, and only the marker was deleted."""
     assert statuses([[99]] * 10, [[100]] * 10, [[100]] * 10) == ["OK"]
 
 
@@ -229,7 +229,7 @@ def test_loss_of_more_than_what_lies_at_rest_is_a_loss() -> None:
 
 
 def test_records_that_are_gone_are_lost_and_no_lag() -> None:
-    """Their number, and the first sample that shows the loss; retention may delete in two steps.
+    """The loss has a number and a first sample; retention may delete in two steps.
 
     The second partition is read after the loss; the third was only set back below its start.
     """
@@ -245,7 +245,7 @@ def test_records_that_are_gone_are_lost_and_no_lag() -> None:
 
 
 def test_emptied_idle_partition_is_well_after_half_an_hour() -> None:
-    """A loss is reported while it is new, not for as long as nothing arrives."""
+    """A loss is reported while it is new, not until records arrive."""
     minutes = int(LOST_WITHIN_S / 60)
     found = [
         statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-# In a process of its own, since the client leaves refused sockets to the garbage collector.
+# In a separate process, since the client leaves refused sockets to the garbage collector.
 PROBE = """
 import threading
 from fairlead.followers.client_assignors.kafka_python import fetch_lags

@@ -1,4 +1,4 @@
-"""A group's coordinator, classic protocol and eager, as a model."""
+"""Model of a group's coordinator: classic protocol, eager."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ REBALANCE_S = 6.0
 
 @dataclass
 class Place:
-    """A member as the coordinator has it."""
+    """A member in the coordinator's state."""
 
     heard_at: float
     joined: bool = True
@@ -19,7 +19,7 @@ class Place:
 
 @dataclass
 class Coordinator:
-    """Counts generations, deals out by range, and drops who is not heard of.
+    """Coordinator that counts generations, assigns by range, and drops silent members.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Coordinator:
     rng
         Draws member ids.
     partitions
-        Of the one topic.
+        Number of partitions of the one topic.
     """
 
     now: Callable[[], float]
@@ -40,7 +40,7 @@ class Coordinator:
     reachable: bool = True
 
     def join(self, member: str | None) -> str:
-        """Take a member in, or in again; returns its id."""
+        """Add a member, or let it rejoin; return its id."""
         if member is None or member not in self.members:
             member = f"m{self.rng.getrandbits(32):08x}"
         self._prepare()
@@ -49,7 +49,7 @@ class Coordinator:
         return member
 
     def leave(self, member: str) -> None:
-        """Take a member out."""
+        """Remove a member."""
         if self.members.pop(member, None) is not None:
             self._prepare()
             self.tick()
@@ -64,21 +64,21 @@ class Coordinator:
         return "ok" if self.joining_until is None or place.joined else "rejoin"
 
     def valid(self, member: str, generation: int) -> bool:
-        """Whether a commit would be taken."""
+        """Whether a commit would be accepted."""
         return member in self.members and generation == self.generation
 
     def disturb(self) -> None:
-        """Have all members join again, as if a member came and left."""
+        """Require all members to rejoin, as if a member had joined and left."""
         if self.members:
             self._prepare()
 
     def delete(self) -> None:
-        """Forget the group, if nobody is in it: its next life counts from 1."""
+        """Delete the group if it has no members: a new one begins at generation 1."""
         if not self.members:
             self.generation = 0
 
     def tick(self) -> None:
-        """Drop who is silent, and end a rebalance that is complete or late."""
+        """Drop silent members, and end a rebalance that is complete or has timed out."""
         for name, place in list(self.members.items()):
             waiting = self.joining_until is not None and place.joined
             if not waiting and self.now() > place.heard_at + SESSION_S:

@@ -1,8 +1,8 @@
-"""Histories: events of a simulated group, drawn from a seed and run.
+"""Random histories of events of a simulated group, reproducible by their seed.
 
 The code is real, from `FollowingMember` and `PlanReader` down; clock, topics, coordinator and
 client are models. `logs` models topics, `coordinator` the group's coordinator, `member` one
-consumer; `world` combines them and checks what must hold at any moment.
+consumer; `world` combines them and checks the invariants at every moment.
 """
 
 import random
@@ -14,23 +14,23 @@ from tests.fairlead.followers.simulator.hostile import forge, garbage
 from tests.fairlead.followers.simulator.world import ViolationError, World
 
 LENGTH_S = 40.0
-#: How long a group may take once every fault has ended, where it has been left out again and again.
+#: Seconds. Maximum time to recover after the last fault, for a group that was often interrupted.
 HEALS_WITHIN_S = 900.0
 NAMES = "abcd"
 
 
 @dataclass(frozen=True)
 class Action:
-    """Something that happens.
+    """An event.
 
     Parameters
     ----------
     at
-        When, in seconds.
+        Time in seconds.
     what
         One of `WEIGHTS`, or "forge".
     name
-        The member it happens to; "": none.
+        The affected member; "": none.
     """
 
     at: float
@@ -38,7 +38,7 @@ class Action:
     name: str = ""
 
 
-#: What happens, and how often.
+#: Relative frequency of each event.
 WEIGHTS = {
     "start": 10,
     "stop": 5,
@@ -70,7 +70,7 @@ WEIGHTS = {
     "delete_group": 2,
     "garbage": 2,
 }
-#: What makes a group rebalance.
+#: Events that cause a rebalance.
 CHANGES = ("start", "stop", "kill", "plain", "publish")
 
 
@@ -83,7 +83,7 @@ def draw(seed: int) -> list[Action]:
     kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
     if rng.random() < 0.05:
         kinds, weights = [*kinds, "forge"], [*weights, 10]
-    # Rebalances take moments: half of what happens, happens in them.
+    # Rebalances are short, so half of all events are placed in them.
     moments = [rng.uniform(2, LENGTH_S) for _ in range(rng.randint(1, 4))]
     first += [Action(at, rng.choice(CHANGES), rng.choice(NAMES)) for at in moments]
     rest = [
@@ -99,7 +99,7 @@ def draw(seed: int) -> list[Action]:
 
 
 def happen(world: World, action: Action) -> None:
-    """Let something happen."""
+    """Carry out an event."""
     part, _, what = action.what.partition("_")
     if part == "agreement":
         _happen_to_agreement(world, what)
@@ -172,7 +172,7 @@ def run(seed: int, actions: Sequence[Action] | None = None) -> World:
 
 
 def quiet(world: World) -> None:
-    """End every fault, and see the group heal."""
+    """End every fault, and wait until the group has recovered."""
     for what in (
         "agreement_accept",
         "agreement_back",

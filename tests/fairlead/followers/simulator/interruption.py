@@ -1,4 +1,4 @@
-"""Raise an exception at any line of the code under a member's calls, as Ctrl-C may."""
+"""Raise an exception at any line of a member's code, as Ctrl-C may."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,13 +16,13 @@ from fairlead.followers.confluent import (
 )
 
 MODULES = (generation, member, log_listener, rejoin_policy, agreement_round)
-#: File to the name that a line's module has.
+#: File to the name of its module.
 FILES = {str(module.__file__): Path(str(module.__file__)).stem for module in MODULES}
 Line = tuple[str, int]
 
 
 class Interrupted(BaseException):
-    """What a signal handler of the application raises."""
+    """Exception from a signal handler of the application."""
 
 
 @contextmanager
@@ -46,14 +46,14 @@ def traced(reach: Callable[[Line], None]) -> Iterator[None]:
 
 
 class Interruption:
-    """Raises when a line is reached for the n-th time, once.
+    """Raises once, when a line is reached for the n-th time.
 
     Parameters
     ----------
     line
-        Module and number; None: only counts.
+        Module and line number; None: only counts.
     nth
-        1 is the first time.
+        Count of the line, from 1.
     """
 
     def __init__(self, line: Line | None = None, nth: int = 1) -> None:
@@ -62,7 +62,7 @@ class Interruption:
         self._line, self._nth = line, nth
 
     def __call__(self, line: Line) -> None:
-        """Note that a line is reached."""
+        """Count a reached line."""
         self.reached[line] = self.reached.get(line, 0) + 1
         if line == self._line and self.reached[line] == self._nth:
             self.raised = True

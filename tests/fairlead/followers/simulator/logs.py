@@ -1,4 +1,4 @@
-"""Topics that delay, refuse, lose, truncate, move, and come again, as a model."""
+"""Model of topics, with delays, refusals, losses, truncation, moves and recreation."""
 
 import random
 from collections.abc import Callable
@@ -21,14 +21,14 @@ At = Callable[[float, Callable[[], None]], None]
 
 @dataclass
 class Partition:
-    """One partition: what its present leader has, and where a former one had more."""
+    """One partition: the log of its leader, which may lack the last records of a former leader."""
 
     records: list[tuple[int, Any]] = field(default_factory=list)  # epoch and record
     epoch: int = 0
     cuts: list[int] = field(default_factory=list)
 
     def lead(self, *, lose: int = 0) -> None:
-        """Let another broker lead, which may not have the last records."""
+        """Elect another leader, which may lack the last records."""
         self.epoch += 1
         if lose and self.records:
             del self.records[-lose:]
@@ -36,16 +36,16 @@ class Partition:
 
 
 class Topic:
-    """A topic by its name, through deletion and creation.
+    """A topic with a fixed name that may be deleted and created again.
 
     Parameters
     ----------
     now, at
-        The clock; and what calls something later.
+        The clock, and a function that schedules a call.
     rng
         Draws delays.
     count
-        Of partitions.
+        Number of partitions.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class Topic:
         self.now, self.at, self.rng = now, at, rng
         self.life = 0
         self.partitions: list[Partition] | None = [Partition() for _ in range(count)]
-        #: What becomes of what is written: "ok", "refused", "lost" or "doubtful".
+        #: Outcome of writes: "ok", "refused", "lost" or "doubtful".
         self.writes = "ok"
         self.reachable = True
-        #: Whether brokers say that they assign the group's partitions.
+        #: Whether brokers report that they assign the group's partitions.
         self.broker_assigns = False
         self.delay_s = 0.005
 
@@ -77,7 +77,7 @@ class Topic:
             self.partitions = [Partition() for _ in range(count)]
 
     def grow(self) -> None:
-        """Add partitions, so that the group's records stand in another one."""
+        """Add partitions; the key of the group's records may move to another one."""
         if self.partitions is not None:
             old = partition_for_key(GROUP, len(self.partitions))
             while partition_for_key(GROUP, len(self.partitions)) == old:
@@ -89,14 +89,14 @@ class Topic:
         return partition_for_key(GROUP, len(self.partitions))
 
     def answer(self) -> None:
-        """Raise what a request meets."""
+        """Raise the error of a request, if any."""
         if not self.reachable:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001
         if self.partitions is None:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
     def write(self, number: int, record: Any, sent: Sent) -> None:
-        """Take a record on its way."""
+        """Send a record, with a delay."""
         fate = self.writes
         if fate == "refused":
             sent.refused = "not enough replicas"
@@ -118,7 +118,7 @@ class Topic:
 
 
 class Tail:
-    """A partition as one reader has it."""
+    """A reader's position in a partition."""
 
     def __init__(self, topic: Topic, position: int | None = None) -> None:
         self.topic = topic
@@ -127,11 +127,11 @@ class Tail:
         self.partition = topic.partitions[self.number]
         self.position = len(self.partition.records) if position is None else position
         self.cuts = len(self.partition.cuts)
-        # How long a client takes to notice that a topic is gone.
+        # Time until which a client does not notice a deletion.
         self.blind_until: float | None = None
 
     def problem(self) -> str | None:
-        """Say why there is nothing more to be read here; None: there is."""
+        """Return why nothing more can be read; None: reading may continue."""
         topic = self.topic
         if topic.partitions is None or topic.life != self.life:
             if self.blind_until is None:
@@ -142,7 +142,7 @@ class Tail:
         return "truncated" if any(cut < self.position for cut in cuts) else None
 
     def read(self) -> list[tuple[int, int, Any]]:
-        """Return offset, epoch and record of what is new."""
+        """Return the new records with offset and epoch."""
         if not self.topic.reachable or self.blind_until is not None:
             return []
         begin, self.position = self.position, len(self.partition.records)
@@ -151,7 +151,7 @@ class Tail:
 
 
 class SimulatedAgreementLog:
-    """What `agreement_log.AgreementLog` is, on a modelled topic."""
+    """`agreement_log.AgreementLog` on a modelled topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -171,7 +171,7 @@ class SimulatedAgreementLog:
         return sent
 
     def read(self, timeout_s: float) -> list[Entry]:
-        """Return what is new."""
+        """Return the new records."""
         del timeout_s
         if problem := self._tail.problem():
             self.broken = problem
@@ -184,7 +184,7 @@ class SimulatedAgreementLog:
         return entries
 
     def check(self, timeout_s: float, *, identity: bool) -> None:
-        """Set `broken` if this is no longer the group's part of the topic."""
+        """Set `broken` if the group's records are no longer in this partition."""
         del timeout_s
         try:
             self._topic.answer()
@@ -196,7 +196,7 @@ class SimulatedAgreementLog:
             return
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return how many partitions the application's topic has."""
+        """Return the number of partitions of the application's topic."""
         del timeout_s, topic
         return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
 
@@ -210,7 +210,7 @@ class SimulatedAgreementLog:
 
 
 class SimulatedCoordinationTopic:
-    """What `log_listener.KafkaCoordinationTopic` is, on a modelled topic."""
+    """`log_listener.KafkaCoordinationTopic` on a modelled topic."""
 
     name = "agreement"
 
@@ -218,13 +218,13 @@ class SimulatedCoordinationTopic:
         self._topic = topic
 
     def open(self, timeout_s: float) -> SimulatedAgreementLog:
-        """Stand at the end of the group's part of it."""
+        """Open the group's partition at its end."""
         del timeout_s
         self._topic.answer()
         return SimulatedAgreementLog(self._topic)
 
     def check(self, timeout_s: float) -> None:
-        """Find nothing wrong."""
+        """Do nothing: the topic is valid."""
 
     def create(self, timeout_s: float) -> None:
         """Create it."""
@@ -234,7 +234,7 @@ class SimulatedCoordinationTopic:
 
 
 class SimulatedPlanSource:
-    """What a client's plan source is, on a modelled topic."""
+    """A client's plan source on a modelled topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -244,14 +244,14 @@ class SimulatedPlanSource:
 
     @classmethod
     def open(cls, topic: Topic) -> Self | None:
-        """Connect; None where the topic does not exist."""
+        """Connect; None: the topic does not exist."""
         if topic.partitions is None:
             return None
         topic.answer()
         return cls(topic)
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Return what is new."""
+        """Return the new records."""
         del timeout_s
         if problem := self._tail.problem():
             raise ConnectionError(problem)
@@ -266,12 +266,12 @@ class SimulatedPlanSource:
         return self._topic.home() != self._tail.number
 
     def at_end(self) -> bool:
-        """Whether everything has been read that was there at first."""
+        """Whether all records that existed at the start are read."""
         return self._tail.position >= self._end
 
     def close(self) -> None:
         """Do nothing."""
 
 
-#: Of the topic that the application reads.
+#: Number of partitions of the application's topic.
 PARTITIONS = 6

@@ -1,4 +1,4 @@
-"""A simulated group and everything around it, and what must hold in it at any moment."""
+"""A simulated group with its surroundings, and the invariants that hold at every moment."""
 
 import heapq
 import random
@@ -20,14 +20,14 @@ from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BUSY_S, JOINING_S = 0.03, 0.12
-#: How long an application is with what it fetched before it polls again, one or the other.
+#: Seconds between two polls of an application; drawn each time.
 IDLE_S = (0.25, 0.5, 1.0)
 EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
 
 
 @cache
 def plan(version: int) -> tuple[PlanDocument, bytes]:
-    """Return a plan of some of the names that members have."""
+    """Return a plan for some of the members' names."""
     rng = random.Random(version)
     names = rng.sample("abcd", rng.randint(1, 4))
     shares: dict[str, list[int]] = {name: [] for name in names}
@@ -43,7 +43,7 @@ def plan(version: int) -> tuple[PlanDocument, bytes]:
 
 
 class ViolationError(AssertionError):
-    """Something that must not be."""
+    """A violated invariant."""
 
 
 class World:
@@ -52,7 +52,7 @@ class World:
     Parameters
     ----------
     seed
-        Draws every delay.
+        Seed of all delays.
     """
 
     def __init__(self, seed: int) -> None:
@@ -66,7 +66,7 @@ class World:
         self.version = 0
         self.agreement_topic = Topic(lambda: self.time, self.after, self.rng)
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
-        #: Until when the plans that are told hold; None: for ever.
+        #: Lease of sent plans; None: they never expire.
         self.lease_until: datetime | None = None
         self.safe = True
         self._shares: list[frozenset[Pair]] = []
@@ -75,7 +75,7 @@ class World:
         self.longest_orphaned_s = 0.0
 
     def after(self, delay_s: float, do: Callable[[], None]) -> None:
-        """Do something later."""
+        """Schedule a call."""
         self._count += 1
         heapq.heappush(self._events, (self.time + delay_s, self._count, do))
 
@@ -93,12 +93,12 @@ class World:
             member.close()
 
     def kill(self, name: str) -> None:
-        """End a member without a word."""
+        """End a member abruptly."""
         if member := self.members.pop(name, None):
             member.closed = True
 
     def happen_to_plans(self, what: str) -> None:
-        """Let something happen to the plan topic: "away", "back", "delete", "create", "grow"."""
+        """Change the state of the plan topic: "away", "back", "delete", "create", "grow"."""
         match what:
             case "away" | "back":
                 self.plans.reachable = what == "back"
@@ -111,7 +111,7 @@ class World:
                 raise ValueError(what)
 
     def start(self, name: str, *, plain: bool = False) -> None:
-        """Start a member, unless one of this name runs."""
+        """Start a member, unless a member of this name is running."""
         if name in self.members:
             return
         rng = random.Random(self.rng.getrandbits(32))
@@ -128,7 +128,7 @@ class World:
         self.tell()
 
     def tell(self) -> None:
-        """Write the plan, if there is a topic."""
+        """Send the plan, if the topic exists."""
         topic, version = self.plans, self.version
         if topic.partitions is None or version == 0:
             return
@@ -156,13 +156,13 @@ class World:
         self.after(self.rng.uniform(0.3 * pause_s, pause_s), lambda: self._turn(member))
 
     def _check(self, member: SimulatedMember) -> None:
-        """Check what the last to act has brought about."""
+        """Check the invariants after the last event."""
         shares = [
             other.client.share
             for other in self.members.values()
             if not other.frozen and other.client.can_commit
         ]
-        if shares != self._shares:  # mostly nothing has changed
+        if shares != self._shares:  # unchanged in most cases
             self._shares, self._owned = shares, frozenset[Pair]().union(*shares)
             if self.safe and len(self._owned) < sum(map(len, shares)):
                 raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
@@ -206,7 +206,7 @@ class World:
             )
 
     def healed(self) -> str | None:
-        """Say what is not as it should be after all faults have ended; None: nothing."""
+        """Return what is wrong after all faults have ended; None: nothing."""
         members = list(self.members.values())
         shares = [
             (t, n) for member in members for t, n in member.client.share if member.client.can_commit

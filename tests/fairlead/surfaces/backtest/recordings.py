@@ -1,4 +1,4 @@
-"""Simulated groups as the planner would have recorded them, of which the truth is known."""
+"""Simulated groups with known speeds, recorded as the planner records real groups."""
 
 from datetime import timedelta
 from typing import Any
@@ -42,7 +42,7 @@ class _Recorder(ByAssignor):
 def recorded(
     scenario: Scenario, *, hours: float, every_s: float = 300.0
 ) -> tuple[pa.Table, ScenarioRun]:
-    """Let a group run under `range`, and return its samples and the truth."""
+    """Run a group under `range`; return its samples and the truth."""
     recorder = _Recorder()
     ran = run(ScenarioWorld.of(scenario, seed=2, hours=hours), recorder, Cadence(60.0, every_s))
     return samples(*recorder.rows), ran

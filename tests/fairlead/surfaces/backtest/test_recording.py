@@ -10,7 +10,7 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 def sample(minute: int, end: dict[str, list[int]], **values: Any) -> dict[str, Any]:
-    """One member owns everything and has committed everything but the last record."""
+    """Return a sample: one member owns all partitions and has committed all but the last record."""
     ends = [offset for topic in end.values() for offset in topic]
     return {
         "at": NOON + timedelta(minutes=minute),
@@ -30,7 +30,7 @@ def recording(*rows: dict[str, Any]) -> Recording:
 
 
 def test_what_arrived_is_what_was_recorded() -> None:
-    """All of it arrives between two samples; none if a log was created again or is unknown."""
+    """All records arrive between two samples; none if a log was created again or is unknown."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),
@@ -48,7 +48,7 @@ def test_what_arrived_is_what_was_recorded() -> None:
 
 
 def test_members_and_partitions_come_and_go() -> None:
-    """Members and partitions are those of the newest sample; the first lag waits at the start."""
+    """Members and partitions are those of the newest sample; the first lag exists at the start."""
     world = recording(
         sample(0, {"t": [10]}),
         sample(10, {"t": [20, 7]}, members=["b"]),
@@ -77,7 +77,7 @@ def test_topic_is_there_while_a_member_reads_it() -> None:
 
 
 def test_statuses_are_those_of_the_moment() -> None:
-    """By the hour before a sample, and by nothing that came later."""
+    """They depend on the hour before a sample, not on later samples."""
     lags = recording(
         *(
             sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])

@@ -1,4 +1,4 @@
-"""Replays: time behind and moves by assignor in charge."""
+"""Replays: time behind and moves, for each assignor."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,18 +18,18 @@ from tests.samples import samples
 
 @cache
 def skewed() -> Recording:
-    """Six hours under `range`, of which two members of ten are overloaded."""
+    """Return six hours under `range`, in which two members of ten are overloaded."""
     return Recording.of(recorded(SCENARIOS["skew"], hours=6)[0])
 
 
 @cache
 def replayed(assignor: str) -> list[Stretch]:
-    """Return what would have been, by the usual policy."""
+    """Return the replay under the default policy."""
     return [*replay(skewed(), assignor, Policy())]
 
 
 def late(stretches: Sequence[Stretch]) -> float:
-    """Partition-minutes."""
+    """Return partition-minutes behind."""
     return sum(stretch.over_objective_s for stretch in stretches) / 60
 
 
@@ -38,14 +38,14 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
 
 
 def test_replaying_what_was_gives_what_was() -> None:
-    """The model is right where it can be checked: time lag as recorded, within 3 %."""
+    """A replay with the actual owners has the recorded time lag, within 3 %."""
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)
 
 
 def hourly(*owners: str) -> Recording:
-    """Return hourly samples of one topic at rest: a letter a partition, the name of its owner."""
+    """Return hourly samples of one idle topic; each letter is the owner of a partition."""
     rows = []
     for hour, owner in enumerate(owners):
         members = sorted(set(owner))
@@ -65,7 +65,7 @@ def hourly(*owners: str) -> Recording:
 
 
 def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
-    """The real group swaps everything; sticky in charge gives up one partition to who joins."""
+    """The real group swaps all partitions; sticky in the replay gives one to the new member."""
     day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
     assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]
@@ -73,7 +73,7 @@ def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
 
 
 def test_a_new_member_takes_over_the_share_of_the_one_that_left() -> None:
-    """Followers fit the plan: a restart under a new name neither moves nor plans anything."""
+    """A restart under a new name neither moves partitions nor makes a plan."""
     day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]
     assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)

@@ -46,7 +46,7 @@ def run(command: str, *lines: object) -> tuple[list[Any], int]:
 
 
 def test_answers_a_problem_with_assignment_and_metrics() -> None:
-    """The example of the interface, to the letter."""
+    """The interface document's example, to the letter."""
     answers, code = run("assign", PROBLEM)
     assert answers == [
         {
@@ -70,7 +70,7 @@ def test_answers_a_problem_with_assignment_and_metrics() -> None:
 
 
 def test_a_bad_line_does_not_disturb_its_neighbours() -> None:
-    """One answer a line, errors in their place, exit code 1."""
+    """One answer per line, errors in their place, exit code 1."""
     answers, code = run("assign", PROBLEM, "{]", "", PROBLEM, [1], "")
     assert ["error" in answer for answer in answers] == [False, True, True, False, True, True]
     assert answers[0] == answers[3]
@@ -157,7 +157,7 @@ def test_an_error_names_the_place(change: dict[str, Any], message: str) -> None:
     ],
 )
 def test_what_is_not_json_is_an_error_line(line: str, message: str) -> None:
-    """Python's own leniency with NaN and repeated names is not ours."""
+    """NaN and repeated names, which Python's parser accepts, are errors."""
     (answer,), code = run("assign", line)
     assert answer["error"].startswith(message)
     assert code == 1
@@ -194,7 +194,7 @@ ENDLESS = [2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**20, 10**400]
 @pytest.mark.parametrize("option", ["max_moves", "max_count_skew", "max_topic_count_skew"])
 @pytest.mark.parametrize("other", [["t0"], []], ids=["equal", "different"])
 def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -> None:
-    """It neither wraps around nor overflows, and the lines behind it are answered."""
+    """A huge limit neither wraps around nor overflows, and the following lines are answered."""
     problem = {**PROBLEM, "assignor": "sticky-lag-aware"}
     problem["members"] = {**PROBLEM["members"], "C1": {"topics": other}}
     lines = [{**problem, "options": {option: limit}} for limit in [None, *ENDLESS]]
@@ -218,7 +218,7 @@ def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -
 def test_an_absurd_value_is_an_error_of_readable_length(
     change: dict[str, Any], message: str
 ) -> None:
-    """None of them is a bug, nor an answer of its own length."""
+    """The value causes no bug, and the message does not repeat all of it."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert (len(answer["error"]) < 1100, code) == (True, 1)
@@ -233,7 +233,7 @@ def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
 
 
 def test_a_name_repeated_among_very_many_is_found_at_once() -> None:
-    """A line of some megabytes with a name twice at its end takes no hour."""
+    """A line of some megabytes with a repeated name at its end is answered quickly."""
     names = [f"t{number}" for number in range(200_000)]
     members = ",".join(f'"{name}": {{}}' for name in [*names, names[-1]])
     problem = {**PROBLEM, "members": {"C0": {"topics": [*names, names[-1]]}}}
@@ -245,7 +245,7 @@ def test_a_name_repeated_among_very_many_is_found_at_once() -> None:
 
 
 def test_answers_each_line_as_it_comes() -> None:
-    """A program can hold a conversation: the answer is there before the next line is sent."""
+    """A program can hold a conversation: each answer comes before the next line is sent."""
     with subprocess.Popen(
         [FAIRLEAD, "assign"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

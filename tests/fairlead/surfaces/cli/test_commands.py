@@ -11,7 +11,7 @@ from fairlead.surfaces.doctor import PARTS
 
 
 def test_every_command_has_help_with_examples() -> None:
-    """Help explains the command, and ends with what to type and what the exit codes mean."""
+    """Help explains the command, and ends with examples and exit codes."""
     groups = {group.name: group.typer_instance for group in app.registered_groups}
     lacking = [
         command.name or str(command.callback)
@@ -25,7 +25,7 @@ def test_every_command_has_help_with_examples() -> None:
 
 
 def test_options_take_every_value_that_there_is() -> None:
-    """`--state` takes the states of a plan; the help of `--skip` lists the parts of the doctor."""
+    """`--state` accepts each state of a plan; the help of `--skip` lists the doctor's parts."""
     assert get_args(plans.State) == STATES
     command: Any = get_command(app)
     (text,) = [each.help for each in command.commands["doctor"].params if "--skip" in each.opts]

@@ -15,7 +15,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 def on_full_disk(
     state_dir: Path, *arguments: str, blocks: int = 1
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command that finds no room, in a state directory."""
+    """Run a command in a state directory on a full disk."""
     return subprocess.run(
         without_room(FAIRLEAD, *arguments, blocks=blocks),
         env=os.environ | {"FAIRLEAD_STATE_DIR": str(state_dir)},
@@ -34,7 +34,7 @@ def no_room_in(state_dir: Path) -> str:
 
 @pytest.mark.long
 def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
-    """The planner's code server is started so: it works without a warm Spark."""
+    """The planner's code server starts in the same way, and works without a warm Spark."""
     alone = on_full_disk(tmp_path, "spark", "up")
     assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
     before = on_full_disk(tmp_path, "spark", "up", "--", "echo", "the code server", blocks=0)
@@ -44,7 +44,7 @@ def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
 
 
 def test_full_disk_for_the_output_is_said() -> None:
-    """Output that is redirected to a full disk."""
+    """The output is redirected to a file on a full disk."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [FAIRLEAD, "assign"],

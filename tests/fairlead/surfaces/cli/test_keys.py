@@ -64,7 +64,7 @@ def test_giant_key_is_named_and_hashed(services: Services, topic: str) -> None:
 
 
 def test_more_partitions_as_asked_for(services: Services, topic: str) -> None:
-    """A partition's own keys, and another number of partitions."""
+    """A report on one partition's keys, and one for another number of partitions."""
     found = json.loads(
         run(services, topic, "--to", "6", "--partition", "1", "--format", "json").stdout
     )
@@ -91,7 +91,7 @@ def test_spark_agrees_with_the_client(
 
 @pytest.mark.postgres
 def test_hot_partition_leads_to_the_command(week: str) -> None:
-    """In `fairlead why`; the group's page has it, too."""
+    """`fairlead why` and the group's page name the command."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'hot partition',"

@@ -19,7 +19,7 @@ from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-#: Nothing arrives any more: by the default there is time enough for what waits.
+#: No more records arrive, so under the defaults the backlog would be read in time.
 SOON = '[[policies]]\nobjective = "PT10S"\nhorizon = "PT30S"\n'
 
 
@@ -32,9 +32,9 @@ def test_group_is_planned_in_this_process(
     start_consumers: StartConsumers,  # noqa: F811
     unique_name: str,
 ) -> None:
-    """A dry run stores nothing; without it, version 1 waits as a run's would; again nothing new.
+    """A dry run stores nothing; without it, version 1 is proposed, and repeating changes nothing.
 
-    A full disk keeps the look from being kept, and the plan from nothing.
+    On a full disk the sample is not archived, but the plan is made.
     """
     pipeline.configure(SOON)
     start_consumers(unique_name)
@@ -69,7 +69,7 @@ def test_group_is_planned_in_this_process(
     begun = datetime.fromtimestamp(0, UTC)
     sampled = archive.read(begun, datetime.now(UTC), [unique_name])["sample_id"].to_pylist()
     assert [row["snapshot_id"] in sampled for row in decided] == [False, True]
-    assert archive.taken() is None  # this says nothing of what looking at all groups costs
+    assert archive.taken() is None  # the command takes no sample of all groups
 
 
 def test_dry_run_needs_no_database(

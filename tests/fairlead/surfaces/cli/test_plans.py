@@ -57,7 +57,7 @@ def test_every_answer_is_one_json_document(week: str) -> None:
 
 
 def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> None:
-    """One line each within 80 columns; every column on request, and none of them in the way."""
+    """One line each within 80 columns; every column on request."""
     lines = run(week, "groups").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
@@ -74,7 +74,7 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
 
 
 def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
-    """Since when, by which evidence, what next; of a partition each version that moves it."""
+    """Start, evidence and next step; and for a partition, each version that moves it."""
     told = run(week, "why", "orders").stdout
     assert told.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in told
@@ -107,7 +107,7 @@ def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
 
 
 def test_figures_say_how_old_they_are(week: str) -> None:
-    """Groups show the times of samples and snapshots, lag its own; old figures are called old."""
+    """Groups show the times of samples and snapshots; old figures are marked as old."""
     groups = run(week, "groups").output
     assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no sample since " in groups
@@ -124,7 +124,7 @@ def test_figures_say_how_old_they_are(week: str) -> None:
 
 
 def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
-    """Also if it followed a plan before, and if its last sample is old."""
+    """Even if it followed a plan before, and if its last sample is old."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
@@ -150,7 +150,7 @@ def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
 def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     """A group with a forecast of 0 s shows its present time lag; an older sample changes nothing.
 
-    The charts of its page end with the last look, though no quarter of an hour has begun.
+    The charts of its page end with the last sample, even within a quarter of an hour.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
@@ -182,13 +182,13 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
 
 
 def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
-    """By the number of samples with other owners or members than the sample before."""
+    """By the number of samples whose owners or members differ from the previous sample's."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
-        for number in range(52):  # the owners come back and go, but for two looks
+        for number in range(52):  # owners change in all but two samples
             at = now - timedelta(minutes=52 - number)
             digest = last.digest + min(number, 50) % 2
             insert_samples(connection, {"orders": replace(last, at=at, digest=digest)})
@@ -200,7 +200,7 @@ def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
 
 
 def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
-    """By partition, member and topic, with its age; asked of a time before, as it was then."""
+    """By partition, member and topic, with its age; for an earlier time, as it was then."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -236,7 +236,7 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
 
 
 def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
-    """Also of a partition that is alone on its consumer, whose cost nothing is compared with."""
+    """Also for a partition that is its consumer's only one, whose cost cannot be compared."""
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
@@ -258,7 +258,7 @@ def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
 
 
 def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
-    """The next step is to wait, with the end and the reason; so on the group's page."""
+    """The next step is to wait, with the end and the reason, also on the group's page."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
@@ -288,7 +288,7 @@ def test_approval_of_another_hash_is_refused(week: str) -> None:
 
 
 def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(week: str) -> None:
-    """Nothing is shown that would not come about; without `--yes` and without Kafka."""
+    """Nothing that cannot happen is shown; without `--yes` and without Kafka."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
     said = "group orders: version 2 is already published; `fairlead plans withdraw orders`"
@@ -323,7 +323,7 @@ def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
 def test_a_shell_offers_groups_versions_and_states(
     week: str, typed: str, offered: list[str]
 ) -> None:
-    """As bash asks the installed command, whatever stands before."""
+    """Bash completion of the installed command, after any options."""
     words = typed.split(" ")
     asked = {
         "FAIRLEAD_POSTGRES__URL": week,
@@ -343,7 +343,7 @@ def test_a_shell_offers_groups_versions_and_states(
 
 
 def test_freeze_is_shown_until_it_ends(week: str) -> None:
-    """With a reason, of one group or of all; `groups` shows its author and time."""
+    """With a reason, for one group or all; `groups` shows the author and the time."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr

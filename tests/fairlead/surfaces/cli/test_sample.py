@@ -76,7 +76,7 @@ def test_service_goes_on_after_an_error_of_one_look(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """An error of ours is a line; others are logged with a traceback. Ctrl-C ends the service."""
+    """Fairlead's errors are one line; others have a traceback. Ctrl-C ends the service."""
     series = [Sampled(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 

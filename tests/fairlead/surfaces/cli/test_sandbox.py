@@ -61,9 +61,9 @@ def in_directory(
 def test_services_stay_between_commands(
     fairlead: Fairlead, state_dir: Path, tmp_path: Path
 ) -> None:
-    """`up` starts services that outlive it and that every command finds; `status` has addresses.
+    """`up` starts services that outlive it and that every command uses; `status` has addresses.
 
-    A command that changes something names them when it asks; others say nothing of them.
+    A command that changes something names them when it asks; other commands do not.
     """
     up = fairlead("up")
     services = Sandbox(state_dir).running()

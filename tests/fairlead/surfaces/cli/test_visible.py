@@ -21,7 +21,7 @@ EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\
 
 
 def hidden(text: str) -> set[str]:
-    """Return what of a text would not be seen, line feeds apart."""
+    """Return the invisible characters of a text, without line feeds."""
     return {
         character
         for character in text
@@ -30,13 +30,13 @@ def hidden(text: str) -> set[str]:
 
 
 def test_what_is_not_seen_is_written() -> None:
-    """Escapes as Python writes them, in one line."""
+    """Escapes are Python's, in one line."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
 
 def test_long_line_is_cut() -> None:
-    """A client id may have 32,000 characters; other lines, and the ends, stay."""
+    """A client id may have 32,000 characters; other lines, and both ends, stay."""
     text = f"first\na{'x' * 32_000}z\nlast"
     first, long, last = visible(text, keep="\n").split("\n")
     assert (first, last, long[0], long[-1]) == ("first", "last", "a", "z")
@@ -45,7 +45,7 @@ def test_long_line_is_cut() -> None:
 
 
 def test_whatever_is_printed_is_visible() -> None:
-    """Lines, errors, tables with their titles, and all else that rich shows."""
+    """Lines, errors, tables with titles, and all other output of rich."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         say(f"group {EVIL}", EVIL)
@@ -71,7 +71,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
-    """Of a group with that name and such reasons; programs get both, as escapes of JSON."""
+    """For a group with such a name and reasons; programs get both as JSON escapes."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")

@@ -1,4 +1,4 @@
-"""`fairlead demo`, as a new member runs it: once to its end, and once with Ctrl-C in the middle."""
+"""`fairlead demo`, as a new user runs it: once to its end, and once with Ctrl-C in the middle."""
 
 import json
 import os
@@ -31,7 +31,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def started_for(state_dir: Path) -> list[psutil.Process]:
-    """Return the processes that belong to a demo: what it starts inherits its state directory."""
+    """Return the processes of a demo, by its state directory in their environment."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -66,7 +66,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def printed(state_dir: Path) -> str:
-    """Return what a whole demo showed; it has ended well."""
+    """Return the output of a whole demo that succeeded."""
     with start(state_dir) as process:
         printed, _ = process.communicate(timeout=6 * PATIENCE_S)
     log = state_dir / "demo" / "consumers.log"
@@ -76,7 +76,7 @@ def printed(state_dir: Path) -> str:
 
 @pytest.fixture(scope="module")
 def report(printed: str, state_dir: Path) -> dict[str, Any]:
-    """Return what that demo reported."""
+    """Return the report of that demo."""
     assert "report.json" in printed
     read: dict[str, Any] = json.loads((state_dir / "demo" / "report.json").read_text())
     return read
@@ -127,16 +127,16 @@ def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:
 
 
 def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
-    """Beside the same group under the same load without one, from when nothing arrives any more."""
+    """Compared with the same group and load without a plan, once no more records arrive."""
     for _, group in groups(report):
         seconds = group["drain_seconds"]
         assert seconds["with_plan"] < seconds["without_plan"]
 
 
 def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
-    """One group is unbalanced, of another one machine is slow and named, one is left alone.
+    """One group is unbalanced, one has a slow machine, which is named, one is healthy.
 
-    So is one that a broker assigns unbalanced; nothing is to be done about that broker. An
+    A group that a broker assigns unbalanced gets no advice about that broker. An
     expensive partition is named with the milliseconds that its records take, and no consumer is
     called slow for it.
     """
@@ -160,19 +160,19 @@ def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
 
 
 def test_table_and_next_steps_are_shown(printed: str) -> None:
-    """It ends with a table for people and where to go next."""
+    """The demo ends with a table and next steps."""
     for text in ("most loaded", "Drained in", "needs no plan", "make dev", "make psql"):
         assert text in printed
 
 
 def test_demo_leaves_no_process_behind(printed: str, state_dir: Path) -> None:
-    """Everything that it started has ended."""
+    """All processes that it started have ended."""
     assert printed
     assert started_for(state_dir) == []
 
 
 def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> None:
-    """Ctrl-C amid consumers, or while the planning job runs: within a minute nothing is left."""
+    """Ctrl-C while consumers or the planning job run: within a minute no process is left."""
     name, under_way = form(short=("consumers.log", ""), long=("planning.log", "STEP_START"))
     log = state_dir / "demo" / name
     log.unlink(missing_ok=True)
@@ -187,6 +187,6 @@ def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> Non
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
-    assert "report.json" in printed  # the run before, in the same folder, was left to its end
+    assert "report.json" in printed  # the previous run in the same folder was complete
     assert "Traceback" not in said
     assert started_for(state_dir) == []

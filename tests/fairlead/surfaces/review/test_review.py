@@ -1,4 +1,4 @@
-"""The review of a plan shows what is stored, loads no other files, and offers the commands."""
+"""The review of a plan shows stored data, loads no other files, and offers the commands."""
 
 import html
 import re
@@ -37,7 +37,7 @@ HOSTILE = "a'\"\\$(x)<script>alert(1)</script>&-\x03\N{RIGHT-TO-LEFT OVERRIDE}"
 
 
 class Page(HTMLParser):
-    """A page as a browser takes it apart."""
+    """A parsed page."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Page(HTMLParser):
         self.text = " ".join(self.text.split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep its name and where it points; open a row, or a cell."""
+        """Record the name and the link's target; open a row or a cell."""
         self.tags.append(tag)
         self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
         if tag == "tr":
@@ -65,7 +65,7 @@ class Page(HTMLParser):
             self._cell = False
 
     def handle_data(self, data: str) -> None:
-        """Keep the text, and a cell's apart."""
+        """Record the text, and a cell's separately."""
         self.text += f" {data}"
         if self._cell:
             self.rows[-1][-1] += data
@@ -80,7 +80,7 @@ def engine(week: str) -> Iterator[Engine]:
 
 
 def behind_its_back(url: str, statement: str) -> None:
-    """Change what the database protects, as its owner with the triggers off."""
+    """Change protected data, as the database's owner with the triggers off."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
@@ -92,7 +92,7 @@ def run(url: str, *arguments: str) -> Result:
 
 
 def codes(page: str) -> list[str]:
-    """Return what stands in the page to be copied."""
+    """Return the texts in the page that are meant to be copied."""
     return [html.unescape(code) for code in re.findall("<pre><code>(.*?)</code>", page, re.DOTALL)]
 
 
@@ -111,7 +111,7 @@ def test_a_plan_is_explained(engine: Engine) -> None:
 
 
 def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Engine) -> None:
-    """Before and after, with its price: on the page, at the command line, as candidates, in SQL."""
+    """Before and after, with its price: on the page, in commands, for candidates, in SQL."""
     before, after = ({"rack_gb_per_day": gb, "rack_cost_per_day": gb / 50} for gb in (12.5, 1.0))
     record_decision(
         PlanStore(engine),
@@ -138,7 +138,7 @@ def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Eng
 
 
 def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
-    """Images are in the page; the one address outside is the Dagster UI, where that is known."""
+    """Images are in the page; the only external address is Dagster's, if known."""
     source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
     outside = [
@@ -161,7 +161,7 @@ def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
 
 
 def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) -> None:
-    """The SQL is run as copied; afterwards the page offers nothing to approve."""
+    """The SQL is run as copied; afterwards the page offers no approval."""
     page = review_page(engine, "billing", now=NOON)
     (statement,) = [code for code in codes(page) if "approve_plan" in code]
     with psycopg.connect(week) as connection:
@@ -173,7 +173,7 @@ def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) 
 
 
 def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
-    """Markup in a name is shown, not read; commands quote it, for shells as for the database."""
+    """Markup in a name is shown as text; commands quote it, for shells and for the database."""
     share = MemberShare(("t0",), {"t0": np.arange(3, dtype=np.int32)})
     record_decision(
         PlanStore(engine), make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
@@ -194,7 +194,7 @@ def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
 
 
 def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> None:
-    """The page has the heaviest moves and how to get all; who loses everything; four eyes."""
+    """The page has the largest moves and a link to all, members that lose all, and four eyes."""
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
@@ -227,7 +227,7 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
 
 
 def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> None:
-    """Nothing from these bytes is shown, and no approval is offered."""
+    """The page shows none of these bytes, and offers no approval."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
     behind_its_back(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)
@@ -253,10 +253,10 @@ def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None
 
 
 def test_every_state_has_a_page(engine: Engine) -> None:
-    """Of what was published, what came of it; of what never had an owner, that it gets one."""
+    """A published plan has its result; a partition without an owner before is shown as such."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
-    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # by the last look
+    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # from the last sample
     assert "fairlead.plans-0, offset 42" in texts[1]
     assert "not before the release" in texts[2]
     for group, version, error in (("nonsense", None, GroupError), ("orders", 9, PlanStateError)):
@@ -267,7 +267,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file named after group and version, a given file, or standard output; else an error."""
+    """A file named after group and version, a given file, or standard output."""
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"
@@ -283,13 +283,13 @@ def test_the_command_writes_a_file(
 
 
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
-    """Whether it can do more is unknown: the approver reads that first."""
+    """The approver first reads that this load is untested."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     behind_its_back(
         week, f"UPDATE fairlead_raw.plan SET analysed = {less} WHERE analysed IS NOT NULL"
     )
-    assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)  # 100/s was measured
+    assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)  # 100/s were measured
     guess = "replace(analysed::text, '\"measured\": true', '\"measured\": false')::jsonb"
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -304,7 +304,7 @@ def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week:
 def test_figures_are_those_of_the_analysis_whatever_was_measured_since(
     week: str, engine: Engine
 ) -> None:
-    """Neither newer speeds and costs, nor the lag history, change what a plan was made by."""
+    """Later speeds, costs and lag do not change the figures of an earlier plan."""
     before = review_page(engine, "orders", 3, now=NOON)
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 7")

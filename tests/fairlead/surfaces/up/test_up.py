@@ -1,4 +1,4 @@
-"""`fairlead up`: what keeps it from starting, and all of it, started, killed and ended."""
+"""`fairlead up`: obstacles to its start; its parts, started, killed and ended."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def on(settings: Settings, url: str, state_dir: Path) -> Settings:
 
 
 def test_a_port_that_is_taken_is_named_with_its_option(tmp_path: Path) -> None:
-    """Whoever scrapes metrics knows the port: no other one is taken instead."""
+    """No other port is used: scrapers know this one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = At(dagster_port=free_port(), pages_port=taken.getsockname()[1])
         with pytest.raises(ConfigurationError, match=r"choose another with --port"):
@@ -57,7 +57,7 @@ def test_a_port_that_is_taken_is_named_with_its_option(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
-    """Its parts have no parent that would."""
+    """Its parts have no parent that would end them."""
     told: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (
@@ -65,13 +65,13 @@ def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
         recorded(tmp_path, "dagster", left.pid),
     ):
         require_free(tmp_path, At(dagster_port=free_port(), pages_port=free_port()), told.append)
-        left.wait(PATIENCE_S)  # psutil has waited for it: how it ended is not known any more
+        left.wait(PATIENCE_S)  # psutil has waited for it, so its exit code is unknown
     assert told == [f"ended dagster, process {left.pid}"]
 
 
 @pytest.fixture
 def at() -> At:
-    """Return where the parts serve: at free ports."""
+    """Return free ports for the parts."""
     return At(dagster_port=free_port(), pages_port=free_port())
 
 
@@ -90,19 +90,19 @@ sampling.every = "PT5S"
 
 
 class Ready:
-    """What `/ready` answers.
+    """The answer of `/ready`.
 
     Parameters
     ----------
     at
-        Where the pages are.
+        Address of the pages.
     """
 
     def __init__(self, at: At) -> None:
         self._address = f"{at.pages}/ready"
 
     def missing(self) -> list[str]:
-        """Return what is missing, in words."""
+        """Return the missing parts, in words."""
         try:
             with urlopen(self._address, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
                 found: dict[str, list[str]] = json.load(answer)
@@ -114,16 +114,16 @@ class Ready:
         return found["missing"]
 
     def wait(self) -> None:
-        """Wait until nothing is missing."""
+        """Wait until no part is missing."""
         eventually(lambda: not self.missing(), f"{self._address} answers 200")
 
     @contextmanager
     def watched(self) -> Iterator[list[str]]:
-        """Yield a list which takes all that is missing meanwhile, each once."""
+        """Yield a list that collects each part that is missing meanwhile, once."""
         ended, seen = threading.Event(), list[str]()
 
         def watch() -> None:
-            while not ended.wait(0.1):  # clock: rests before it asks again
+            while not ended.wait(0.1):  # clock: the time between requests
                 seen.extend(missing for missing in self.missing() if missing not in seen)
 
         thread = threading.Thread(target=watch)
@@ -175,7 +175,7 @@ def test_looks_go_on_when_what_loads_the_definitions_is_killed(
 def running(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Return the command, running, and the lines of its log so far."""
+    """Run the command; return it with the lines of its log so far."""
     ports = ("--port", str(at.pages_port), "--dagster-port", str(at.dagster_port))
     lines: list[str] = []
     with subprocess.Popen(
@@ -209,7 +209,7 @@ def running(
 def test_all_of_it_runs_is_mended_and_ends(
     running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
-    """After each part is killed, by either signal, sampling continues; at the end none is left."""
+    """Sampling continues after each part is killed by either signal; in the end no part is left."""
     (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
     def said(text: str) -> bool:
@@ -241,14 +241,14 @@ def test_all_of_it_runs_is_mended_and_ends(
     assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert [
         command(relative) for relative in family if command(relative)
-    ] == []  # the dead have none
+    ] == []  # dead processes have no children
     assert still_running(state_dir) == []
     beyond = [left for left in psutil.process_iter() if str(tmp_path) in " ".join(command(left))]
     assert beyond == []
 
 
 def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
-    """Return the process of a part, or of a run that is launched."""
+    """Return the process of a part, or of a run."""
 
     def find() -> psutil.Process | None:
         if name == "spark":
@@ -261,7 +261,7 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
 
 
 def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
-    """Launch a run of the job sample; return its process, which the code server has started."""
+    """Launch a run of the job sample; return its process, a child of the code server."""
 
     def workers() -> set[psutil.Process]:
         parts = (part for part in still_running(state_dir) if part.name == "code")
@@ -281,7 +281,7 @@ def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
 
 
 def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
-    """Wait for a process."""
+    """Wait for a process and return it."""
     seen: list[psutil.Process] = []
 
     def look() -> bool:
@@ -294,7 +294,7 @@ def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
 
 
 def ask(at: At, query: str, **variables: Any) -> Any:
-    """Return what Dagster's GraphQL answers."""
+    """Return the answer of Dagster's GraphQL."""
     question = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"{at.dagster}/graphql", question, headers)  # noqa: S310 - our own server
@@ -303,7 +303,7 @@ def ask(at: At, query: str, **variables: Any) -> Any:
 
 
 def command(process: psutil.Process) -> list[str]:
-    """Return a process's command line, where it still has one."""
+    """Return a process's command line, or nothing if it has ended."""
     try:
         return process.cmdline()
     except psutil.Error:

@@ -1,7 +1,7 @@
-"""What stands in front of the pages: an issuer of tokens with its keys, and requests as they come.
+"""Parts in front of the pages: an issuer of tokens with its keys, and raw requests.
 
-Belongs here: keys, tokens, the loopback server that publishes keys, and requests with whatever
-headers a test likes. Does not: any expectation.
+Belongs here: keys, tokens, the loopback server that publishes keys, and requests with any
+headers. Does not: assertions.
 """
 
 import base64
@@ -26,7 +26,7 @@ from tests.waiting import PATIENCE_S
 
 ISSUER: Final = "https://login.example"
 AUDIENCE: Final = "fairlead"
-#: Where browsers reach the pages, as the settings have it.
+#: Public address of the pages, as in the settings.
 PUBLIC: Final = "https://fairlead.example"
 FORM: Final = "application/x-www-form-urlencoded"
 Pairs = Sequence[tuple[str, str]]

@@ -1,4 +1,4 @@
-"""Acting on pages, as a browser behind a proxy does it: before, the form, and after."""
+"""Actions on pages by a browser behind a proxy: before, the form, and after."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ def form_of(page: str) -> dict[str, str]:
 
 
 def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
-    """Open the page before a step, send its form, and open the page after; return both."""
+    """Get the page before a step, send its form, and get the page after; return both."""
     before = desks.get(f"/act?{query}", who)
     assert before.status == 200
     fields = form_of(before.text) | {"reason": "agreed with the team"}
@@ -40,7 +40,7 @@ def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
 
 
 def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
-    """From the review by a page that names version, hash, moves and risks to what came of it."""
+    """From the review, by a page with version, hash, moves and risks, to the result."""
     review = desks.get("/review?group=orders").text
     assert f"You are <b><bdi>{KIM}</bdi></b>" in review
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)
@@ -55,7 +55,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
 
 
 def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> None:
-    """Somebody decides in SQL and goes to lunch: what waits for that group waits alone."""
+    """A person holds a group's lock in SQL: only steps of that group wait."""
     with ThreadPoolExecutor(8) as pool:
         with psycopg.connect(desks.url) as connection:
             connection.execute("SELECT fairlead_raw.lock_group('orders')")
@@ -80,7 +80,7 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> Non
     ],
 )
 def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: str) -> None:
-    """They leave out the port that the scheme implies, and the path."""
+    """Browsers omit the path, and a port that the scheme implies."""
     headers = [(b"origin", origin.encode()), (b"sec-fetch-site", b"same-origin")]
     require_own_page(Request({"type": "http", "headers": headers}), url)
     headers[0] = (b"origin", f"{origin}0".encode())
@@ -90,7 +90,7 @@ def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: s
 
 @pytest.mark.parametrize("group", ["orders", None])
 def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
-    """Each page names its group; also what an approved plan waits for."""
+    """Each page names its group, and what an approved plan waits for."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))
@@ -101,7 +101,7 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
     if group is None:
         number = read_freezes(desks.planner.engine)[0].number
         refused = desks.post("unfreeze", version=number)
-        assert refused.status == 409  # billing's plans take what the database sees
+        assert refused.status == 409  # billing takes four eyes in the database
         return
     before, after = walk(desks, urlencode({"do": "unfreeze"} | named))
     assert "Approved plans are sent within 30 s: orders version 1." in before
@@ -109,7 +109,7 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
 
 
 def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
-    """Pages are shown, and a person learns that it is read-only, not that it does not answer."""
+    """Pages are shown, and the person reads that the database is read-only."""
     writable = f"{desks.url}&options=-c%20default_transaction_read_only%3Doff"
     setting = "EXECUTE format('ALTER DATABASE %I {}', current_database())"
     with psycopg.connect(writable, autocommit=True) as connection:
@@ -130,7 +130,7 @@ def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
 
 
 def test_two_people_agree(desks: Desks) -> None:
-    """The first request is noted, also in another spelling of the name; the second one approves."""
+    """The first request is stored; another spelling of the name is the same person."""
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
@@ -144,7 +144,7 @@ def test_two_people_agree(desks: Desks) -> None:
 
 
 def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
-    """The review leads to the command; a form that comes all the same is refused."""
+    """The review shows the command; a form that is sent anyway is refused."""
     review = desks.get("/review?group=billing").text
     assert "requires a second database user" in review
     assert "act?do=approve" not in review
@@ -167,7 +167,7 @@ def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, versi
 
 
 def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
-    """The approved version is the one on the page, or none."""
+    """Only the version on the page can be approved."""
     page = desks.get("/act?do=approve&group=orders&version=1")
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
-#: A group may have any name; this one would break out of every context it is written to.
+#: A valid group name that would break out of every context it is written to.
 ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
 REFUSED = [
     ("/review?group=nobody", 404, "group nobody: nothing is stored of it"),
@@ -31,7 +31,7 @@ REFUSED = [
     ("/group", 400, "Ask for a group"),
     ("/group?group=orders&before=1&after=9", 404, "group orders has no version 9"),
     ("/nowhere", 404, "Not Found"),
-    ("/act/", 404, "Not Found"),  # a redirect would lead to the Host that a request names
+    ("/act/", 404, "Not Found"),  # a redirect would lead to the request's Host
 ]
 
 
@@ -46,7 +46,7 @@ def get(url: str) -> tuple[int, str, str]:
 
 
 def test_names_may_hold_anything(week: str, served: str) -> None:
-    """A name is text wherever it stands, and a link to its review names it whole."""
+    """A name is text everywhere, and its link to the review is complete."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         for table in ("consumer_group", "decision", "plan", "plan_event"):
@@ -127,7 +127,7 @@ def test_errors_are_plain_text_with_their_status(served: str) -> None:
 
 
 def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
-    """By diagnosis, by the policy that decides, by whether the plan is followed."""
+    """By diagnosis, by policy, by whether the plan is followed."""
     for query, listed in (
         ("diagnosis=overloaded", ["orders"]),
         ("diagnosis=stuck+partition&policy=*", ["billing"]),
@@ -140,7 +140,7 @@ def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
 
 
 def test_group_has_its_own_page(served: str) -> None:
-    """Earlier diagnoses, owners, differences between versions, reasons of moves."""
+    """It has earlier diagnoses, owners, differences between versions, and reasons of moves."""
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1&before=1&after=2")
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
@@ -161,7 +161,7 @@ def test_group_has_its_own_page(served: str) -> None:
 
 
 def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, served: str) -> None:
-    """Of the last seven days, and day by day."""
+    """For the last seven days, and day by day."""
     assert "What plans would have changed" not in get(f"{served}/group?group=orders")[2]
     with psycopg.connect(week) as connection:
         for age, forecast_time_lag_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
@@ -177,7 +177,7 @@ def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, serv
 
 
 def test_group_without_a_sample_says_so(week: str, served: str) -> None:
-    """A group that was only found has a page and a row, and neither is empty."""
+    """A group without a sample has a page and a row, and neither is empty."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]

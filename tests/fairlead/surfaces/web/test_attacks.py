@@ -1,7 +1,7 @@
-"""Attacks on acting: after each, every row of every table is what it was before.
+"""Attacks on web actions: after each, every row of every table is unchanged.
 
-Belongs here: requests that somebody forges, replays, smuggles or has a browser send, tokens that do
-not count, and the web server's login used in SQL. `docs/trust.md` tells of them, with their number.
+Belongs here: forged, replayed, smuggled and cross-site requests, invalid tokens, and the web
+server's login used in SQL. `docs/trust.md` describes them, with their number.
 """
 
 import socket
@@ -48,7 +48,7 @@ TABLES = """
 
 
 class Rows:
-    """Every row of every table, and whether that is as it was.
+    """Every row of every table, to detect changes.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ class Rows:
         return dict(self._connection.execute(self._query).fetchall())
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         self._connection.close()
 
     def changed(self) -> list[str]:
-        """Return the tables in which something was written since this was asked last."""
+        """Return the tables that were written to since the last call."""
         before, self._before = self._before, self._now()
         return [name for name, rows in self._before.items() if rows != before[name]]
 
@@ -89,18 +89,18 @@ def rows(desks: Desks) -> Iterator[Rows]:
 
 @dataclass(frozen=True)
 class Forged:
-    """A request, which without its changes approves a plan.
+    """A request that approves a plan, except for its changes.
 
     Parameters
     ----------
     headers
-        Instead of those of a browser on a page of ours, behind the proxy.
+        Replacements for the headers of a browser on the pages, behind the proxy.
     without
-        Headers that are left out.
+        Headers to leave out.
     fields
-        Of the form; None: without this field.
+        Fields of the form; None: without this field.
     body
-        Instead of the form.
+        Replacement for the form.
     method, path
         Of the request.
     """
@@ -133,7 +133,7 @@ class Forged:
 
 
 APPROVE = "do=approve&group=orders&version=1&reason=forged"
-#: By a page of somebody else's, in the browser of whoever may.
+#: Requests from another site's page, in the browser of a person with rights.
 CROSS_SITE = {
     "another origin": Forged([("Origin", "https://evil.example")]),
     "another scheme": Forged([("Origin", "http://fairlead.example")]),
@@ -168,7 +168,7 @@ CROSS_SITE = {
     "in the query": Forged(path=f"/act?{APPROVE}", body=b""),
     "to another host": Forged([("Host", "evil.example")]),
 }
-#: By whoever writes requests themselves.
+#: Requests from a client that writes them itself.
 MALFORMED = {
     "no body": Forged(body=b""),
     "too large": Forged(fields=(("reason", "x" * 20_000),)),
@@ -205,7 +205,7 @@ MALFORMED = {
     "a release of no freeze": Forged(fields=(("do", "unfreeze"), ("sha256", None))),
     "a freeze with a version": Forged(fields=(("do", "freeze"),)),
 }
-#: By whoever reaches the server, or a header that the proxy lets through.
+#: Requests that reach the server without the proxy, or with a header that it passes on.
 UNPROVEN = {
     name: Forged(headers, without=("X-Forwarded-Email", "X-Fairlead-Secret"))
     for name, headers in BAD_HEADERS.items()
@@ -298,12 +298,12 @@ def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
 
 
 REPLAYS = 7
-#: One person's names, for whom they are one.
+#: Spellings of one person's name, which count as one person.
 SPELLINGS = ("kim@example.com", "KIM@example.com", " Kim@Example.Com ", "k\uff49m@example.com")
 
 
 def test_one_person_is_not_two(desks: Desks) -> None:
-    """However the proxy spells the name, and however often it is sent."""
+    """The proxy may spell the name differently, or send it several times."""
     for name in SPELLINGS:
         assert desks.post("approve", "payments", name).status == 303
         assert desks.state("payments") == "proposed"
@@ -314,7 +314,7 @@ def test_one_person_is_not_two(desks: Desks) -> None:
 
 @pytest.fixture
 def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
-    """Return the same pages where a token proves who asks, and its issuer."""
+    """Return the same pages with tokens as proof, and their issuer."""
     with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
         token = {"jwks_url": issuer.url, "issuer": ISSUER, "audience": AUDIENCE}
         web = WebSettings.model_validate({"url": PUBLIC, "token": token})
@@ -325,7 +325,7 @@ def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
 
 
 def test_bad_tokens_write_nothing(by_token: tuple[Desks, Issuer], rows: Rows) -> None:
-    """Forged, expired, for others, downgraded: 403, and no row; then one that counts."""
+    """Forged, expired, for others, downgraded: 403 and no row; then a valid one is accepted."""
     desks, issuer = by_token
     plan = desks.plans["orders"]
     fields = {"do": "approve", "group": "orders", "version": 1, "sha256": plan.sha256}
@@ -375,7 +375,7 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 
 
 def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows) -> None:
-    """Whoever has it in SQL: every table, every other function, and every role is refused."""
+    """In SQL, its login is refused every table, every other function, and every role."""
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),
         *("plan_diff", "plan_owners"),
@@ -430,18 +430,18 @@ def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows
                 with web.transaction(force_rollback=True):
                     web.execute(statement.encode())
             except psycopg.Error as error:
-                if error.sqlstate in {"42501", "42809", "55000"}:  # not allowed, or not of a view
+                if error.sqlstate in {"42501", "42809", "55000"}:  # not allowed, or not for a view
                     continue
             done.append(statement)
     assert done == []
     assert rows.changed() == []
     assert len(calls) > 20
     assert len(writes) > 150
-    assert len(calls | writes | others) > 300  # as docs/trust.md has it
+    assert len(calls | writes | others) > 300  # the number in docs/trust.md
 
 
 def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Rows) -> None:
-    """In anybody's name it acts as pages do, with its login; four eyes of the database hold."""
+    """It can act in any person's name on pages; four eyes of the database still hold."""
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
@@ -459,14 +459,14 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
                     return error.sqlstate or ""
                 return "done"
 
-            # What it can: people of its own making, two where it takes two.
+            # Allowed: acting as invented people, and as two people if two are needed.
             assert act("nobody", "approve", "orders") == "done"
             assert act("one", "approve", "payments") == act("two", "approve", "payments") == "done"
             assert act("one", "withdraw", "stock") == "done"
             assert act("one", "freeze", None) == act("one", "freeze", "billing") == "done"
             assert act("one", "reject", "billing") == "done"
             written = set(rows.changed())
-            # What it cannot.
+            # Not allowed.
             assert act("one", "approve", "billing") == "FL001"  # rejected
             assert act("one", "unfreeze", "billing", 2) == "FL004"
             assert act("two", "unfreeze", None, 1) == "FL004"
@@ -480,7 +480,7 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
             ).fetchall()
     assert users == [(login,)]
     assert written == {"freeze_event", "page_act", "plan", "plan_event"}
-    assert desks.planner.get("stock", 2).state == "published"  # the planner does it, and says so
+    assert desks.planner.get("stock", 2).state == "published"  # the planner withdraws it
 
 
 def test_documentation_counts_these_attacks() -> None:

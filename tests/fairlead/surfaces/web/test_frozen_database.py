@@ -21,20 +21,20 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
-#: Connections that are open when the database freezes: a new one would fail by its own time-out.
+#: Number of open connections when the database freezes: a new one has its own time-out.
 KEPT = 5
 ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
 
 def sleep(engine: Engine, seconds: float) -> None:
-    """Have a query take so long."""
+    """Run a query of this duration."""
     with transaction(engine) as connection:
         connection.execute(text(f"SELECT pg_sleep({seconds:g})"))
 
 
 @contextmanager
 def frozen(server: Postgres) -> Iterator[None]:
-    """Stop all processes of a server, and let them go on afterwards."""
+    """Freeze all processes of a server, and resume them afterwards."""
     main = server.process()
     assert main is not None
     processes = [main, *main.children()]
@@ -50,10 +50,10 @@ def frozen(server: Postgres) -> Iterator[None]:
 def test_frozen_database_is_told_and_a_busy_one_waited_for(
     own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages, metrics, readiness and a query on its way fail in time; a slow query does not."""
+    """Pages, metrics, readiness and running queries fail in time; a slow query does not."""
     monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
     url = own_postgres.url("fairlead")
-    # clock: how long a frozen server is waited for; one that is only slow answers earlier
+    # clock: a slow server answers earlier
     engine = create_store_engine(url, connect_timeout_s=20)
     with serving(build_app(engine, Settings())) as address, ThreadPoolExecutor() as pool:
         sleep(engine, 1)

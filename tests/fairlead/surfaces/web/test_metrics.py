@@ -1,4 +1,4 @@
-"""The exposition: what Prometheus reads of every group."""
+"""The exposition: Prometheus's metrics of every group."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.error import HTTPError
@@ -78,7 +78,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
 
 
 def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
-    """OpenMetrics if it is accepted, else the older text; both document each metric."""
+    """OpenMetrics if it is accepted, otherwise the older text; both document each metric."""
     content_type, text = scrape(served)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert all(family.documentation for family in families(text))
@@ -91,7 +91,7 @@ def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
 
 
 def test_decisions_stay_counted_when_they_are_settled(week: str) -> None:
-    """Settled decisions and recent ones make one count."""
+    """Settled and recent decisions are counted once."""
     engine = create_store_engine(week)
     counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
     decide(week, "settled", timedelta(minutes=40))
@@ -108,7 +108,7 @@ def test_decisions_stay_counted_when_they_are_settled(week: str) -> None:
 
 
 def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
-    """A group that was last seen long ago is no series any more."""
+    """A group that was last sampled long ago has no series."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("SELECT fairlead_raw.ensure_day(day - 9) FROM fairlead.history_days()")
@@ -129,7 +129,7 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
 
 @pytest.mark.parametrize(("minutes", "lag"), [(15, 60), (31, 18_419)])
 def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: int) -> None:
-    """Groups without a planning run have one, too; without recent samples, the last snapshot's."""
+    """Groups without a planning run have a lag; without recent samples, the last snapshot's."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [at.date()])
@@ -175,7 +175,7 @@ def test_what_looks_found_ends_with_the_looks(
 def test_database_that_is_away_is_a_metric() -> None:
     """The scrape succeeds and reports it; no old figure is exported, and pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
-    engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: nobody answers
+    engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: no server answers
     with serving(build_app(engine, Settings())) as address:
         found = samples(scrape(address)[1])
         with pytest.raises(HTTPError, match="503") as refused:

@@ -26,7 +26,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def address(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[str]:
-    """Return where the pages of an empty database are, as a reader serves them."""
+    """Return the address of the pages of an empty database, with a reader's login."""
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_reader")
     own = settings.model_copy(update={"state_dir": tmp_path})
     with serving(build_app(engine, own)) as served:
@@ -55,7 +55,7 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
 def test_planner_is_ready_while_its_samples_are_of_three_intervals(
     address: str, planner: PlanStore
 ) -> None:
-    """Whoever takes them, and of however many groups; 503 before the first, and without more."""
+    """For any sampler and number of groups; 503 before the first sample, and when samples stop."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
@@ -73,7 +73,7 @@ def test_planner_is_ready_while_its_samples_are_of_three_intervals(
     assert missing.startswith(
         "no sample for 4 min, though one is due every 60 s: do Dagster's daemon"
     )
-    planner.record_sample(now - 4 * MINUTE, 5 * MINUTE)  # a fleet
+    planner.record_sample(now - 4 * MINUTE, 5 * MINUTE)  # a large fleet
     assert ready(address)[0] == 200
 
 
@@ -88,7 +88,7 @@ def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) ->
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """Samples are missing, too, until one is taken after the restart."""
+    """Samples are missing as well, until one is taken after the restart."""
     planner.record_sample(datetime.now(UTC), MINUTE)
     before = time.time() - 60
     with published(tmp_path) as publish:

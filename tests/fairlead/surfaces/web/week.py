@@ -23,13 +23,13 @@ _MOVED: Final = (
 
 
 def end_now(url: str) -> None:
-    """Move the week of two groups, `orders` and `billing`, in the database that has it.
+    """Move the week of two groups, `orders` and `billing`, so that it ends today.
 
-    Plans expire tomorrow, one partition of `orders` stands still, each is ill in its own way,
+    Plans expire tomorrow, one partition of `orders` is stuck, each group has another problem,
     `orders` is forecast to catch up, and both read from other racks.
     """
     with psycopg.connect(url) as connection:
-        connection.execute("SET session_replication_role = replica")  # else nothing may change
+        connection.execute("SET session_replication_role = replica")  # else triggers refuse
         connection.execute(
             "CREATE TEMP TABLE moved AS SELECT current_date - max(decided_at)::date AS days"
             " FROM fairlead.decision"
@@ -48,7 +48,7 @@ def end_now(url: str) -> None:
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
-        connection.execute(  # by a look just now
+        connection.execute(  # a sample of this moment
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = now(),"
             " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
         )
