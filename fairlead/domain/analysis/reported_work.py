@@ -232,8 +232,8 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 
     Notes
     -----
-    A mean covers all steps. If the means of the newest and of the earlier steps differ by more than
-    `DEVIATIONS` standard errors, it covers only the newest steps.
+    A mean covers all steps, or those since its last change: means of the newest and of earlier
+    steps differ by more than `DEVIATIONS` standard errors.
     """
     steps = _steps(reports, series)
     count = len(series.members)
@@ -243,7 +243,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     of_pair = pair_of[:, partition] == pairs
     work = np.where(of_pair, steps.work[:, :, partition], 0.0)
     total, comparisons = work.sum(axis=1), _comparisons(work)
-    means = _since_change(_Means.of(total), comparisons)
+    means = _since_change(work)
     return MeasuredWork(
         partition=partition,
         member=member,
@@ -324,20 +324,25 @@ def _slower(comparisons: list[_Comparison], member: Places) -> float:
     return slower
 
 
-def _since_change(means: _Means, comparisons: list[_Comparison]) -> _Means:
-    """Return the means of the newest steps for pairs that changed, by the largest change."""
-    largest = np.full(means.records.size, DEVIATIONS)
-    for earlier, newest, enough in comparisons:
-        # Without a change both have the same spread. A few records may lack the rare long ones.
-        spread_s = np.maximum(earlier.spread_s, newest.spread_s)
-        counts = (np.maximum(means.records, 1.0) for means in (earlier, newest))
-        error_s = spread_s * np.sqrt(sum(1.0 / count for count in counts))
-        difference_s = np.abs(newest.seconds - earlier.seconds)
-        deviations = np.where(enough, difference_s / np.maximum(error_s, 1e-12), 0.0)
-        columns = zip(newest, means, strict=True)
-        means = _Means(*(np.where(deviations > largest, *both) for both in columns))
-        largest = np.maximum(largest, deviations)
-    return means
+def _since_change(work: Float64) -> _Means:
+    """Return the means since the last change of each pair; `work` as for `_comparisons`.
+
+    From the longest newest stretch to the shortest, each is compared with the rest of the last
+    stretch that differed: a mean that changes several times counts since its last change.
+    """
+    since = work.sum(axis=1)
+    for steps in reversed(_NEWEST):
+        if steps < work.shape[1]:
+            sums = work[:, -steps:].sum(axis=1)
+            earlier, newest = _Means.of(np.maximum(since - sums, 0.0)), _Means.of(sums)
+            counts = np.maximum((earlier.records, newest.records), 1.0)
+            # Without a change both have the same spread. A few records may lack the rare long ones.
+            spread_s = np.maximum(earlier.spread_s, newest.spread_s)
+            error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
+            changed = np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s
+            changed &= counts.min(axis=0) >= _LEAST_RECORDS
+            since = np.where(changed, sums, since)
+    return _Means.of(since)
 
 
 @dataclass(frozen=True, eq=False)
