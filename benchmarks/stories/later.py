@@ -994,3 +994,20 @@ def _one_subscriber_of_a_heavy_topic() -> Scene:
 )
 def _one_subscriber_of_a_heavy_topic_reports() -> Scene:
     return _x_alone_subscribes("x y z")
+
+
+@_story(
+    "apache/beam/issues/30539",
+    "A job commits to Kafka with each of its checkpoints, every five minutes for an hour. Then no "
+    "commit comes for 40 minutes, while records arrive as before.",
+    Right(
+        "Eight commits are missing: whether the job reads anything is unknown.",
+        "unknown",
+        never=("stuck",),
+    ),
+)
+def _checkpoints_no_longer_commit() -> Scene:
+    scene = _Workers({"t": 6}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[45]"})
+    scene.set("t-*", arrives=600, seconds=0.01, commit_every=5).run(60)
+    return scene.set("t-*", commits=False).run(40)
