@@ -242,7 +242,6 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     partition, member = np.divmod(pairs, count)
     of_pair = pair_of[:, partition] == pairs
     work = np.where(of_pair, steps.work[:, :, partition], 0.0)
-    total, comparisons = work.sum(axis=1), _comparisons(work)
     means = _since_change(work)
     return MeasuredWork(
         partition=partition,
@@ -250,12 +249,12 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         records=means.records,
         mean_s=means.seconds,
         error=means.error,
-        seconds=total[1],
+        seconds=work[1].sum(axis=0),
         busy=steps.busy,
         busy_s=steps.worked_s,
         waits=steps.waits,
         reporting=(reports.token[-1] >= 0),
-        slower=_slower(comparisons, member),
+        slower=_slower(work, member),
         ignored=steps.ignored,
     )
 
@@ -288,32 +287,25 @@ class _Means(NamedTuple):
         return deviation
 
 
-#: Means of all earlier steps, means of the newest steps, and whether both have enough records.
-_Comparison = tuple[_Means, _Means, Mask]
-
-
-def _comparisons(work: Float64) -> list[_Comparison]:
-    """Compare the newest steps with all earlier ones, for each number in `_NEWEST`.
+def _slower(work: Float64, member: Places) -> float:
+    """Return `MeasuredWork.slower`.
 
     Parameters
     ----------
     work
         Records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
+    member
+        The consumer of each pair, intp of shape (K,).
     """
-    comparisons = []
-    for steps in _NEWEST:
-        if steps < work.shape[1]:
-            earlier = _Means.of(work[:, :-steps].sum(axis=1))
-            newest = _Means.of(work[:, -steps:].sum(axis=1))
-            enough = np.minimum(earlier.records, newest.records) >= _LEAST_RECORDS
-            comparisons.append((earlier, newest, enough))
-    return comparisons
-
-
-def _slower(comparisons: list[_Comparison], member: Places) -> float:
-    """Return `MeasuredWork.slower`; `member`: the consumer of each pair, shape (K,)."""
     slower = 1.0
-    for earlier, newest, enough in comparisons:
+    for steps in _NEWEST:
+        if steps >= work.shape[1]:
+            continue
+        earlier, newest = (
+            _Means.of(work[:, :-steps].sum(axis=1)),
+            _Means.of(work[:, -steps:].sum(axis=1)),
+        )
+        enough = np.minimum(earlier.records, newest.records) >= _LEAST_RECORDS
         before_s, now_s = (
             np.bincount(member[enough], (means.seconds * newest.records)[enough])
             for means in (earlier, newest)
@@ -325,7 +317,7 @@ def _slower(comparisons: list[_Comparison], member: Places) -> float:
 
 
 def _since_change(work: Float64) -> _Means:
-    """Return the means since the last change of each pair; `work` as for `_comparisons`.
+    """Return the means since the last change of each pair; `work` as for `_slower`.
 
     From the longest newest stretch to the shortest, each is compared with the rest of the last
     stretch that differed: a mean that changes several times counts since its last change.
