@@ -85,6 +85,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "left_behind",
         lambda series, *_, **__: (np.zeros(series.partitions, bool), np.zeros(series.partitions)),
     ),
+    "slow fetches": ("read", "fetched_slowly", _no_partition),
     "stuck partitions": ("commits", "stuck_partitions", _no_partition),
     "records of a commit": (
         "commits",

@@ -994,3 +994,40 @@ def _one_subscriber_of_a_heavy_topic() -> Scene:
 )
 def _one_subscriber_of_a_heavy_topic_reports() -> Scene:
     return _x_alone_subscribes("x y z")
+
+
+@_story(
+    "apache/beam/issues/30539",
+    "A job commits to Kafka with each of its checkpoints, every five minutes for an hour. Then no "
+    "commit comes for 40 minutes, while records arrive as before.",
+    Right(
+        "Eight commits are missing: whether the job reads anything is unknown.",
+        "unknown",
+        never=("stuck",),
+    ),
+)
+def _checkpoints_no_longer_commit() -> Scene:
+    scene = _Workers({"t": 6}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[45]"})
+    scene.set("t-*", arrives=600, seconds=0.01, commit_every=5).run(60)
+    return scene.set("t-*", commits=False).run(40)
+
+
+@_story(
+    "Blizzard/node-rdkafka/issues/422",
+    "Messages take longer and longer in every consumer: 20 ms for 20 minutes, then 25, 30, 35 and "
+    "40 ms, for eight minutes each.",
+    Right(
+        "1,600 a minute arrive for each consumer, and at 40 ms it reads 1,425; another consumer "
+        "helps if what they share allows it.",
+        "overloaded",
+        more=(1, 2, 3),
+    ),
+)
+def _slower_step_by_step() -> Scene:
+    scene = _Workers({"t": 6}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[45]"}).report("a b c")
+    scene.set("t-*", arrives=800, seconds=0.02).run(20)
+    for milliseconds in (25, 30, 35, 40):
+        scene.set("t-*", seconds=milliseconds / 1_000).run(8)
+    return scene

@@ -328,8 +328,10 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
     Seconds, float64 of shape (N,), and whether more than a tenth of the steps, and more than one,
     had records to commit and no commit: bool of shape (N,).
     """
-    due_s = (due * series.seconds[:, None]).sum(axis=0) if len(series) > 1 else 0.0
     marks = marked.sum(axis=0)
+    # A commit that has stopped to come does not make commits usually rarer.
+    until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
+    due_s = (until_last * due * series.seconds[:, None]).sum(axis=0) if len(series) > 1 else 0.0
     steps_due = due.sum(axis=0)
     missed = steps_due - marks
     never = np.where(steps_due > 0, np.inf, 0.0)

@@ -232,8 +232,8 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 
     Notes
     -----
-    A mean covers all steps. If the means of the newest and of the earlier steps differ by more than
-    `DEVIATIONS` standard errors, it covers only the newest steps.
+    A mean covers all steps, or those since its last change: means of the newest and of earlier
+    steps differ by more than `DEVIATIONS` standard errors.
     """
     steps = _steps(reports, series)
     count = len(series.members)
@@ -242,20 +242,19 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     partition, member = np.divmod(pairs, count)
     of_pair = pair_of[:, partition] == pairs
     work = np.where(of_pair, steps.work[:, :, partition], 0.0)
-    total, comparisons = work.sum(axis=1), _comparisons(work)
-    means = _since_change(_Means.of(total), comparisons)
+    means = _since_change(work)
     return MeasuredWork(
         partition=partition,
         member=member,
         records=means.records,
         mean_s=means.seconds,
         error=means.error,
-        seconds=total[1],
+        seconds=work[1].sum(axis=0),
         busy=steps.busy,
         busy_s=steps.worked_s,
         waits=steps.waits,
         reporting=(reports.token[-1] >= 0),
-        slower=_slower(comparisons, member),
+        slower=_slower(work, member),
         ignored=steps.ignored,
     )
 
@@ -288,32 +287,25 @@ class _Means(NamedTuple):
         return deviation
 
 
-#: Means of all earlier steps, means of the newest steps, and whether both have enough records.
-_Comparison = tuple[_Means, _Means, Mask]
-
-
-def _comparisons(work: Float64) -> list[_Comparison]:
-    """Compare the newest steps with all earlier ones, for each number in `_NEWEST`.
+def _slower(work: Float64, member: Places) -> float:
+    """Return `MeasuredWork.slower`.
 
     Parameters
     ----------
     work
         Records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
+    member
+        The consumer of each pair, intp of shape (K,).
     """
-    comparisons = []
-    for steps in _NEWEST:
-        if steps < work.shape[1]:
-            earlier = _Means.of(work[:, :-steps].sum(axis=1))
-            newest = _Means.of(work[:, -steps:].sum(axis=1))
-            enough = np.minimum(earlier.records, newest.records) >= _LEAST_RECORDS
-            comparisons.append((earlier, newest, enough))
-    return comparisons
-
-
-def _slower(comparisons: list[_Comparison], member: Places) -> float:
-    """Return `MeasuredWork.slower`; `member`: the consumer of each pair, shape (K,)."""
     slower = 1.0
-    for earlier, newest, enough in comparisons:
+    for steps in _NEWEST:
+        if steps >= work.shape[1]:
+            continue
+        earlier, newest = (
+            _Means.of(work[:, :-steps].sum(axis=1)),
+            _Means.of(work[:, -steps:].sum(axis=1)),
+        )
+        enough = np.minimum(earlier.records, newest.records) >= _LEAST_RECORDS
         before_s, now_s = (
             np.bincount(member[enough], (means.seconds * newest.records)[enough])
             for means in (earlier, newest)
@@ -324,20 +316,25 @@ def _slower(comparisons: list[_Comparison], member: Places) -> float:
     return slower
 
 
-def _since_change(means: _Means, comparisons: list[_Comparison]) -> _Means:
-    """Return the means of the newest steps for pairs that changed, by the largest change."""
-    largest = np.full(means.records.size, DEVIATIONS)
-    for earlier, newest, enough in comparisons:
-        # Without a change both have the same spread. A few records may lack the rare long ones.
-        spread_s = np.maximum(earlier.spread_s, newest.spread_s)
-        counts = (np.maximum(means.records, 1.0) for means in (earlier, newest))
-        error_s = spread_s * np.sqrt(sum(1.0 / count for count in counts))
-        difference_s = np.abs(newest.seconds - earlier.seconds)
-        deviations = np.where(enough, difference_s / np.maximum(error_s, 1e-12), 0.0)
-        columns = zip(newest, means, strict=True)
-        means = _Means(*(np.where(deviations > largest, *both) for both in columns))
-        largest = np.maximum(largest, deviations)
-    return means
+def _since_change(work: Float64) -> _Means:
+    """Return the means since the last change of each pair; `work` as for `_slower`.
+
+    From the longest newest stretch to the shortest, each is compared with the rest of the last
+    stretch that differed: a mean that changes several times counts since its last change.
+    """
+    since = work.sum(axis=1)
+    for steps in reversed(_NEWEST):
+        if steps < work.shape[1]:
+            sums = work[:, -steps:].sum(axis=1)
+            earlier, newest = _Means.of(np.maximum(since - sums, 0.0)), _Means.of(sums)
+            counts = np.maximum((earlier.records, newest.records), 1.0)
+            # Without a change both have the same spread. A few records may lack the rare long ones.
+            spread_s = np.maximum(earlier.spread_s, newest.spread_s)
+            error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
+            changed = np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s
+            changed &= counts.min(axis=0) >= _LEAST_RECORDS
+            since = np.where(changed, sums, since)
+    return _Means.of(since)
 
 
 @dataclass(frozen=True, eq=False)
