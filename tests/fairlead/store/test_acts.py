@@ -1,4 +1,4 @@
-"""What people do on pages: both names are recorded, two people are two, pages cannot do all."""
+"""Actions on pages: who is recorded, how two people agree, and what pages must not do."""
 
 import uuid
 from collections.abc import Callable
@@ -25,13 +25,13 @@ Propose = Callable[..., StoredPlan]
 
 @pytest.fixture
 def planner(login: Login, store_as: StoreAs) -> PlanStore:
-    """Return a store as the planner has it."""
+    """Return a store with the planner's login."""
     return store_as(login("fairlead_planner", name="planner"))
 
 
 @pytest.fixture
 def web(login: Login, store_as: StoreAs) -> Engine:
-    """Return an engine as the web server has it."""
+    """Return an engine with the web server's login."""
     return store_as(login("fairlead_web", name="web")).engine
 
 
@@ -48,7 +48,7 @@ def proposed(planner: PlanStore, draft: MakeDraft) -> Propose:
 
 
 def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **given: Any) -> Act:
-    """Return what somebody asks for."""
+    """Return an action that a person requests on a page."""
     about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
     about |= {"sha256": plan and plan.sha256, "id": uuid.uuid4(), "reason": "agreed"}
     return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})
@@ -60,7 +60,7 @@ def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act
 
 
 def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
-    """The person as the server says, the server's login as the database knows, and the proof."""
+    """An approval records the person, the web server's database login, and the proof."""
     plan = proposed()
     approval = wanted("approve", plan)
     act(web, approval)
@@ -81,7 +81,7 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 def test_pages_do_not_approve_what_the_database_is_to_see(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """Four eyes by the database: pages may reject and freeze, and nothing else."""
+    """If the database requires four eyes, pages may only reject a plan and freeze a group."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
@@ -106,7 +106,7 @@ def test_pages_do_not_approve_what_the_database_is_to_see(
 def test_agreement_lasts_a_day(
     web: Engine, store_url: str, proposed: Propose, hours: int, state: str
 ) -> None:
-    """What somebody agreed to before is shown to nobody, and does not count."""
+    """A first approval is listed and counts for a day; after that two people must approve again."""
     plan = proposed(four_eyes="proxy")
     act(web, wanted("approve", plan, "kim"))
     with psycopg.connect(store_url) as owner:
@@ -122,7 +122,7 @@ def test_agreement_lasts_a_day(
 
 
 def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose) -> None:
-    """An attacker on the web server cannot fill the disk with a form, nor a page with a name."""
+    """Names, proofs and reasons have a maximum length, so that a form cannot fill the disk."""
     plan, bounds = proposed(), {"who": 200, "proof": 200, "reason": 2000}
     for text, most in bounds.items():
         with pytest.raises(PlanStateError, match=f"{most:,} characters at most"):
@@ -131,7 +131,7 @@ def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose) -> None:
 
 
 def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) -> None:
-    """Whichever form comes first is stored; the plan waits for another person."""
+    """If one person sends several approvals at once, one counts and the plan waits for another."""
     plan = proposed(four_eyes="proxy")
     with ThreadPoolExecutor() as beside:
         forms = set(beside.map(lambda _: act(web, wanted("approve", plan, "kim")), range(4)))
@@ -142,7 +142,7 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
 
 
 def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> None:
-    """Two people where plans need two, for the very freeze that holds."""
+    """If a plan needs two approvers, ending the group's freeze needs two people, too."""
     proposed(four_eyes="proxy")
     act(web, freeze_of("orders"))
     (seen,) = read_freezes(web)
@@ -156,7 +156,7 @@ def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> No
 def test_rollback_is_asked_for_and_done_once(
     web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
 ) -> None:
-    """The planner's version names the request; who asked counts for one of two people."""
+    """The planner answers a rollback request once, and its author counts as the first approver."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")
@@ -181,7 +181,7 @@ def test_rollback_is_asked_for_and_done_once(
 
 
 def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> None:
-    """It passes the freeze, so that anything else would by that name."""
+    """Rollback to a version that was never published is refused, because it would pass a freeze."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="version 1 is proposed: no consumer followed it"):
         act(web, wanted("rollback", plan))
@@ -200,7 +200,7 @@ def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> Non
 def test_login_that_is_more_acts_for_nobody(
     login: Login, store_as: StoreAs, proposed: Propose, roles: tuple[str, ...], why: str
 ) -> None:
-    """A server with more rights than pages take does not get to use them for people."""
+    """Actions on pages are refused if the web server's login also has another role."""
     plan = proposed()
     engine = store_as(login(*roles)).engine
     assert objection_to_pages(engine) == f"{engine.url.username} {why}"
@@ -211,7 +211,7 @@ def test_login_that_is_more_acts_for_nobody(
 def test_superuser_and_reader_act_for_nobody(
     login: Login, store_as: StoreAs, store: PlanStore, proposed: Propose
 ) -> None:
-    """The one is in every role, the other in none that may."""
+    """Actions on pages are refused if the server's login is a superuser or only a reader."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="is a superuser"):
         act(store.engine, wanted("approve", plan))
@@ -222,7 +222,7 @@ def test_superuser_and_reader_act_for_nobody(
 
 
 def test_nobody_acts_without_name_proof_and_reason(web: Engine, proposed: Propose) -> None:
-    """Invisible characters are neither."""
+    """A blank or invisible person or reason is refused, as is a freeze of an unknown group."""
     plan = proposed()
     for blank in ("", " \t", "\u200b\u00a0", "\U000e0041\U000e0100"):
         for given in ({"who": blank}, {"reason": blank}):

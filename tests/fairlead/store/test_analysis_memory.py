@@ -1,4 +1,4 @@
-"""What the analysis remembers: speeds of members, and diagnoses from when to when."""
+"""What the analysis stores between runs: consumer speeds, diagnoses and plan requests."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
-#: Of looks of any age.
+#: Maximum age of samples, longer than any in these tests.
 EVER = timedelta(days=10_000)
 
 SICK = Findings(
@@ -41,7 +41,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
-    """Return a function that asks the database."""
+    """Return a function that runs a query and returns its rows."""
 
     def ask(query: str) -> list[dict[str, Any]]:
         with transaction(engine) as connection:
@@ -53,7 +53,7 @@ def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
 def test_speeds_are_stored_with_the_decision_and_read_again(
     store: PlanStore, draft: MakeDraft, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """As they were, for the groups asked for; with what they were seen by."""
+    """A decision stores its group's consumer speeds, and the evidence for each speed."""
     record_decision(store, draft(findings=SICK))
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}
@@ -63,7 +63,7 @@ def test_speeds_are_stored_with_the_decision_and_read_again(
 
 
 def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) -> None:
-    """Who is not among them any more is forgotten; other groups are left alone."""
+    """Newer speeds replace all earlier ones of the group, and none of other groups."""
     other = replace(no_plan, group="billing", findings=SICK)
     store.record_decisions([replace(no_plan, findings=SICK), other])
     now = {"orders-2": Capacity(99.0, measured=True, at=SNAPSHOT_AT.timestamp() + 60)}
@@ -76,7 +76,7 @@ def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) 
 
 
 def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: NoPlan) -> None:
-    """A group that could not be read for once has the speeds that it had."""
+    """A failed decision without findings leaves the group's speeds unchanged."""
     record_decision(store, replace(no_plan, findings=SICK))
     record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
     assert store.memories(["orders"]).capacities == {"orders": SICK.capacities}
@@ -85,7 +85,7 @@ def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: No
 def test_changes_of_the_diagnosis_are_rows(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """The same again is one row that was seen later; another one ends it."""
+    """A repeated diagnosis extends its row; another diagnosis ends that row and begins its own."""
     seen = [
         WELL,
         WELL,
@@ -115,7 +115,7 @@ def test_changes_of_the_diagnosis_are_rows(
 def test_what_was_seen_earlier_changes_nothing(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """A planning run that is late, or the same look a second time."""
+    """Findings from a sample that is not newer than the stored one change nothing."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
     before = rows("SELECT * FROM fairlead.diagnosis_history")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)}, {})
@@ -124,7 +124,7 @@ def test_what_was_seen_earlier_changes_nothing(
 
 
 def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
-    """The same again began earlier; a look without the request ends it; another is new."""
+    """A plan request keeps its start while samples repeat it, and ends when a sample does not."""
     slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
     for minute, request in enumerate([slow, slow, hot, None, hot]):
         requests = {} if request is None else {"orders": request}
@@ -139,14 +139,14 @@ def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
 
 
 def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
-    """By the database's clock, whatever the planner's says."""
+    """A plan request from a sample that is too old by the database's clock is ignored."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*store.plan_requests(EVER)] == ["orders"]
     assert store.plan_requests(timedelta(minutes=3)) == {}
 
 
 def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
-    """Whether it finds the same as the look or not, its decision answers the request."""
+    """A planning run's findings leave the samples' plan request unchanged."""
     request = PlanRequest("slow", "late")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
     for number, findings in enumerate((SICK, WELL)):
@@ -159,7 +159,7 @@ def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDr
 def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """It is dated by the database's clock: the next look is newer."""
+    """A sample from a clock that is ahead is dated by the database, so the next one replaces it."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
     store.record_findings({"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*store.plan_requests(timedelta(minutes=1))] == ["orders"]
@@ -170,7 +170,7 @@ def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
 
 
 def test_last_decision_is_none_that_failed_and_no_clock_hides_it(store: PlanStore) -> None:
-    """Neither a failed one, nor one on a snapshot of a clock that was an hour ahead."""
+    """A group's last decision ignores failed ones and is not hidden by a clock that is ahead."""
 
     def decide(number: int, at: datetime, outcome: Outcome = "no change") -> datetime:
         decision = NoPlan(

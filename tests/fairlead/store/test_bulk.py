@@ -1,4 +1,4 @@
-"""COPY stores every value as it is."""
+"""COPY stores every value unchanged."""
 
 from datetime import UTC, datetime
 
@@ -45,7 +45,7 @@ def round_trip(engine: Engine, rows: pa.Table) -> list[tuple[object, ...]]:
 def test_any_text_number_and_time_comes_back_as_it_was(
     engine: Engine, rows: list[tuple[str | None, float | None, datetime | None]]
 ) -> None:
-    """Quotes, commas, newlines, backslashes, empty texts and nulls are all told apart."""
+    """Any text, number, time or null is read back as it was written."""
     zoned = [(name, value, at and at.replace(tzinfo=UTC)) for name, value, at in rows]
     names, values, times = zip(*zoned, strict=True) if zoned else ((), (), ())
     arrow = pa.table(

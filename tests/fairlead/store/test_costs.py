@@ -1,4 +1,4 @@
-"""What a run costs: rows of its own groups, and for many no more statements than for one."""
+"""Database cost of a run: rows of its own groups only, and no more statements for more groups."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ GROUPS = [f"g{number}" for number in range(12)]
 
 @contextmanager
 def counted(engine: Engine) -> Iterator[list[int]]:
-    """Note how many rows each statement returns or writes."""
+    """Yield a list that receives the number of rows of each statement."""
     rows: list[int] = []
 
     def note(_connection: Any, cursor: Any, *_: Any) -> None:
@@ -37,7 +37,7 @@ def counted(engine: Engine) -> Iterator[list[int]]:
 
 @pytest.fixture
 def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]) -> None:
-    """Give each group a version that is published and one that waits."""
+    """Give each group a published version and a proposed one."""
     for group in GROUPS:
         publish("s1", group=group)
         propose("s2", group=group, snapshot_at=SNAPSHOT_AT + timedelta(minutes=15))
@@ -47,7 +47,7 @@ def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
 def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
-    """From what it starts with to what it stores, whatever there is of other groups."""
+    """A run of one group reads and writes few rows, however many other groups there are."""
     group = GROUPS[:1]
     with counted(engine) as rows:
         (published,) = store.in_state("published", groups=group)
@@ -64,7 +64,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
 
 
 def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -> None:
-    """Else each run, and each look that changes nothing, would read all plans to find none."""
+    """If no send is unfinished, the outbox runs one statement and reads no plans."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
     assert len(rows) == 1
@@ -74,7 +74,7 @@ def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -
 def test_many_groups_take_as_many_statements_as_one(
     store: PlanStore, engine: Engine, no_plan: NoPlan
 ) -> None:
-    """Decisions, adoption, and finding the leases that run out."""
+    """Recording decisions and adoption takes as many statements for 12 groups as for one."""
 
     def run(groups: list[str], minute: int) -> int:
         at = SNAPSHOT_AT + timedelta(hours=1, minutes=minute)

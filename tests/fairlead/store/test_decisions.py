@@ -1,4 +1,4 @@
-"""Decisions are stored whole, once, and in gapless versions, whatever crashes meanwhile."""
+"""Decisions are stored and read back completely."""
 
 import dataclasses
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_decision_says_which_file_decided(engine: Engine, draft: MakeDraft) -> None:
-    """Where the policies of the store's user come from, beside every decision."""
+    """Each decision records which settings file its policies come from."""
     record_decision(PlanStore(engine, "fairlead.toml, SHA-256 0123456789ab"), draft())
     stored = rows(engine, "SELECT settings FROM fairlead.decision")
     assert stored == [("fairlead.toml, SHA-256 0123456789ab",)]
@@ -33,7 +33,7 @@ def test_a_decision_says_which_file_decided(engine: Engine, draft: MakeDraft) ->
 def test_everything_about_a_draft_is_stored(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
-    """Decision, candidates with their errors, both balances, moves, and the event."""
+    """A draft is stored with its candidates, balances, moves and first event."""
     record_decision(store, draft())
     assert rows(engine, "SELECT outcome, version, reason FROM fairlead.decision") == [
         ("plan", 1, "the most loaded member gets lighter")
@@ -58,7 +58,7 @@ def test_everything_about_a_draft_is_stored(
 def test_candidates_are_read_back_as_they_were(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """Metrics, what the assignor says, and the frontier; those that failed come last."""
+    """Candidates are read back with metrics, outcome, frontier and error, and failed ones last."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
@@ -67,13 +67,13 @@ def test_candidates_are_read_back_as_they_were(
 def test_lag_beyond_64_bits_is_stored(
     store: PlanStore, engine: Engine, no_plan: NoPlan, metrics: Callable[..., dict[str, Any]]
 ) -> None:
-    """A sum of int64 lags is no int64."""
+    """A maximum lag beyond 64 bits is stored, since a sum of lags can exceed int64."""
     record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
     assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]
 
 
 def test_newest_decision_of_each_group_after_a_moment(week: str) -> None:
-    """With what has become of its plan; groups that were decided on before are not there."""
+    """The newest decision of each group after a given time is read with its plan's state."""
     engine = create_store_engine(week)
     every = read_decisions(engine, None)
     assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [

@@ -1,4 +1,4 @@
-"""What differs between two versions, as the database reads it from the documents."""
+"""The database computes the differences between two versions from their documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,7 +18,7 @@ Owners = dict[tuple[str, int], str]
 
 
 def members(owners: Owners) -> dict[str, MemberShare]:
-    """Return the shares of a document that gives partitions to these owners."""
+    """Return the members of a document that assigns these partitions to these owners."""
     shares: dict[str, dict[str, list[int]]] = {}
     for (topic, partition), member in owners.items():
         shares.setdefault(member, {}).setdefault(topic, []).append(partition)
@@ -51,7 +51,7 @@ def proposed(propose: Plans, *versions: Owners) -> None:
 
 
 def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) -> None:
-    """Random owners: moved, gone, new, from and to nobody; both ways; odd names, long ranges."""
+    """Differences are right for random owners, unassigned partitions and names with punctuation."""
     random = np.random.default_rng(5)
     names = ["a", "b-1", 'c"0,1-2', "größer, 更大", "d\\u0041"]
     topics = ["t", "orders-eu", "t.0-3,7"]
@@ -72,7 +72,7 @@ def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) 
 
 
 def test_a_version_that_does_not_exist_is_told(propose: Plans, store_url: str) -> None:
-    """Not an empty difference, which would say that nothing changed."""
+    """A missing version is an error, since an empty result would mean that nothing changed."""
     propose()
     with psycopg.connect(store_url, autocommit=True) as person:
         for arguments in ("'orders', 1, 2", "'orders', 3, 1", "'none', 1, 1", "'orders', 1, null"):

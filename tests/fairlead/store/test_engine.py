@@ -1,4 +1,4 @@
-"""The engine names its driver, keeps secrets, and says what went wrong in our words."""
+"""The engine picks its driver, keeps passwords secret, and explains connection errors."""
 
 import socket
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.waiting import eventually
     "scheme", ["postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2"]
 )
 def test_the_driver_is_psycopg_3_whatever_the_url_names(scheme: str) -> None:
-    """Dagster brings psycopg2; the store's COPY needs psycopg 3."""
+    """The engine uses psycopg 3, which the store's COPY needs, even if the URL names psycopg2."""
     engine = create_store_engine(PostgresSettings(url=SecretStr(f"{scheme}://user@host/db")))
     assert engine.url.drivername == "postgresql+psycopg"
 
@@ -30,7 +30,7 @@ def test_the_driver_is_psycopg_3_whatever_the_url_names(scheme: str) -> None:
     "url", ["mysql://u:hunter2@h/db", "hunter2", "postgresql://u:hunter2@h:x/"]
 )
 def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> None:
-    """What is no Postgres URL may still hold a password."""
+    """The error for an invalid URL does not repeat the URL, which may contain a password."""
     with pytest.raises(ConfigurationError) as error:
         create_store_engine(url)
     assert "hunter2" not in str(error.value)
@@ -40,14 +40,14 @@ def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> No
     "secret", ["a@hunter2", "@hunter2", "a@hunter2:5", "a@b/hunter2", "a@hunter2?b", "a@b@hunter2"]
 )
 def test_a_password_with_an_at_sign_is_refused_without_its_tail(secret: str) -> None:
-    """What is behind the first @ would be the host, which every message names."""
+    """A password with @ is refused, since the text after @ would appear as the host in messages."""
     with pytest.raises(ConfigurationError, match="write %40") as error:
         create_store_engine(f"postgresql://user:{secret}@127.0.0.1:1/plans")
     assert "hunter2" not in str(error.value)
 
 
 def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
-    """Nobody listens: an error worth a retry, which names the place but not the password."""
+    """If nothing listens, the error can be retried and names the address but not the password."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -64,7 +64,7 @@ def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
 
 @pytest.fixture
 def listed_user(services: Services, unique_name: str) -> Iterator[str]:
-    """Return a user whom the server asks for a password, as it asks nobody else."""
+    """Return the only user from whom the server requires a password."""
     user = sql.Identifier(unique_name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(user))
@@ -82,7 +82,7 @@ def listed_user(services: Services, unique_name: str) -> Iterator[str]:
 
 
 def refusal_of(url: str) -> FairleadError | None:
-    """Return what is said where a database does not let in."""
+    """Return the error of connecting to a database, or None."""
     engine = create_store_engine(url)
     try:
         with transaction(engine):
@@ -95,7 +95,7 @@ def refusal_of(url: str) -> FairleadError | None:
 
 @pytest.mark.postgres
 def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str) -> None:
-    """Trying again cannot help: which setting is wrong is said, not the password."""
+    """The error for a wrong or missing password names the setting to change, not the password."""
     wrong = services.postgres_url.replace("postgres@", f"{listed_user}:hunter2@")
     absent = services.postgres_url.replace("postgres@", f"{listed_user}@")
     eventually(lambda: refusal_of(absent) is not None, "the server has read its file again")
@@ -111,7 +111,7 @@ def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str
 
 @pytest.mark.postgres
 def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
-    """Nobody reads a traceback to find it."""
+    """A misspelt option in the URL is named in the error."""
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)
