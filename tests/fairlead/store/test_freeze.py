@@ -1,4 +1,4 @@
-"""The freeze: what it holds and lets through, who may release it, and that nobody slips past."""
+"""The freeze: what it holds back, what it lets through, who may end it, and races with senders."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +29,7 @@ EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", 
 
 
 def intend(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
-    """Record that a version is about to be sent; what may not be is left out."""
+    """Record that a version is about to be sent; a frozen version is left out."""
     return intend_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
 
 
@@ -39,7 +39,7 @@ def intend_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[Outbo
 
 
 def by_hand(engine: Engine) -> None:
-    """Record what is about to be sent without looking at freezes, as a planner of before would."""
+    """Record a send without checking for freezes, as an older planner would."""
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
     with transaction(engine) as connection:
         connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
@@ -49,7 +49,7 @@ def by_hand(engine: Engine) -> None:
 def test_approved_plan_waits_until_the_release(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """It stays approved, however often it is tried, and goes out once the freeze is released."""
+    """A frozen group's approved plan is not sent on any attempt, and is sent after the unfreeze."""
     approve()
     freeze_plans(store.engine, group, reason="incident", actor="kim")
     assert [(freeze.group, freeze.reason) for freeze in read_freezes(store.engine)] == [
@@ -65,7 +65,7 @@ def test_approved_plan_waits_until_the_release(
 
 
 def test_both_freezes_are_to_be_released(store: PlanStore, approve: Plans) -> None:
-    """The freeze of all does not take that of a group with it."""
+    """Unfreezing all groups does not end the freeze of one group."""
     approve()
     freeze_plans(store.engine, "orders", reason="its own")
     freeze_plans(store.engine, None, reason="all")
@@ -79,7 +79,7 @@ def test_both_freezes_are_to_be_released(store: PlanStore, approve: Plans) -> No
 def test_next_step_of_a_group_is_what_its_freeze_lets_through(
     store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """A new version waits for the release; a rollback, or one that nobody approved, does not."""
+    """A frozen group's next step is to wait for an approved plan, but not for a rollback."""
 
     def says() -> str:
         (row,) = read_groups(store.engine, ["orders"])
@@ -101,7 +101,7 @@ def test_next_step_of_a_group_is_what_its_freeze_lets_through(
 
 @EVERYTHING
 def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: str | None) -> None:
-    """What is followed is renewed, withdrawn or rolled back; what was on its way arrives."""
+    """A freeze lets through an unfinished send, and renewal, withdrawal and rollback of a plan."""
     publish()
     approve("s2")
     (on_its_way,) = intend(store, version=2)
@@ -122,7 +122,7 @@ def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: s
 def test_transaction_that_sees_the_past_sends_nothing(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """Its snapshot is older than the freeze: whoever frozen would see a plan go out behind it."""
+    """A REPEATABLE READ transaction, whose snapshot may be older than the freeze, cannot send."""
     approve()
     past = store.engine.execution_options(isolation_level="REPEATABLE READ")
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
@@ -138,7 +138,7 @@ def test_transaction_that_sees_the_past_sends_nothing(
 
 
 def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated: str) -> None:
-    """An administrator may have set another isolation for everybody."""
+    """Sending works if the database's default isolation level is serializable."""
     approve()
     serializable = "options=-cdefault_transaction_isolation%3Dserializable"
     engine = create_store_engine(f"{migrated}&{serializable}")
@@ -150,7 +150,7 @@ def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated
 def test_freeze_waits_for_what_is_being_recorded(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """An intent that is not committed yet comes before the freeze, which returns after it."""
+    """A freeze waits until a send that is being recorded has committed."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
@@ -164,7 +164,7 @@ def test_freeze_waits_for_what_is_being_recorded(
 
 @pytest.mark.parametrize("function", ["freeze", "act_as"])
 def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> None:
-    """Postgres ends who holds the lock and does nothing, before whoever freezes has given up."""
+    """A freeze waits for a lock longer than Postgres lets an idle sender hold it."""
     longer = text(
         "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
         " FROM pg_proc, unnest(proconfig) setting"
@@ -179,7 +179,7 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 def test_nothing_is_recorded_beside_a_freeze_that_is_being_put_on(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """Who comes while the freeze is not committed yet waits for it, and then is held by it."""
+    """A send waits for a freeze that has not committed yet, and is then held back by it."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:
@@ -195,7 +195,7 @@ def test_nothing_is_recorded_beside_a_freeze_that_is_being_put_on(
 def test_open_transaction_about_all_groups_holds_up_no_lease(
     store: PlanStore, publish: Plans, approve: Plans, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """What is followed is told again beside it; a new version is left for the next turn."""
+    """During an open freeze or unfreeze of all groups, leases are renewed and new plans wait."""
     monkeypatch.setattr("fairlead.store.outbox.PATIENCE", timedelta(seconds=0.3))
     plan = publish()
     approve("s2", group="billing")
@@ -222,7 +222,7 @@ def test_open_transaction_about_all_groups_holds_up_no_lease(
 def test_only_an_approver_releases_where_plans_need_four_eyes(
     approve: Plans, propose: Plans, login: Login, store_as: StoreAs
 ) -> None:
-    """A planner and an approver may freeze; what needs four eyes, a planner does not release."""
+    """Both roles may freeze, but only an approver may unfreeze if plans need four eyes."""
     planner = store_as(login("fairlead_planner")).engine
     approver = store_as(login("fairlead_approver")).engine
     reader = store_as(login("fairlead_reader")).engine
@@ -242,7 +242,7 @@ def test_only_an_approver_releases_where_plans_need_four_eyes(
 
 
 def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> None:
-    """A group that nobody knows, no reason, a release of nothing; nothing is rewritten."""
+    """Unknown groups, bad reasons, an unfreeze without a freeze, and deleted events are refused."""
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")

@@ -31,7 +31,7 @@ Plans = Callable[..., StoredPlan]
 
 
 def lag_table(snapshot_id: str, at: Any, *groups: str, partitions: int = 2) -> pa.Table:
-    """Make the lag of topic t0 in some groups: partition p is 10 p behind."""
+    """Return the lag of topic t0 in some groups; partition p is 10 * p records behind."""
     rows = [(group, partition) for group in groups for partition in range(partitions)]
     size = len(rows)
     return pa.table(
@@ -61,12 +61,12 @@ def query(engine: Engine, statement: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def at(propose: Plans) -> Any:
-    """Return the time of the drafts' snapshot."""
+    """Return the snapshot time of the drafts."""
     return propose("before", group="another").snapshot_at
 
 
 def test_lag_is_stored_as_it_was_measured(store: PlanStore, engine: Engine, at: Any) -> None:
-    """Nulls stay null: nothing committed is not offset 0."""
+    """Unknown values are stored as null, so that no commit is not confused with offset 0."""
     assert store.record_lag(lag_table("s1", at, "orders")) == 2
     assert query(engine, "SELECT * FROM fairlead.lag_history WHERE partition = 0") == [
         {
@@ -91,7 +91,7 @@ def test_lag_is_stored_as_it_was_measured(store: PlanStore, engine: Engine, at: 
 
 
 def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine, at: Any) -> None:
-    """Rows without a status: shown last, and in no sum of pages, metrics or commands."""
+    """Partitions of topics that a group has left are listed last and excluded from all sums."""
     lag = lag_table("s1", at, "orders", partitions=4)
     gone = lag.column_names.index("status")
     statuses = pa.array(["OK", "OK", None, None])
@@ -116,7 +116,7 @@ def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine
 
 
 def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
-    """A repeated run adds the groups that are missing, and no others."""
+    """Storing a snapshot again adds only groups that are missing."""
     assert store.record_lag(lag_table("s1", at, "a", "b")) == 4
     assert store.record_lag(lag_table("s1", at, "a", "b", "c")) == 2
     assert store.record_lag(lag_table("s1", at, "c", "b", "a")) == 0
@@ -124,7 +124,7 @@ def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
 
 
 def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
-    """Of eight that store the same groups in different orders, each group's rows come from one."""
+    """If eight runs store a snapshot at once, each group's rows are stored once."""
     groups = [f"g{number}" for number in range(20)]
 
     def record(run: int) -> int:
@@ -137,7 +137,7 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
 def test_rollback_is_no_measurement(
     engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
 ) -> None:
-    """It is weighed with the lag of the snapshot before: the figure is as old as that."""
+    """A rollback does not change a group's measured balance or the time of that measurement."""
     plan = publish()
     propose("s2")
     propose(
@@ -153,7 +153,7 @@ def test_rollback_is_no_measurement(
 def test_attempt_that_came_to_nothing_stands_with_the_group_and_in_its_history(
     store: PlanStore, engine: Engine, approve: Plans
 ) -> None:
-    """Whoever asks about the group reads why its plan is not published, and when it may be."""
+    """A failed send is shown for the group, its plan and its history, with its reason."""
     plan = approve()
     at = plan.created_at
     attempt = Attempt("orders", 1, at, "it is rebalancing", at + timedelta(seconds=30))
@@ -174,7 +174,7 @@ def test_plan_history_answers_who_what_and_how_well(
     no_plan: NoPlan,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
-    """One row a version: who approved it, what it moves, what it predicted and achieved."""
+    """The plan history has a row per version: its approver, moves, prediction and result."""
     plan = publish("s1")
     for minute in (1, 2):
         record_adoption(
@@ -215,7 +215,7 @@ def test_plan_history_answers_who_what_and_how_well(
 
 
 def test_a_plan_that_nobody_looked_at_yet_is_found(store: PlanStore, publish: Plans) -> None:
-    """Until adoption is recorded once; the same version of another group does not count."""
+    """A plan is listed as unobserved until adoption is recorded for its own group and version."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(
         store,

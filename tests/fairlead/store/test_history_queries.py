@@ -1,4 +1,4 @@
-"""What is read of the history."""
+"""Reading steps of plans with a cursor."""
 
 import psycopg
 import pytest
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.postgres
 def test_step_that_commits_after_later_ones_is_read_once(
     store: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """However long somebody leaves an approval uncommitted, and whatever is read meanwhile."""
+    """A step that commits after later steps is read once, by the next reader of the cursor."""
     for group in ("slow", "quick"):
         record_decision(store, draft(group=group))
     _, cursor = read_steps(store.engine, None)
@@ -30,7 +30,7 @@ def test_step_that_commits_after_later_ones_is_read_once(
 
 
 def test_foreign_cursor_starts_from_the_beginning(store: PlanStore, draft: MakeDraft) -> None:
-    """For example one of an earlier database at the same address."""
+    """An invalid cursor, or one of an earlier database, reads all steps from the beginning."""
     record_decision(store, draft())
     store.reject("orders", 1, reason="not today")
     for cursor in (None, "2026-01-31T12:00:00+00:00", "999999999:999999999:"):

@@ -1,4 +1,4 @@
-"""The database itself holds the life of a plan, whoever writes and with whatever tool."""
+"""The database enforces the life of a plan for every writer and tool."""
 
 from collections.abc import Callable, Iterator
 
@@ -41,7 +41,7 @@ STEPS = {
 
 @pytest.fixture
 def by_hand(store_url: str) -> Iterator[psycopg.Connection]:
-    """Return a connection such as a person's psql has."""
+    """Return a database connection like that of a person's psql."""
     with psycopg.connect(store_url, autocommit=True) as connection:
         yield connection
 
@@ -57,7 +57,7 @@ def enter(connection: psycopg.Connection, state: str, group: str = "orders") -> 
 
 
 def answer(connection: psycopg.Connection, state: str, group: str) -> str | None:
-    """Try a step, undo it, and return the SQLSTATE that refused it; None: it was accepted."""
+    """Try a step and undo it; return the SQLSTATE of its error, or None if it was accepted."""
     try:
         with connection.transaction(force_rollback=True):
             enter(connection, state, group)
@@ -69,7 +69,7 @@ def answer(connection: psycopg.Connection, state: str, group: str) -> str | None
 def test_only_the_steps_of_its_life_are_possible(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """From each state, every state is tried; those that are accepted are exactly the life's."""
+    """The database accepts exactly the valid steps between any two states."""
     assert WAYS.keys() == set(STATES)
     answers: dict[tuple[str, str], str | None] = {}
     for state, way in WAYS.items():
@@ -100,7 +100,7 @@ CHANGES = [
 def test_nothing_of_a_plan_is_deleted_or_rewritten(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Neither bytes nor states nor events can be changed in place."""
+    """Plans, events, moves and decisions cannot be deleted or updated."""
     propose()
     for change in CHANGES:
         with pytest.raises(psycopg.Error, match="written once") as error:
@@ -111,7 +111,7 @@ def test_nothing_of_a_plan_is_deleted_or_rewritten(
 def test_a_hash_that_is_not_the_documents_cannot_be_stored(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """With every trigger switched off, the check on the bytes still holds."""
+    """A document that does not match its hash is refused, even if all triggers are off."""
     propose()
     by_hand.execute("SET session_replication_role = replica")
     with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):
@@ -121,7 +121,7 @@ def test_a_hash_that_is_not_the_documents_cannot_be_stored(
 def test_bytes_changed_by_a_superuser_after_approval_are_found(
     store: PlanStore, by_hand: psycopg.Connection, approve: Plans
 ) -> None:
-    """Triggers off, bytes and hash replaced together: the approval still names the old hash."""
+    """A superuser's change of document and hash is detected by the hash in the approval."""
     approve()
     by_hand.execute("SET session_replication_role = replica")
     by_hand.execute(
@@ -134,7 +134,7 @@ def test_bytes_changed_by_a_superuser_after_approval_are_found(
 def test_decision_needs_a_reason_of_bounded_length(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Invisible characters are no reason; any letter of any script is one."""
+    """A decision on a plan needs a visible reason of at most 2,000 characters."""
     blanks = (None, "", "\t\n", "\N{NO-BREAK SPACE}", "\u200b\u2060\ufeff", "\u202e")
     refusals = {**dict.fromkeys(blanks, "without a reason"), "x" * 2001: "2,000 characters at most"}
     propose()

@@ -1,7 +1,7 @@
-"""Random lives of plans, from several connections, against a simple model of what must come of it.
+"""Random operations on plans, from several connections, compared with a simple model.
 
-Every operation is done by somebody with a login of their own: two planning services, an approver
-and a superuser. After each, all that the database holds of the groups is compared with the model.
+Each operation uses a login of its own: one of two planning services, an approver or a
+superuser. After each, everything stored about the groups is compared with the model.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -57,7 +57,7 @@ TAMPERING: Final = (
 groups = st.sampled_from(["orders", "billing"])
 planners = st.sampled_from(PLANNERS)
 everybody = st.sampled_from([*PLANNERS, *PLANNERS, APPROVER])
-#: Counted back from the newest, which most things are done to; -1 does not exist.
+#: Counted back from the newest version, the most frequent choice; -1 does not exist.
 versions = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
 proposals = st.builds(
     Propose,
@@ -78,7 +78,7 @@ decisions = st.builds(
     right_hash=st.sampled_from([True, True, True, False]),
 )
 publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
-#: What comes next for a group that has no plan that waits, one for approval, or for publication.
+#: The next step of a group: a proposal, a decision on it, or its publication.
 next_steps = st.tuples(proposals, decisions, publications)
 operations = st.one_of(
     proposals,
@@ -103,7 +103,7 @@ operations = st.one_of(
 
 
 class Lives(RuleBasedStateMachine):
-    """Operations one by one, and two at once, on two groups."""
+    """Random operations on two groups, one by one and two at once."""
 
     database: Database
 
@@ -114,32 +114,32 @@ class Lives(RuleBasedStateMachine):
         self.documents: dict[tuple[str, int], bytes] = {}
 
     def real(self, operation: Operation) -> str:
-        """Do it in the database."""
+        """Apply an operation to the database, and return its result."""
         return self.database.apply(operation, f"{operation.group}-{self.life}")
 
     @rule(operation=operations)
     def do(self, operation: Operation) -> None:
-        """Do something."""
+        """Apply an operation to the database and the model."""
         operation = self.named(operation, operation.group)
         assert self.real(operation) == self.model[operation.group].apply(operation)
         self.expire_elsewhere(operation)
 
     @rule(group=groups, steps=next_steps)
     def go_on(self, group: str, steps: tuple[Propose, Decide, Publish]) -> None:
-        """Do what comes next for a group."""
+        """Apply the next step of a group."""
         self.do(self.next(group, *steps))
 
     @rule(group=groups, steps=next_steps, other=operations)
     def go_on_against(
         self, group: str, steps: tuple[Propose, Decide, Publish], other: Operation
     ) -> None:
-        """Do what comes next while somebody does something else."""
+        """Apply the next step of a group while another operation runs."""
         self.do_at_once(group, (self.next(group, *steps), other))
 
     def next(
         self, group: str, proposal: Propose, decision: Decide, publication: Publish
     ) -> Operation:
-        """Return what comes next for a group."""
+        """Return the next step of a group."""
         newest = self.model[group].versions[-1].state if self.model[group].versions else None
         if newest == "proposed":
             return replace(decision, group=group, version=0)
@@ -147,7 +147,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
-        """Do two things to one group at once: as if one had come after the other."""
+        """Run two operations on a group at once; the result must be that of one of both orders."""
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
@@ -165,14 +165,14 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on a group, with its version counted from the first."""
+        """Return the operation for this group, with its version counted from the first."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)
         return replace(operation, group=group)
 
     def expire_elsewhere(self, *done: Operation) -> None:
-        """Let the other groups' plans expire too, where that was done: it is done to all groups."""
+        """Expire the other group's plans in the model, since an expiry affects all groups."""
         for operation in done:
             if isinstance(operation, Expire):
                 for group in self.model.keys() - {operation.group}:
@@ -180,12 +180,12 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        """Versions, states, events and decisions are the model's; bytes and hashes never change."""
+        """Check that the database and the model agree, and that documents never change."""
         for group, model in self.model.items():
             assert self.seen(group) == expected(model)
 
     def seen(self, group: str) -> tuple[list[Any], dict[int, int | None]]:
-        """Return what the database holds of a group, as `expected` has it."""
+        """Return what the database holds of a group, in the form of `expected`."""
         held, decisions = self.database.held(f"{group}-{self.life}")
         versions = []
         for version, four_eyes, again, state, document, sha256, states, named in held:
@@ -208,7 +208,7 @@ def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
 def test_lives_are_the_models(
     store_url: str, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """Whatever is done, in whatever order, by whomever, also at once."""
+    """The database agrees with the model after every operation, also of simultaneous ones."""
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}
     database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)

@@ -1,4 +1,4 @@
-"""What is remembered of groups, asked without the models."""
+"""What planning reads about groups, without importing the ORM models."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 def test_publications_and_withdrawals_count(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
-    """Ascending by version; groups without any are missing."""
+    """Publications of a group are read in order; groups without any are missing."""
 
     def changed() -> dict[str, Sequence[datetime]]:
         memories = store.memories(["orders", "billing"])
@@ -35,7 +35,7 @@ def test_publications_and_withdrawals_count(
 
 
 def test_a_dry_run_imports_neither_models_nor_what_it_does_not_need() -> None:
-    """`fairlead plan --dry-run` is asked by people who wait."""
+    """`fairlead plan --dry-run` imports no heavy libraries, because a person waits for it."""
     program = (
         "import sys; import fairlead.kafka.gateway, fairlead.archive,"
         "fairlead.workflows.planning_one_group,"

@@ -1,4 +1,4 @@
-"""The outbox: one sender at a time, and nothing recorded that was not sent."""
+"""The outbox: one sender per partition, and only sent plans are recorded as sent."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,13 +24,13 @@ def intend(store: PlanStore, wanted: PublishRequest = WANTED) -> list[OutboxEntr
 
 
 def last_turn(store: PlanStore) -> PartitionLock:
-    """Return a turn at the partition, which is over."""
+    """Return the lock of a partition after its holder has released it."""
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.held
 
 
 def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) -> None:
-    """Whoever hangs with one partition leaves the others alone."""
+    """A sender that hangs while holding one partition does not block others."""
     with (
         Outbox(store.engine).turn("plans", 0),
         psycopg.connect(store_url) as other,
@@ -45,7 +45,7 @@ def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) 
 def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """It looked, and froze; another one has sent the plan since, and not yet recorded it."""
+    """A sender that has lost its partition to another cannot record that a plan was not sent."""
     approve()
     (intent,) = intend(store)
     outbox, looked = Outbox(store.engine), last_turn(store)
@@ -58,7 +58,7 @@ def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
 
 
 def test_epochs_go_up_after_a_withdrawal_alone(store: PlanStore, approve: Plans) -> None:
-    """Versions of one life share an epoch; what is told after it is over goes before all of it."""
+    """Versions share an epoch until a withdrawal; the version after it has a higher one."""
     outbox, epochs = Outbox(store.engine), []
     told: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
     for version, kind in told:

@@ -1,4 +1,4 @@
-"""Retention: whole days of every history go, and rows that nobody asks for any more."""
+"""Retention: pruning drops old days of every history, and rows that are no longer needed."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from tests.stored import plan_history, record_adoption, record_decision
 pytestmark = pytest.mark.postgres
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
-#: Tables whose rows grow with every look at a group.
+#: Tables that grow with every sample or decision.
 HISTORIES = ("balance", "candidate", "decision", "group_sample", "partition_lag", "plan_adoption")
 Plans = Callable[..., StoredPlan]
 
@@ -36,7 +36,7 @@ def count(engine: Engine, table: str, where: str = "true") -> int:
 
 
 def look(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **changes: Any) -> None:
-    """Look at a group at a moment, and leave it as it is."""
+    """Record a decision to leave a group as it is."""
     observed = make_metrics(lag_max=lag_max, lag_mean=100.0, forecast_time_lag_s=float(lag_max))
     changed: dict[str, Any] = {
         "snapshot_id": f"{at:%Y%m%dT%H%M}",
@@ -58,7 +58,7 @@ def finding(diagnosis: str) -> Findings:
 
 
 def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
-    """See how far the plan of `orders` is followed at a moment."""
+    """Record how far the plan of `orders` is followed at a moment."""
     record_adoption(
         store,
         "orders",
@@ -71,14 +71,14 @@ def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) 
 
 @pytest.fixture
 def three_days(store: PlanStore) -> PlanStore:
-    """Return a store with a snapshot at noon on each of three days."""
+    """Return a store with a lag snapshot at noon on each of three days."""
     for number in range(3):
         store.record_lag(lag_table(f"s{number}", NOON + timedelta(days=number), "a", "b"))
     return store
 
 
 def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> None:
-    """Whatever the time zone of the session."""
+    """Days begin at midnight UTC, whatever the session's time zone."""
     midnight = datetime(2026, 1, 10, tzinfo=UTC)
     store.record_lag(lag_table("before", midnight - timedelta(microseconds=1), "a"))
     store.record_lag(lag_table("after", midnight, "a"))
@@ -93,7 +93,7 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
 
 
 def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> None:
-    """Four groups begin the same new days while old ones are dropped: no row is lost."""
+    """Writing new days while pruning old ones loses no rows."""
     for number in range(1, 6):
         store.record_lag(lag_table(f"old{number}", NOON - timedelta(days=number), "a"))
 
@@ -108,7 +108,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
             pool.submit(prune, engine, NOON - timedelta(days=5 - number)) for number in range(1, 6)
         ]
         assert list(pool.map(write, "abcd")) == [10] * 4
-        # Of a day one prune may drop one history, and another one the next.
+        # One prune may drop a day of one history, and another prune that day of the next history.
         gone = {day.day for future in prunes for day in future.result().days}
     assert gone == {date(2026, 1, number) for number in range(5, 10)}
     assert [day.day for day in history_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]
@@ -116,7 +116,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
 
 
 def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine: Engine) -> None:
-    """Nothing is dropped, and nobody waits behind the attempt for ever."""
+    """A prune that waits for a reader times out and drops nothing."""
     assert three_days
     with transaction(engine) as reading:
         reading.execute(text("SELECT count(*) FROM fairlead_raw.partition_lag"))
@@ -132,7 +132,7 @@ def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine
 def test_every_history_is_bounded_and_plans_know_what_they_came_to(
     store: PlanStore, engine: Engine, publish: Plans, no_plan: NoPlan
 ) -> None:
-    """Ten days of looks, of which three are kept: what is asked of plans is what it was."""
+    """After pruning, histories have three days, and results of plans and daily summaries remain."""
     publish("first", snapshot_at=NOON)
     for number in range(10):
         at = NOON + timedelta(days=number)
@@ -160,7 +160,7 @@ def test_every_history_is_bounded_and_plans_know_what_they_came_to(
 def test_a_day_in_summary_is_what_its_rows_say(
     store: PlanStore, engine: Engine, no_plan: NoPlan, draft: MakeDraft
 ) -> None:
-    """By what decisions came to; the first, last and worst balance, in whatever order they came."""
+    """A day's summary counts decisions by outcome, and has the first, last and worst balance."""
     look(store, no_plan, NOON, lag_max=300)
     look(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
     look(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
@@ -191,7 +191,7 @@ def test_a_day_in_summary_is_what_its_rows_say(
 def test_versions_that_nobody_followed_go_and_the_others_stay(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
-    """Published and rejected plans are kept; versions count on from the newest."""
+    """Only expired and stale versions are pruned, and their numbers are not used again."""
     publish("s1")
     propose("s2")  # expires when the next one is proposed
     plan = propose("s3")
@@ -222,7 +222,7 @@ def test_versions_that_nobody_followed_go_and_the_others_stay(
 def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
     store: PlanStore, engine: Engine, no_plan: NoPlan, propose: Plans
 ) -> None:
-    """What still holds stays, and a group of which there is a plan, a summary or a diagnosis."""
+    """Pruning removes past diagnoses and groups without any rows."""
     with transaction(engine) as connection:
         connection.execute(
             text(
@@ -255,7 +255,7 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
 def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
     store_url: str, no_plan: NoPlan, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """No advisory lock is had, and with the strongest table locks that are, it is decided."""
+    """No login's locks can prevent decisions on a new day."""
     engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
@@ -268,7 +268,7 @@ def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
 
 
 def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: Engine) -> None:
-    """Of a group without one nothing is left; neither keeps the others from being pruned."""
+    """Pruning keeps a group that has a freeze, and removes a group without any rows."""
     with transaction(engine) as connection:
         connection.execute(
             text(
@@ -285,7 +285,7 @@ def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: E
 
 
 def test_the_owner_still_deletes_nothing_by_mistake(engine: Engine, propose: Plans) -> None:
-    """What pruning may, a statement may not: not of a table, nor of a day of it."""
+    """The owner cannot delete rows with SQL statements, although pruning can."""
     propose("s1", snapshot_at=NOON)
     prune(engine, NOON - timedelta(days=9))
     for table in ("plan_event", "plan", "moved_partition", "decision", "decision_20260110"):

@@ -1,4 +1,4 @@
-"""What each of the database's roles may do, and above all what it may not, by real logins."""
+"""What each database role may do and what it may not, tested with real logins."""
 
 from urllib.parse import urlsplit
 
@@ -75,7 +75,7 @@ RELATIONS = """
         AND relkind IN ('r', 'p', 'v') AND NOT relispartition
 """
 EVENT = "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason"
-#: Refused beside what `test_rights_are_exactly_these` covers, while a plan waits for approval.
+#: Statements refused while a plan waits for approval, beyond `test_rights_are_exactly_these`.
 REFUSED = {
     "fairlead_planner": [
         "UPDATE fairlead_raw.plan SET state = 'approved'",
@@ -117,7 +117,7 @@ REFUSED = {
 
 
 def test_nobody_connects_who_has_no_role(store_url: str, login: Login) -> None:
-    """Whoever may log in to the server is not let into the database for that alone."""
+    """Only logins with one of the roles may connect to the database."""
     with psycopg.connect(store_url) as superuser:
         rights = [
             superuser.execute(
@@ -131,7 +131,7 @@ def test_nobody_connects_who_has_no_role(store_url: str, login: Login) -> None:
 
 @pytest.fixture
 def planner(login: Login, store_as: StoreAs) -> PlanStore:
-    """Return a store as a planning service has it: as a member of the planner's role."""
+    """Return a store with the login of a planning service, a member of the planner's role."""
     return store_as(login("fairlead_planner", name="planner"))
 
 
@@ -146,7 +146,7 @@ def user_of(url: str) -> str:
 
 
 def test_rights_are_exactly_these(store_url: str) -> None:
-    """All read everything, the planner appends, and nobody calls more than is meant for them."""
+    """All roles read every table; only the planner writes; each role has only its own functions."""
     with psycopg.connect(store_url) as superuser:
         relations = [name for (name,) in superuser.execute(RELATIONS)]
         functions = superuser.execute(
@@ -187,7 +187,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             }, role
 
 
-#: What takes no right to any table, and what nobody has enough of.
+#: Statements that need no rights to a table, and that no role may run.
 GREEDY = [
     "SELECT pg_advisory_lock(1)",
     "SELECT pg_try_advisory_xact_lock_shared(1, 2)",
@@ -200,7 +200,7 @@ GREEDY = [
 def test_what_a_role_must_not_do_is_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
 ) -> None:
-    """Rewriting, deleting, forging, switching triggers off, becoming somebody else."""
+    """Each role is refused changes, deletions, forged events, disabled triggers and other roles."""
     propose(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
@@ -216,7 +216,7 @@ def test_what_a_role_must_not_do_is_refused(
 def test_no_other_function_stands_in_for_what_guards_plans(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """Whoever may make functions elsewhere, and searches there first, makes no gap in versions."""
+    """A planner's own `max` cannot replace Postgres's in the check of version numbers."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:
@@ -241,7 +241,7 @@ def test_no_other_function_stands_in_for_what_guards_plans(
 
 
 def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft: MakeDraft) -> None:
-    """Lag of a new day, plans and all their life, adoption."""
+    """A planner may store lag, adoption, and every step of a plan."""
     lag = pa.table(
         {
             "snapshot_id": ["s1"],
@@ -276,7 +276,7 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
 def test_an_approver_decides_as_themselves(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """By the store or in SQL, whatever actor they name, whichever role they set."""
+    """An approver's decision records their login, whatever actor or role they set."""
     url = login("fairlead_approver")
     approver = store_as(url)
     plan = propose(planner, draft("s1"))
@@ -301,7 +301,7 @@ def test_four_eyes_are_not_two_planners(
     store_as: StoreAs,
     roles: tuple[str, ...],
 ) -> None:
-    """Another planner cannot approve, not even one who is an approver as well."""
+    """If a plan needs four eyes, no planner may approve it, even one that is also an approver."""
     plan = propose(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
@@ -312,7 +312,7 @@ def test_four_eyes_are_not_two_planners(
 def test_four_eyes_are_not_the_proposers(
     store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Nobody approves what they proposed: by no way, under no name, not even as superuser."""
+    """If a plan needs four eyes, its proposer cannot approve it, not even as a superuser."""
     plan = propose(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")
@@ -331,7 +331,7 @@ def test_four_eyes_are_not_the_proposers(
 def test_the_planner_cannot_talk_four_eyes_away(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Every plan of a group in the owner's table needs four eyes, whatever the planner inserts."""
+    """Plans of groups in the owner's table need four eyes, whatever the planner inserts."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

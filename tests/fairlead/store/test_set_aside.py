@@ -1,4 +1,4 @@
-"""One group's lock, name or data is that group's: the rest of a cohort goes on, and it is named."""
+"""A lock, name or value of one group affects only that group of a cohort."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.postgres
 
 Step = Callable[..., StoredPlan]
 GROUPS = ("g0", "g1", "g2")
-#: Nothing that an index could compress.
+#: Text that an index cannot compress.
 ENDLESS = secrets.token_hex(3_000)
 
 
 @contextmanager
 def at_lunch(url: str, group: str) -> Iterator[psycopg.Connection]:
-    """Approve a group's version 1, and leave the transaction open."""
+    """Approve a group's version 1 and leave the transaction open."""
     with psycopg.connect(url) as person:
         person.execute("SELECT fairlead.approve_plan(%s, 1, 'fine')", [group])
         yield person
@@ -37,7 +37,7 @@ def at_lunch(url: str, group: str) -> Iterator[psycopg.Connection]:
 def test_an_approvers_open_transaction_holds_up_its_group_alone(
     store: PlanStore, draft: MakeDraft, propose: Step, login: Login
 ) -> None:
-    """The others of the cohort are decided on; it is named, and the next run comes back to it."""
+    """If an approver's transaction locks a group, only that group fails, until the next run."""
     for group in GROUPS:
         propose("s1", group=group)
     series = [draft("s2", group=group) for group in GROUPS]
@@ -54,7 +54,7 @@ def test_an_approvers_open_transaction_holds_up_its_group_alone(
 def test_approval_by_policy_and_expiry_go_on_beside_it(
     store: PlanStore, propose: Step, login: Login
 ) -> None:
-    """Neither the step that approves a cohort nor the one that ends what is due waits for it."""
+    """Approval by policy and expiry skip a locked group and do not wait for it."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
     with at_lunch(login("fairlead_approver"), "g1"):
@@ -66,7 +66,7 @@ def test_approval_by_policy_and_expiry_go_on_beside_it(
 
 
 def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve: Step) -> None:
-    """What was sent meanwhile stays on its way, and the next run settles it."""
+    """Publication skips a locked group, and finishes a send that was locked in the next run."""
     outbox = Outbox(store.engine)
     wanted = [
         PublishRequest(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
@@ -89,7 +89,7 @@ def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve
 def test_who_decides_by_hand_and_goes_to_lunch_is_cut_off(
     propose: Step, login: Login, store: PlanStore
 ) -> None:
-    """After a minute, by the database; it is the person's transaction that ends, nobody else's."""
+    """An uncommitted approval may be idle for a minute; other sessions have no such limit."""
     plan = propose("s1", group="g1")
     with at_lunch(login("fairlead_approver"), "g1") as person:
         (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)
@@ -115,7 +115,7 @@ def findings(member: str) -> Findings:
 def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
     store: PlanStore, endless: str
 ) -> None:
-    """By name, with what is wrong with it; the other groups' decisions are stored."""
+    """A group or consumer name that Postgres refuses fails only the decision on its group."""
 
     def look(group: str, member: str = "a") -> NoPlan:
         known: dict[str, Any] = {"snapshot_at": SNAPSHOT_AT, "reason": "good"}
@@ -131,7 +131,7 @@ def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
 
 
 def test_looks_store_what_they_can(store: PlanStore) -> None:
-    """A diagnosis that cannot be stored is that of its group, between planning runs as well."""
+    """If a group's findings cannot be stored, those of other groups are stored."""
     found = dict.fromkeys([*GROUPS, ENDLESS], (SNAPSHOT_AT, findings("a")))
     store.record_findings(found, {})
     assert store.known_groups() == list(GROUPS)
