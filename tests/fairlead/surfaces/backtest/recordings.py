@@ -1,4 +1,4 @@
-"""Simulated groups as the planner would have recorded them, of which the truth is known."""
+"""Samples of simulated groups, in the archive's format, together with the simulation's truth."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from tests.samples import samples
 
 
 class _Recorder(ByAssignor):
-    """Takes a sample at each decision."""
+    """A controller that records a sample at each decision and changes nothing."""
 
     def __init__(self) -> None:
         super().__init__("range")
@@ -42,7 +42,7 @@ class _Recorder(ByAssignor):
 def recorded(
     scenario: Scenario, *, hours: float, every_s: float = 300.0
 ) -> tuple[pa.Table, ScenarioRun]:
-    """Let a group run under `range`, and return its samples and the truth."""
+    """Simulate a group under `range`; return its samples and the simulation's run."""
     recorder = _Recorder()
     ran = run(ScenarioWorld.of(scenario, seed=2, hours=hours), recorder, Cadence(60.0, every_s))
     return samples(*recorder.rows), ran

@@ -18,7 +18,7 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 def sample(minute: int, end: dict[str, list[int]], **values: Any) -> dict[str, Any]:
-    """One member owns everything and has committed everything but the last record."""
+    """Return a sample in which one member owns everything and is one record behind."""
     ends = [offset for topic in end.values() for offset in topic]
     return {
         "at": NOON + timedelta(minutes=minute),
@@ -33,12 +33,12 @@ def sample(minute: int, end: dict[str, list[int]], **values: Any) -> dict[str, A
 
 
 def recording(*rows: dict[str, Any]) -> Recording:
-    """Return rows as a recording."""
+    """Return the recording of these samples."""
     return Recording.of(samples(*rows))
 
 
 def test_what_arrived_is_what_was_recorded() -> None:
-    """All of it arrives between two samples; none if a log was created again or is unknown."""
+    """Arrivals are spread between two samples; a reset or unknown log has no arrivals."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),
@@ -56,7 +56,7 @@ def test_what_arrived_is_what_was_recorded() -> None:
 
 
 def test_members_and_partitions_come_and_go() -> None:
-    """Members and partitions are those of the newest sample; the first lag waits at the start."""
+    """Members and partitions exist from their first sample on; the first lag waits at the start."""
     world = recording(
         sample(0, {"t": [10]}),
         sample(10, {"t": [20, 7]}, members=["b"]),
@@ -70,7 +70,7 @@ def test_members_and_partitions_come_and_go() -> None:
 
 
 def test_topic_is_there_while_a_member_reads_it() -> None:
-    """Commits of a topic that the group has left stay, and do not count as time behind."""
+    """A topic that the group has left does not exist and adds no time lag, despite old commits."""
     left = sample(20, {"t": [20], "u": [50]}, committed=[20, 10], owner=[0, -1])
     left_for_good = recording(
         sample(0, {"t": [10], "u": [10]}),
@@ -85,7 +85,7 @@ def test_topic_is_there_while_a_member_reads_it() -> None:
 
 
 def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
-    """Groups that could not be read, had no member, or read nothing that exists."""
+    """Samples with an error, or in which no member reads a partition, are skipped with a reason."""
     good = sample(0, {"t": [10]})
     rows = [
         good,
@@ -102,7 +102,7 @@ def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
 
 
 def test_statuses_are_those_of_the_moment() -> None:
-    """By the hour before a sample, and by nothing that came later."""
+    """A partition's status uses only the hour before the sample."""
     lags = recording(
         *(
             sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])
@@ -113,7 +113,7 @@ def test_statuses_are_those_of_the_moment() -> None:
 
 
 def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
-    """Two of ten are overloaded and known within 5 %; the others count as faster than shown."""
+    """Overloaded members' speeds are right within 5%; others' speeds are at least their throughput."""
     taken, ran = recorded(SCENARIOS["skew"], hours=6)
     speeds = Recording.of(taken).speeds
     truth = ran.world.speeds[0]
@@ -125,7 +125,7 @@ def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
 
 
 def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
-    """Speeds are those of each hour."""
+    """A member's speed is measured for each hour, so it falls when the member becomes slow."""
     slow = (Slow(1, 0.4, 4 * HOUR_S),)
     group = Scenario(
         "two", "one gets slow", "changing", Traffic(used=1.2), (100.0, 100.0), topics=(4,)

@@ -1,4 +1,4 @@
-"""Replays: time behind and moves by assignor in charge."""
+"""Replays of a recording: time behind and moves for each assignor."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,18 +18,18 @@ from tests.samples import samples
 
 @cache
 def skewed() -> Recording:
-    """Six hours under `range`, of which two members of ten are overloaded."""
+    """Return six hours under `range`, in which two of ten members are overloaded."""
     return Recording.of(recorded(SCENARIOS["skew"], hours=6)[0])
 
 
 @cache
 def replayed(assignor: str) -> list[Stretch]:
-    """Return what would have been, by the usual policy."""
+    """Return the replay of that recording with an assignor and the default policy."""
     return [*replay(skewed(), assignor, Policy())]
 
 
 def late(stretches: Sequence[Stretch]) -> float:
-    """Partition-minutes."""
+    """Return the time over the objective, in partition-minutes."""
     return sum(stretch.over_objective_s for stretch in stretches) / 60
 
 
@@ -38,7 +38,7 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
 
 
 def test_replaying_what_was_gives_what_was() -> None:
-    """The model is right where it can be checked: time lag as recorded, within 3 %."""
+    """A replay of the recorded assignment reproduces the recorded time lag within 3%."""
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)
@@ -46,7 +46,7 @@ def test_replaying_what_was_gives_what_was() -> None:
 
 @pytest.mark.long
 def test_plans_are_published_as_the_policy_would() -> None:
-    """Rules that forbid every move hold every plan back; a wide objective asks for none."""
+    """A replay publishes no plan that the policy forbids, and none if the objective is met."""
 
     def published(policy: Policy) -> tuple[int, int]:
         ran = [*replay(skewed(), "sticky-lag-aware", policy)]
@@ -61,7 +61,7 @@ def test_plans_are_published_as_the_policy_would() -> None:
 
 
 def hourly(*owners: str) -> Recording:
-    """Return hourly samples of one topic at rest: a letter a partition, the name of its owner."""
+    """Return hourly samples of an idle topic; letter p of a sample is the owner of partition p."""
     rows = []
     for hour, owner in enumerate(owners):
         members = sorted(set(owner))
@@ -81,7 +81,7 @@ def hourly(*owners: str) -> Recording:
 
 
 def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
-    """The real group swaps everything; sticky in charge gives up one partition to who joins."""
+    """A sticky replay keeps its own assignment, and moves a partition only to a new member."""
     day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
     assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]
@@ -89,7 +89,7 @@ def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
 
 
 def test_a_new_member_takes_over_the_share_of_the_one_that_left() -> None:
-    """Followers fit the plan: a restart under a new name neither moves nor plans anything."""
+    """A restarted member with a new name takes over its share, without a move or a plan."""
     day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]
     assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)

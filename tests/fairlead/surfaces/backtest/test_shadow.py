@@ -1,4 +1,4 @@
-"""The effect of plans on an observed group: from its samples to a row per day."""
+"""The hourly replay of groups in shadow mode, which stores a row per day."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ GROUPS = ("planned", "watched")
 
 
 def test_day_of_looks_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -> None:  # noqa: F811
-    """Plans would have saved most time lag; nothing is replayed of a group that is planned."""
+    """A shadow group's day is replayed hourly and shows what plans save; other groups' is not."""
     recording, _ = recorded(SCENARIOS["skew"], hours=3)
     archive = SampleArchive(str(tmp_path))
     for row in recording.to_pylist():

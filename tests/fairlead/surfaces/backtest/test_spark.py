@@ -1,4 +1,4 @@
-"""A backtest of a real archive, through the command line."""
+"""A backtest of an archive on disk, through the command line."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 def sample(minute: int, members: str, lag: int, **values: Any) -> dict[str, Any]:
-    """Return a sample of group `orders`: a letter a member, the first one owns everything.
+    """Return a sample of group `orders`; each letter is a member, and the first owns everything.
 
     Each of two partitions gets ten records a second.
     """
@@ -40,7 +40,7 @@ def sample(minute: int, members: str, lag: int, **values: Any) -> dict[str, Any]
 
 @pytest.fixture
 def archive(tmp_path: Path) -> SampleArchive:
-    """Return two hours in which one of two members cannot keep up: good samples and bad ones."""
+    """Return two hours of samples, two of them unusable, in which a member cannot keep up."""
     archive = SampleArchive(str(tmp_path / "warehouse"))
     rows = [
         sample(minute, "ab", minute * 60 * 2) for minute in range(0, 120, 5)
@@ -54,7 +54,7 @@ def archive(tmp_path: Path) -> SampleArchive:
 
 @pytest.mark.usefixtures("spark", "archive")
 def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
-    """The measured lag, then the assignors, best first, with costs, skipped samples, a plot."""
+    """The report has the recorded lag, a ranking of assignors, skipped samples and a plot."""
     plot = tmp_path / "backtest.svg"
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json", "--output", str(plot)]
     names = ("sticky-lag-aware", "sticky")
@@ -72,10 +72,10 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
     late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
-    # At 16 of 20 a second a minute's lateness takes five: two partitions are late from then on.
+    # At 16 of 20 records/s, lag exceeds the 1 min objective after 5 min, for both partitions.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
-    # One for each from the start on: nobody is late, for one move.
+    # With one partition for each member from the start, one move keeps both within the objective.
     assert (late["sticky"], ranked["sticky"]["moves"]) == (0, 0)
     planned = ranked["sticky-lag-aware"]
     assert (planned["plans"], planned["moves"]) == (1, 1)
@@ -84,7 +84,7 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_said_with_what_is(archive: SampleArchive, tmp_path: Path) -> None:
-    """Before Spark starts: an unknown group names the known ones, a span the one that has some."""
+    """An error names the groups or the time span for which samples are stored."""
     with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
     span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"

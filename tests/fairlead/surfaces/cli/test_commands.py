@@ -1,4 +1,4 @@
-"""The entry point `fairlead`: help, and how errors reach a person."""
+"""The command `fairlead`: its help, and how it reports errors."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def fairlead(
 
 
 def test_every_command_has_help_with_examples() -> None:
-    """Help explains the command, and ends with what to type and what the exit codes mean."""
+    """Each command's help describes it and ends with examples."""
     groups = {group.name: group.typer_instance for group in app.registered_groups}
     lacking = [
         command.name or str(command.callback)
@@ -52,7 +52,7 @@ def test_every_command_has_help_with_examples() -> None:
 
 
 def test_options_take_every_value_that_there_is() -> None:
-    """`--state` takes the states of a plan; the help of `--skip` lists the parts of the doctor."""
+    """`--state` accepts every state of a plan, and `--skip` lists every part of the doctor."""
     assert get_args(plans.State) == STATES
     command: Any = get_command(app)
     (text,) = [each.help for each in command.commands["doctor"].params if "--skip" in each.opts]
@@ -87,7 +87,7 @@ def test_options_take_every_value_that_there_is() -> None:
 def test_error_of_ours_is_one_line_and_exit_code_1(
     tmp_path: Path, arguments: list[str], settings: dict[str, str], message: str
 ) -> None:
-    """The error is one sentence, without a traceback or a secret."""
+    """An expected error is one line without a traceback or a secret, with exit code 1."""
     result = fairlead(*arguments, directory=tmp_path, settings=settings)
     assert result.returncode == 1
     (line,) = result.stderr.strip().splitlines()

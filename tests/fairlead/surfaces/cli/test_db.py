@@ -1,4 +1,4 @@
-"""`fairlead db` migrates the database that the settings name."""
+"""`fairlead db` works on the configured database."""
 
 import os
 import subprocess
@@ -26,13 +26,13 @@ def run(database: str, *arguments: str) -> tuple[int, str]:
 
 
 def test_upgrade_says_from_where_to_where(database: str) -> None:
-    """A second upgrade finds the database as it should be."""
+    """`upgrade` prints the old and new revision, and no change the second time."""
     assert run(database, "upgrade") == (0, f"empty -> {HEAD}")
     assert run(database, "upgrade") == (0, f"{HEAD}, unchanged")
 
 
 def test_current_fails_on_a_database_that_is_behind(database: str) -> None:
-    """Scripts can ask whether an upgrade is due."""
+    """`current` exits with code 1 if an upgrade is needed, so that scripts can ask."""
     behind = f"empty; the newest is {HEAD}: run `fairlead db upgrade`"
     assert run(database, "current") == (1, behind)
     run(database, "upgrade")
@@ -40,7 +40,7 @@ def test_current_fails_on_a_database_that_is_behind(database: str) -> None:
 
 
 def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) -> None:
-    """That of fairlead.toml, not the sandbox's."""
+    """`psql` opens the database of fairlead.toml, not the sandbox's."""
     (tmp_path / "fairlead.toml").write_text(f'[postgres]\nurl = "{database}"\n')
     done = subprocess.run(
         [FAIRLEAD, "db", "psql", "--", "-At", "-c", "SELECT current_database()"],
@@ -54,7 +54,7 @@ def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) 
 
 
 def test_prune_says_what_would_go_and_drops_it(database: str) -> None:
-    """By default what is older than history_retention; a dry run drops nothing."""
+    """`prune` lists and drops days older than the limit; a dry run only lists them."""
     run(database, "upgrade")
     today = datetime.now(UTC).date()
     with psycopg.connect(database, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Commands on a full disk: one line with the place and the remedy."""
+"""On a full disk, commands print one line with the place and the remedy."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 def on_full_disk(
     state_dir: Path, *arguments: str, blocks: int = 1
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command that finds no room, in a state directory."""
+    """Run a command with a state directory and no room to write files."""
     return subprocess.run(
         without_room(FAIRLEAD, *arguments, blocks=blocks),
         env=os.environ | {"FAIRLEAD_STATE_DIR": str(state_dir)},
@@ -34,7 +34,7 @@ def no_room_in(state_dir: Path) -> str:
 
 @pytest.mark.long
 def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
-    """The planner's code server is started so: it works without a warm Spark."""
+    """`spark up` reports a full disk, and still runs the command that was given after `--`."""
     alone = on_full_disk(tmp_path, "spark", "up")
     assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
     before = on_full_disk(tmp_path, "spark", "up", "--", "echo", "the code server", blocks=0)
@@ -44,7 +44,7 @@ def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
 
 
 def test_full_disk_for_the_output_is_said() -> None:
-    """Output that is redirected to a full disk."""
+    """A command whose output goes to a full disk reports an error."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [FAIRLEAD, "assign"],

@@ -1,4 +1,4 @@
-"""`fairlead plan` on real groups: what it proposes, what it stores, and what it refuses."""
+"""`fairlead plan` on real groups: what it proposes and stores."""
 
 import json
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-#: Nothing arrives any more: by the default there is time enough for what waits.
+#: A short objective and horizon: nothing arrives any more, so defaults would need no plan.
 SOON = '[[policies]]\nobjective = "PT10S"\nhorizon = "PT30S"\n'
 
 
@@ -32,9 +32,9 @@ def test_group_is_planned_in_this_process(
     start_consumers: StartConsumers,  # noqa: F811
     unique_name: str,
 ) -> None:
-    """A dry run stores nothing; without it, version 1 waits as a run's would; again nothing new.
+    """A dry run stores nothing, a normal run stores version 1, and a repeated run changes nothing.
 
-    A full disk keeps the look from being kept, and the plan from nothing.
+    On a full disk, the plan is stored although the sample is not.
     """
     pipeline.configure(SOON)
     start_consumers(unique_name)
@@ -78,7 +78,7 @@ def test_dry_run_needs_no_database(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A dry run warns that the database is missing; otherwise this is an error."""
+    """Without a database, a dry run warns and a normal run fails."""
     pipeline.configure(SOON)
     start_consumers(unique_name)
     monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://nobody@127.0.0.1:1/nothing")

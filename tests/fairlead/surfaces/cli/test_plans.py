@@ -1,4 +1,4 @@
-"""`fairlead plans`, `groups`, `lag`, `history`, `policy`: answers for programs, and exit codes."""
+"""Commands that show and change stored plans: `plans`, `groups`, `lag`, `history`, `policy`."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def document(url: str, *arguments: str) -> Any:
 
 
 def test_every_answer_is_one_json_document(week: str) -> None:
-    """Keys are those of the views; times carry their zone."""
+    """With `--json`, each command prints one document; times have a time zone."""
     assert [row["group"] for row in document(week, "groups")] == ["billing", "orders"]
     assert len(document(week, "lag", "orders")) == 6
     assert document(week, "history", "orders")[0]["at"] == "2026-01-07T11:30:00+00:00"
@@ -58,7 +58,7 @@ def test_every_answer_is_one_json_document(week: str) -> None:
 
 
 def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> None:
-    """One line each within 80 columns; every column on request, and none of them in the way."""
+    """`groups` lists the worst group first, within 80 columns; `--wide` adds columns."""
     lines = run(week, "groups").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
@@ -75,7 +75,7 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
 
 
 def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
-    """Since when, by which evidence, what next; of a partition each version that moves it."""
+    """`why` shows a group's diagnosis and next step, and the versions that move a partition."""
     told = run(week, "why", "orders").stdout
     assert told.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in told
@@ -98,7 +98,7 @@ def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
 
 
 def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
-    """A URL may set another zone; a time before the first measurement is an error."""
+    """Times are in UTC, whatever the session's time zone."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
@@ -108,7 +108,7 @@ def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
 
 
 def test_figures_say_how_old_they_are(week: str) -> None:
-    """Groups show the times of samples and snapshots, lag its own; old figures are called old."""
+    """`groups` and `lag` show the times of their figures, and warn about old ones."""
     groups = run(week, "groups").output
     assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no sample since " in groups
@@ -125,7 +125,7 @@ def test_figures_say_how_old_they_are(week: str) -> None:
 
 
 def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
-    """Also if it followed a plan before, and if its last sample is old."""
+    """A group without members is shown so, even if it followed a plan before."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
@@ -149,9 +149,9 @@ def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
 
 
 def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
-    """A group with a forecast of 0 s shows its present time lag; an older sample changes nothing.
+    """The current time lag is shown next to the forecast, and an older sample does not change it.
 
-    The charts of its page end with the last look, though no quarter of an hour has begun.
+    Charts end with the last sample, even if its quarter of an hour is not over.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
@@ -183,7 +183,7 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
 
 
 def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
-    """By the number of samples with other owners or members than the sample before."""
+    """`groups` counts samples whose owners or members differ from the sample before."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
@@ -201,7 +201,7 @@ def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
 
 
 def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
-    """By partition, member and topic, with its age; asked of a time before, as it was then."""
+    """`lag` shows the newest sample with its age; `--at` shows the lag at an earlier time."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -237,7 +237,7 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
 
 
 def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
-    """Also of a partition that is alone on its consumer, whose cost nothing is compared with."""
+    """`lag` and `why` show reported times per record, even if costs cannot be compared."""
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
@@ -259,7 +259,7 @@ def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
 
 
 def test_plan_that_was_not_sent_says_why(week: str) -> None:
-    """With each output of its state: an approval without effect is reported."""
+    """Each command that shows a plan's state reports a failed send and the next attempt."""
     assert document(week, *APPROVE, "--yes")["state"] == "approved"
     engine = create_store_engine(week)
     at = datetime(2026, 1, 8, 12, 0, tzinfo=UTC)
@@ -273,7 +273,7 @@ def test_plan_that_was_not_sent_says_why(week: str) -> None:
 
 
 def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
-    """The next step is to wait, with the end and the reason; so on the group's page."""
+    """A group in back-off has the next step "wait", with the end and the reason."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
@@ -295,7 +295,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
 
 
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
-    """Empty values are `none`; defaults are those of the page."""
+    """`policy explain` shows a value for each key, and defaults for an unknown group."""
     found = document(week, "policy", "explain", "payments")
     values = {value["key"]: value["value"] for value in found["values"]}
     assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
@@ -310,7 +310,7 @@ def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
 
 
 def test_approval_of_another_hash_is_refused(week: str) -> None:
-    """Another hash is refused; without a terminal `--yes` is required; then it is approved."""
+    """Approval needs the right hash, and `--yes` if there is no terminal."""
     assert run(week, *APPROVE).exit_code == 2
     refused = run(week, *APPROVE, "--yes", "--sha256", "0" * 64)
     assert isinstance(refused.exception, TamperedPlanError)
@@ -318,7 +318,7 @@ def test_approval_of_another_hash_is_refused(week: str) -> None:
 
 
 def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(week: str) -> None:
-    """Nothing is shown that would not come about; without `--yes` and without Kafka."""
+    """Rollback to the published version fails before it asks for confirmation."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
     said = "group orders: version 2 is already published; `fairlead plans withdraw orders`"
@@ -326,7 +326,7 @@ def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(we
 
 
 def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
-    """Unknown groups and versions, wrong states, and a database without the schema."""
+    """Unknown groups and versions, wrong states and a missing schema are errors."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),
@@ -353,7 +353,7 @@ def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
 def test_a_shell_offers_groups_versions_and_states(
     week: str, typed: str, offered: list[str]
 ) -> None:
-    """As bash asks the installed command, whatever stands before."""
+    """Shell completion offers groups, versions and states."""
     words = typed.split(" ")
     asked = {
         "FAIRLEAD_POSTGRES__URL": week,
@@ -373,7 +373,7 @@ def test_a_shell_offers_groups_versions_and_states(
 
 
 def test_freeze_is_shown_until_it_ends(week: str) -> None:
-    """With a reason, of one group or of all; `groups` shows its author and time."""
+    """A freeze of one group or of all is shown with its reason until it ends."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr

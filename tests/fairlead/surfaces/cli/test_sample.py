@@ -30,7 +30,7 @@ def test_groups_are_analysed_on_a_full_disk(
     make_group: MakeGroup,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """From the stored samples; a line reports what was not stored, and the service continues."""
+    """On a full disk, groups are analysed, a line reports the lost sample, and sampling goes on."""
     pipeline.recall(make_group("a", trouble=True))
     once = subprocess.run(
         without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False
@@ -76,7 +76,7 @@ def test_service_goes_on_after_an_error_of_one_look(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """An error of ours is a line; others are logged with a traceback. Ctrl-C ends the service."""
+    """After an error in one sample, the service continues until Ctrl-C."""
     series = [Sampled(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 

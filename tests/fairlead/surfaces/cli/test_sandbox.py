@@ -1,4 +1,4 @@
-"""`fairlead sandbox`: services that stay from one command to the next."""
+"""`fairlead sandbox`: services that keep running between commands."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def fairlead(state_dir: Path) -> Fairlead:
 def in_directory(
     directory: Path, *command: str, state_dir: Path, stdin: int = subprocess.DEVNULL
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command without settings of a cluster."""
+    """Run a command without a cluster in its settings."""
     environment = {name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"}
     return subprocess.run(
         [Path(sys.executable).with_name("fairlead"), *command],
@@ -61,9 +61,9 @@ def in_directory(
 def test_services_stay_between_commands(
     fairlead: Fairlead, state_dir: Path, tmp_path: Path
 ) -> None:
-    """`up` starts services that outlive it and that every command finds; `status` has addresses.
+    """`up` starts services that every later command finds; `status` prints their addresses.
 
-    A command that changes something names them when it asks; others say nothing of them.
+    Only a command that changes something names the sandbox, when it asks for confirmation.
     """
     up = fairlead("up")
     services = Sandbox(state_dir).running()

@@ -1,4 +1,4 @@
-"""`fairlead signing-key`: each key under the name of the setting that takes it, and of no other."""
+"""`fairlead signing-key` prints each key under the name of its setting."""
 
 import tomllib
 
@@ -12,7 +12,7 @@ from fairlead.surfaces.cli import app
 
 
 def test_each_key_is_printed_under_the_name_of_its_setting() -> None:
-    """The planner signs with the one, a consumer verifies with the other; never the other way."""
+    """The planner's setting accepts only the private key, a consumer's only the public key."""
     drawn = tomllib.loads(CliRunner().invoke(app, ["signing-key", "2026-03"]).stdout)
     assert drawn.keys() == {"private_key", "public_keys"}
     signer = KafkaSettings.model_validate({"private_key": drawn["private_key"]}).signer

@@ -21,7 +21,7 @@ EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\
 
 
 def hidden(text: str) -> set[str]:
-    """Return what of a text would not be seen, line feeds apart."""
+    """Return the invisible characters of a text, except line feeds."""
     return {
         character
         for character in text
@@ -30,13 +30,13 @@ def hidden(text: str) -> set[str]:
 
 
 def test_what_is_not_seen_is_written() -> None:
-    """Escapes as Python writes them, in one line."""
+    """Invisible characters are printed as Python's escapes."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
 
 def test_long_line_is_cut() -> None:
-    """A client id may have 32,000 characters; other lines, and the ends, stay."""
+    """A very long line is shortened in the middle; other lines are not changed."""
     text = f"first\na{'x' * 32_000}z\nlast"
     first, long, last = visible(text, keep="\n").split("\n")
     assert (first, last, long[0], long[-1]) == ("first", "last", "a", "z")
@@ -45,7 +45,7 @@ def test_long_line_is_cut() -> None:
 
 
 def test_whatever_is_printed_is_visible() -> None:
-    """Lines, errors, tables with their titles, and all else that rich shows."""
+    """Lines, errors, tables and panels print no invisible characters."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         say(f"group {EVIL}", EVIL)
@@ -58,7 +58,7 @@ def test_whatever_is_printed_is_visible() -> None:
 
 
 def test_a_record_of_the_log_is_a_line() -> None:
-    """For any requested path; tracebacks keep their lines."""
+    """A log message stays on one line, and a traceback keeps its lines."""
     try:
         raise ValueError(EVIL)  # noqa: TRY301 - the traceback is what is wanted
     except ValueError:
@@ -71,7 +71,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
-    """Of a group with that name and such reasons; programs get both, as escapes of JSON."""
+    """Commands print invisible characters in names and reasons as escapes, also in JSON."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")
@@ -113,7 +113,7 @@ def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
 def test_sentences_are_broken_between_words_in_a_window(
     width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Never in a name or a command, which are copied; in a pipe each stays a line."""
+    """In a terminal, long lines are wrapped, but not within a name or command."""
     command = "`fairlead plans withdraw orders`"
     sentence = f"  {EVIL}: orders-eu-1 gets 169% of what it can do, till {command} says no"
     monkeypatch.setenv("COLUMNS", str(width or 30))
