@@ -1,4 +1,4 @@
-"""The doctor's checks: of running services, missing services, and Dagster's switches."""
+"""The doctor's checks of services, the archive, the host and Dagster's sensors."""
 
 import json
 import os
@@ -35,12 +35,12 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def by_name(settings: Settings) -> dict[str, Finding]:
-    """Return what is found, by name."""
+    """Return the doctor's findings by name."""
     return {finding.name: finding for finding in examine(settings)}
 
 
 def at(settings: Settings, url: str) -> Settings:
-    """Return the settings with another database."""
+    """Return the settings with another database URL."""
     return settings.model_copy(update={"postgres": PostgresSettings(url=SecretStr(url))})
 
 
@@ -49,7 +49,7 @@ def at(settings: Settings, url: str) -> Settings:
 def test_services_that_are_right_are_ok(
     settings: Settings, migrated: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for what a fresh set-up lacks: a sample, a key, a home of Dagster."""
+    """With working services all checks pass; missing samples, keys or DAGSTER_HOME are warnings."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()
@@ -75,7 +75,7 @@ def test_services_that_are_right_are_ok(
 def test_topic_with_any_codec_is_told(
     settings: Settings, migrated: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """By the doctor and by `plans reconcile`, with a command that changes it."""
+    """`doctor` and `plans reconcile` report a plan topic that accepts any codec; the remedy works."""
     kafka = settings.kafka.model_copy(
         update={"plan_topic": kafka_topic(config={"cleanup.policy": "compact"})}
     )
@@ -103,7 +103,7 @@ def test_topic_with_any_codec_is_told(
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_database_of_another_schema_says_what_to_run(settings: Settings, database: str) -> None:
-    """Checks that need the schema are left out."""
+    """A missing schema fails with its remedy, and checks that need the schema are skipped."""
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found
@@ -121,7 +121,7 @@ def test_database_of_another_schema_says_what_to_run(settings: Settings, databas
 def test_database_that_cannot_write_is_failed(
     settings: Settings, migrated: str, limit: str, what: str
 ) -> None:
-    """A standby, or a disk without room, for which a limit on temporary files stands here."""
+    """A read-only database, or one without disk space, is a failure."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
     found = [
         finding
@@ -133,7 +133,7 @@ def test_database_that_cannot_write_is_failed(
 
 
 def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """So are files that were set aside: both warnings, since groups are analysed all the same."""
+    """A read-only archive and damaged files are warnings, since groups are still analysed."""
     settings = Settings(state_dir=tmp_path)
     (found,) = examine_archive(settings)
     assert (found.state, found.detail) == (
@@ -157,7 +157,7 @@ def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_each_line_comes_as_soon_as_it_is_known() -> None:
-    """The host's lines are there while the database has not answered; a remedy follows its line."""
+    """Each finding is printed as soon as it is known, with its remedy on the next line."""
     skipped = ("--skip", "archive", "--skip", "kafka", "--skip", "dagster")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing"
@@ -177,7 +177,7 @@ def test_each_line_comes_as_soon_as_it_is_known() -> None:
 
 @pytest.mark.long
 def test_what_is_away_is_failed_and_the_rest_is_checked() -> None:
-    """One error each, no traceback, and exit code 1; for programs as JSON."""
+    """A missing service is a failure with exit code 1, and other checks still run."""
     away = {
         "FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing",
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",

@@ -1,4 +1,4 @@
-"""Plots are well-formed, reproducible and bounded, whatever the names and figures are."""
+"""Plots are valid SVG of bounded size for any names and figures."""
 
 import math
 import xml.etree.ElementTree as ET
@@ -20,7 +20,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def texts(svg: str) -> list[str]:
-    """Return the texts of a plot; fails where it is no XML."""
+    """Return the texts of an SVG plot."""
     elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - own
     return ["".join(element.itertext()) for element in elements]
 
@@ -33,7 +33,7 @@ def candidate(name: str, moved: int, forecast_time_lag_s: float | None) -> Snaps
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])
 def test_names_are_drawn_as_they_are(name: str) -> None:
-    """Markup, dollar signs and letters of any script are text; long names keep their ends."""
+    """Names with markup or any script are drawn as text, and long names are shortened."""
     svg = consumers([ConsumerChange(name, 1, 10, 2, 5)])
     printed = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
     assert (printed if len(printed) < 40 else "x…x") in "".join(texts(svg))
@@ -41,7 +41,7 @@ def test_names_are_drawn_as_they_are(name: str) -> None:
 
 
 def test_heaviest_consumers_are_drawn() -> None:
-    """Of many consumers those with most lag are drawn, before or after, as in the title."""
+    """Of many consumers, the plot shows those with most lag before or after the plan."""
     changes = [ConsumerChange(f"c{lag}", 1, lag, 1, 0) for lag in range(499)]
     drawn = texts(consumers([*changes, ConsumerChange("heir", 0, 0, 9, 9_999)]))
     assert {"heir", "c498", f"c{499 - CONSUMERS + 1}"} <= set(drawn)
@@ -50,7 +50,7 @@ def test_heaviest_consumers_are_drawn() -> None:
 
 
 def test_frontier_names_every_candidate() -> None:
-    """The chosen one is marked; candidates that failed, and unknown figures, are left out."""
+    """The plot names each candidate with known figures and marks the chosen one."""
     failed = SnapshotCandidate("broken", error="no")
     unknown = candidate("unknown", 1, None)
     candidates = [candidate("sticky", 0, 200.0), candidate("fair", 700, 120.0), failed, unknown]
@@ -64,7 +64,7 @@ def test_frontier_names_every_candidate() -> None:
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])
 def test_plots_in_markup_hold_any_name(name: str) -> None:
-    """They stand in a page as they are: a name can neither end them nor turn its text around."""
+    """A plot can be embedded in a page whatever its names contain."""
     at = [NOON, NOON + timedelta(hours=1)]
     for svg in (
         over_time(at, {name: [1.0, None]}, name),
@@ -76,14 +76,14 @@ def test_plots_in_markup_hold_any_name(name: str) -> None:
 
 
 def test_axis_ends_at_a_round_number_of_its_unit() -> None:
-    """Eleven minutes are drawn up to twenty, and half of it is whole, too."""
+    """An axis for 11 minutes ends at 20, so that its ticks are whole minutes."""
     at = [NOON, NOON + timedelta(hours=1)]
     svg = over_time(at, {"late": [660.0, None]}, "", "{:.0f}".format, (60.0, 3600.0))
     assert texts(svg)[:3] == ["0", "600", "1200"]
 
 
 def test_owners_are_drawn_as_long_as_they_hold() -> None:
-    """An owner that stays is one box; no owner is a gap."""
+    """An owner is one box for as long as it stays; a time without an owner is a gap."""
     at = [NOON + timedelta(hours=hour) for hour in range(4)]
     svg = owners_over_time(at, {"t-0": ["a", "a", None, "b"], "t-1": ["b"] * 4}, "owners")
     assert svg.count("<rect") == 3

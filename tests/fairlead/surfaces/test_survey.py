@@ -1,4 +1,4 @@
-"""A survey of the run's broker, as a user runs it; and how its rows are put."""
+"""`fairlead survey` on a real broker, and its output."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
 from tests.samples import samples
 from tests.waiting import PATIENCE_S
 
-#: Runs the command; says on standard error what of the planner was imported.
+#: Runs the command, then prints which of the planner's libraries were imported.
 PROGRAM = """
 import sys
 from fairlead.surfaces.cli import main
@@ -53,7 +53,7 @@ def test_survey_needs_kafka_alone(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Real consumers: owners and lag at once, a diagnosis from the sixth sample on."""
+    """The survey needs only Kafka, and shows owners, lag and, after six samples, a diagnosis."""
     topic = kafka_topic(partitions=2)
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
@@ -91,9 +91,9 @@ def test_survey_tells_lag_from_what_is_none(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Without members, after leaving a topic, after a loss, idle, before an open transaction.
+    """Lag is right without members, after losses, on idle topics and before open transactions.
 
-    The topic that one group left lost records, too: that is nothing to report.
+    Lost records of a topic that the group has left are not reported.
     """
     busy, emptied, idle, held = (kafka_topic(partitions=1) for _ in range(4))
     for topic, count in ((busy, 9), (emptied, 99), (idle, 9), (held, 9)):
@@ -144,7 +144,7 @@ def test_survey_tells_lag_from_what_is_none(
 
 
 def row(**known: Any) -> dict[str, Any]:
-    """Return a group that is well, and what else is known of it."""
+    """Return a group's row with default values and the given ones."""
     return {
         "group": "orders",
         "sampled_at": datetime(2026, 1, 2, tzinfo=UTC),
@@ -177,7 +177,7 @@ def row(**known: Any) -> dict[str, Any]:
 
 
 def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
-    """Return a sample of two topics, of one and two partitions, at a minute after noon."""
+    """Return a sample of two topics, with one and two partitions, at a minute after noon."""
     return {
         "group": group,
         "at": datetime(2026, 1, 2, 12, minute, tzinfo=UTC),
@@ -191,7 +191,7 @@ def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("policies", [[], [Policy()]])
 def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) -> None:
-    """Nothing arrived, and the start offset of its consumers is unknown."""
+    """A partition without a commit or arrivals is not diagnosed as stuck."""
     series = [
         sample(
             "orders",
@@ -211,7 +211,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
-    """In the text and on the page."""
+    """A long client id is shortened in the text and on the page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
     text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000

@@ -113,7 +113,7 @@ def test_statuses_are_those_of_the_moment() -> None:
 
 
 def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
-    """Overloaded members' speeds are right within 5%; others' speeds are at least their throughput."""
+    """Overloaded members' speeds are right within 5%; others' are at least their throughput."""
     taken, ran = recorded(SCENARIOS["skew"], hours=6)
     speeds = Recording.of(taken).speeds
     truth = ran.world.speeds[0]

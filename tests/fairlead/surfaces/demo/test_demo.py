@@ -1,4 +1,4 @@
-"""`fairlead demo`, as a new member runs it: once to its end, and once with Ctrl-C in the middle."""
+"""`fairlead demo`, run once to its end and once interrupted by Ctrl-C."""
 
 import json
 import os
@@ -31,7 +31,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def started_for(state_dir: Path) -> list[psutil.Process]:
-    """Return the processes that belong to a demo: what it starts inherits its state directory."""
+    """Return the processes of a demo, recognised by its state directory."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -45,7 +45,7 @@ def started_for(state_dir: Path) -> list[psutil.Process]:
 
 
 def start(state_dir: Path) -> subprocess.Popen[str]:
-    """Start the demo as a shell does: with a process group of its own."""
+    """Start the demo in a process group of its own, as a shell does."""
     with accepting_ctrl_c():
         return subprocess.Popen(
             [FAIRLEAD, "demo"],
@@ -60,13 +60,13 @@ def start(state_dir: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a state directory."""
+    """Return the demo's state directory."""
     return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
 def printed(state_dir: Path) -> str:
-    """Return what a whole demo showed; it has ended well."""
+    """Return the output of a complete demo; fail if it ended with an error."""
     with start(state_dir) as process:
         printed, _ = process.communicate(timeout=6 * PATIENCE_S)
     log = state_dir / "demo" / "consumers.log"
@@ -76,20 +76,20 @@ def printed(state_dir: Path) -> str:
 
 @pytest.fixture(scope="module")
 def report(printed: str, state_dir: Path) -> dict[str, Any]:
-    """Return what that demo reported."""
+    """Return the demo's report."""
     assert "report.json" in printed
     read: dict[str, Any] = json.loads((state_dir / "demo" / "report.json").read_text())
     return read
 
 
 def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]:
-    """Yield every group of the scenario that has a plan, with its report."""
+    """Yield each group of the demo that has a plan, with its part of the report."""
     scenarios = (*CURED, *CURED_BY_BROKER)
     return zip(scenarios, [report, *report["other_groups"][:-1]], strict=True)
 
 
 def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
-    """Group, assignor, version; per consumer lag and partitions before, predicted and after."""
+    """The report has each consumer's lag and partitions before, predicted and after the plan."""
     for scenario, group in groups(report):
         assert group["group"] == scenario.name
         assert group["assignor"]
@@ -119,7 +119,7 @@ def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
 
 
 def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:
-    """After adoption, consumers own what was predicted."""
+    """After adoption, each consumer owns the partitions that the plan predicted."""
     for _, group in groups(report):
         assert group["adopted"] is True
         for consumer in group["consumers"].values():
@@ -127,18 +127,18 @@ def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:
 
 
 def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
-    """Beside the same group under the same load without one, from when nothing arrives any more."""
+    """With the plan, a group's lag drains faster than in the same group without a plan."""
     for _, group in groups(report):
         seconds = group["drain_seconds"]
         assert seconds["with_plan"] < seconds["without_plan"]
 
 
 def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
-    """One group is unbalanced, of another one machine is slow and named, one is left alone.
+    """Each group gets the right diagnosis: unbalanced, slow member or healthy.
 
-    So is one that a broker assigns unbalanced; nothing is to be done about that broker. An
-    expensive partition is named with the milliseconds that its records take, and no consumer is
-    called slow for it.
+    A group whose broker assigns the partitions is unbalanced and follows plans, too. In a group with
+    an expensive partition, the evidence has that partition's time per record, and the diagnosis
+    is not a slow member.
     """
     spread, (slow, costly, assigned, healthy) = report, report["other_groups"]
     assert (costly["diagnosis"], costly["names"]) == ("unbalanced", [ONE_IS_EXPENSIVE.members[1]])
@@ -160,19 +160,19 @@ def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
 
 
 def test_table_and_next_steps_are_shown(printed: str) -> None:
-    """It ends with a table for people and where to go next."""
+    """The demo prints a table of results and the next steps."""
     for text in ("most loaded", "Drained in", "needs no plan", "make dev", "make psql"):
         assert text in printed
 
 
 def test_demo_leaves_no_process_behind(printed: str, state_dir: Path) -> None:
-    """Everything that it started has ended."""
+    """After the demo, none of its processes is running."""
     assert printed
     assert started_for(state_dir) == []
 
 
 def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> None:
-    """Ctrl-C amid consumers, or while the planning job runs: within a minute nothing is left."""
+    """After Ctrl-C, with consumers or the planning job running, no process is left."""
     name, under_way = form(short=("consumers.log", ""), long=("planning.log", "STEP_START"))
     log = state_dir / "demo" / name
     log.unlink(missing_ok=True)

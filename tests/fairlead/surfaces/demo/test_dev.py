@@ -1,4 +1,4 @@
-"""`fairlead dev`: one group's plans wait for a person, and what is printed leads there."""
+"""`fairlead dev`: the load that its consumers get."""
 
 import re
 import sys
@@ -13,12 +13,12 @@ from fairlead.surfaces.demo.scenario import KEEPS_UP
 from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from tests.waiting import eventually
 
-#: A process that ends when its standard input does, as a worker.
+#: A process that ends when its standard input is closed, as a worker does.
 STANDS_IN = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 
 
 def workers() -> list[psutil.Process]:
-    """Return the running stand-ins for workers."""
+    """Return the running processes that stand in for workers."""
     return [child for child in psutil.Process().children() if _stands_in(child)]
 
 
@@ -30,7 +30,7 @@ def _stands_in(process: psutil.Process) -> bool:
 
 
 def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
-    """The killed consumer is named once, and the load continues."""
+    """If a consumer is killed, one message names it and the load continues."""
     lines: list[str] = []
     group = replace(KEEPS_UP, consumers=2)
     with Consumers(group, group.name, "", None, tmp_path / "log", STANDS_IN) as consumers:

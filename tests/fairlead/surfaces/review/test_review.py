@@ -1,4 +1,4 @@
-"""The review of a plan shows what is stored, loads no other files, and offers the commands."""
+"""The review page of a plan: its contents, its safety, and the commands that it offers."""
 
 import html
 import re
@@ -37,7 +37,7 @@ HOSTILE = "a'\"\\$(x)<script>alert(1)</script>&-\x03\N{RIGHT-TO-LEFT OVERRIDE}"
 
 
 class Page(HTMLParser):
-    """A page as a browser takes it apart."""
+    """A parsed HTML page: its tags, addresses, table rows and text."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Page(HTMLParser):
         self.text = " ".join(self.text.split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep its name and where it points; open a row, or a cell."""
+        """Record the tag and its addresses, and begin a table row or cell."""
         self.tags.append(tag)
         self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
         if tag == "tr":
@@ -60,12 +60,12 @@ class Page(HTMLParser):
             self._cell = True
 
     def handle_endtag(self, tag: str) -> None:
-        """Close a cell."""
+        """End a table cell."""
         if tag in {"td", "th"}:
             self._cell = False
 
     def handle_data(self, data: str) -> None:
-        """Keep the text, and a cell's apart."""
+        """Add text to the page's text, and to the current cell."""
         self.text += f" {data}"
         if self._cell:
             self.rows[-1][-1] += data
@@ -73,14 +73,14 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def engine(week: str) -> Iterator[Engine]:
-    """Return an engine on that database."""
+    """Return an engine on the week's database."""
     engine = create_store_engine(week)
     yield engine
     engine.dispose()
 
 
 def behind_its_back(url: str, statement: str) -> None:
-    """Change what the database protects, as its owner with the triggers off."""
+    """Run a statement as the owner, with triggers and the hash check turned off."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
@@ -92,12 +92,12 @@ def run(url: str, *arguments: str) -> Result:
 
 
 def codes(page: str) -> list[str]:
-    """Return what stands in the page to be copied."""
+    """Return the commands and statements on a page that can be copied."""
     return [html.unescape(code) for code in re.findall("<pre><code>(.*?)</code>", page, re.DOTALL)]
 
 
 def test_a_plan_is_explained(engine: Engine) -> None:
-    """Consumers before and after, moves with reasons, candidates, risks."""
+    """The page shows consumers before and after, moves with reasons, candidates and risks."""
     page = Page(review_page(engine, "billing", 1, now=NOON))
     assert "from 13,680 to 7,920 records, 42.1 % less" in page.text
     assert ["billing-1", "13,680", "5,760", "2", "1"] in page.rows
@@ -111,7 +111,7 @@ def test_a_plan_is_explained(engine: Engine) -> None:
 
 
 def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Engine) -> None:
-    """Before and after, with its price: on the page, at the command line, as candidates, in SQL."""
+    """Page, command line and candidates show cross-rack traffic and cost before and after."""
     before, after = ({"rack_gb_per_day": gb, "rack_cost_per_day": gb / 50} for gb in (12.5, 1.0))
     record_decision(
         PlanStore(engine),
@@ -138,7 +138,7 @@ def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Eng
 
 
 def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
-    """Images are in the page; the one address outside is the Dagster UI, where that is known."""
+    """The page embeds its images, runs no scripts, and links only to the Dagster UI."""
     source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
     outside = [
@@ -161,7 +161,7 @@ def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
 
 
 def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) -> None:
-    """The SQL is run as copied; afterwards the page offers nothing to approve."""
+    """The SQL copied from the page approves the plan; then the page offers no approval."""
     page = review_page(engine, "billing", now=NOON)
     (statement,) = [code for code in codes(page) if "approve_plan" in code]
     with psycopg.connect(week) as connection:
@@ -173,7 +173,7 @@ def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) 
 
 
 def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
-    """Markup in a name is shown, not read; commands quote it, for shells as for the database."""
+    """Names are escaped in HTML and quoted in shell and SQL commands."""
     share = MemberShare(("t0",), {"t0": np.arange(3, dtype=np.int32)})
     record_decision(
         PlanStore(engine), make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
@@ -194,7 +194,7 @@ def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
 
 
 def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> None:
-    """The page has the heaviest moves and how to get all; who loses everything; four eyes."""
+    """The page of a large plan shows its heaviest moves, its risks and how to get all moves."""
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
@@ -227,7 +227,7 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
 
 
 def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> None:
-    """Nothing from these bytes is shown, and no approval is offered."""
+    """If the document was changed, the page warns, shows none of it and offers no approval."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
     behind_its_back(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)
@@ -238,7 +238,7 @@ def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> Non
 
 
 def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None:
-    """The policy's decision on a plan that waits; an expired plan cannot be approved."""
+    """The page shows the policy's current decision, and offers no approval of an expired plan."""
     policies = [Policy(approval=Approval(automatic=True))]
     assert "partitions are in DATA_LOSS" in review_page(
         engine, "billing", policies=policies, now=NOON
@@ -253,7 +253,7 @@ def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None
 
 
 def test_every_state_has_a_page(engine: Engine) -> None:
-    """Of what was published, what came of it; of what never had an owner, that it gets one."""
+    """Pages of superseded, published and rejected plans show their results or reasons."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
     assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # by the last look
@@ -267,7 +267,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file named after group and version, a given file, or standard output; else an error."""
+    """`plans review` writes to a default file, a given file or standard output, or fails."""
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"
@@ -283,7 +283,7 @@ def test_the_command_writes_a_file(
 
 
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
-    """Whether it can do more is unknown: the approver reads that first."""
+    """An untested load, above all throughput so far, is the first risk if no speed was measured."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     behind_its_back(
@@ -304,7 +304,7 @@ def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week:
 def test_figures_are_those_of_the_analysis_whatever_was_measured_since(
     week: str, engine: Engine
 ) -> None:
-    """Neither newer speeds and costs, nor the lag history, change what a plan was made by."""
+    """The page shows the figures of the plan's analysis, whatever was measured later."""
     before = review_page(engine, "orders", 3, now=NOON)
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 7")

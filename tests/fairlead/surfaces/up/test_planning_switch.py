@@ -1,4 +1,4 @@
-"""Whether planning is on, with a real webserver."""
+"""Turning planning on through a real Dagster webserver."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 
 def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
-    """As a person does under Automation."""
+    """Planning is off until its sensor is turned on, and then stays on."""
     workspace = furnish(tmp_path)
     port = free_port()
     command = [

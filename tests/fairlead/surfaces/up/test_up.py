@@ -1,4 +1,4 @@
-"""`fairlead up`: what keeps it from starting, and all of it, started, killed and ended."""
+"""`fairlead up`: errors at its start, recovery of killed parts, and its end."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def on(settings: Settings, url: str, state_dir: Path) -> Settings:
 
 
 def test_a_port_that_is_taken_is_named_with_its_option(tmp_path: Path) -> None:
-    """Whoever scrapes metrics knows the port: no other one is taken instead."""
+    """A taken port is an error, not replaced, since metrics are scraped from a known port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = At(dagster_port=free_port(), pages_port=taken.getsockname()[1])
         with pytest.raises(ConfigurationError, match=r"choose another with --port"):
@@ -57,7 +57,7 @@ def test_a_port_that_is_taken_is_named_with_its_option(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
-    """Its parts have no parent that would."""
+    """A new `fairlead up` ends the parts that a killed one left running."""
     told: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (
@@ -71,13 +71,13 @@ def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
 
 @pytest.fixture
 def at() -> At:
-    """Return where the parts serve: at free ports."""
+    """Return free ports for Dagster and the pages."""
     return At(dagster_port=free_port(), pages_port=free_port())
 
 
 @pytest.fixture
 def environment(settings: Settings, migrated: str, tmp_path: Path) -> dict[str, str]:
-    """Return the environment of a planner without groups, with the shortest sampling interval."""
+    """Return settings of a planner without groups that samples every five seconds."""
     config = tmp_path / "fairlead.toml"
     config.write_text(f"""
 state_dir = "{tmp_path / "state"}"
@@ -90,19 +90,19 @@ sampling.every = "PT5S"
 
 
 class Ready:
-    """What `/ready` answers.
+    """The answers of `/ready`.
 
     Parameters
     ----------
     at
-        Where the pages are.
+        The ports of Dagster and the pages.
     """
 
     def __init__(self, at: At) -> None:
         self._address = f"{at.pages}/ready"
 
     def missing(self) -> list[str]:
-        """Return what is missing, in words."""
+        """Return the descriptions of missing parts."""
         try:
             with urlopen(self._address, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
                 found: dict[str, list[str]] = json.load(answer)
@@ -114,12 +114,12 @@ class Ready:
         return found["missing"]
 
     def wait(self) -> None:
-        """Wait until nothing is missing."""
+        """Wait until no part is missing."""
         eventually(lambda: not self.missing(), f"{self._address} answers 200")
 
     @contextmanager
     def watched(self) -> Iterator[list[str]]:
-        """Yield a list which takes all that is missing meanwhile, each once."""
+        """Yield a list that collects each description of a missing part until the block ends."""
         ended, seen = threading.Event(), list[str]()
 
         def watch() -> None:
@@ -136,7 +136,7 @@ class Ready:
 
 
 def sampled_since(state_dir: Path, moment: float) -> bool:
-    """Whether a sample was begun after a moment, in seconds since 1970."""
+    """Return whether a sample began after a time, in seconds since 1970."""
     taken = SampleArchive(str(state_dir / "warehouse")).taken()
     return taken is not None and taken.began.timestamp() > moment
 
@@ -146,7 +146,7 @@ def sampled_since(state_dir: Path, moment: float) -> bool:
 def test_looks_go_on_when_what_loads_the_definitions_is_killed(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """Dagster's daemon finds the restarted server; `/ready` reports what is missing."""
+    """If the code server is killed, it is restarted, `/ready` reports it, and sampling goes on."""
     state_dir, ready = tmp_path / "state", Ready(at)
     told: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:
@@ -175,7 +175,7 @@ def test_looks_go_on_when_what_loads_the_definitions_is_killed(
 def running(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Return the command, running, and the lines of its log so far."""
+    """Return the running `fairlead up --plan` and the lines that it has printed so far."""
     ports = ("--port", str(at.pages_port), "--dagster-port", str(at.dagster_port))
     lines: list[str] = []
     with subprocess.Popen(
@@ -209,7 +209,7 @@ def running(
 def test_all_of_it_runs_is_mended_and_ends(
     running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
-    """After each part is killed, by either signal, sampling continues; at the end none is left."""
+    """Sampling goes on after each part is killed or crashes; after SIGTERM no process is left."""
     (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
     def said(text: str) -> bool:
@@ -248,7 +248,7 @@ def test_all_of_it_runs_is_mended_and_ends(
 
 
 def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
-    """Return the process of a part, or of a run that is launched."""
+    """Return the process of a part, or of a newly launched run."""
 
     def find() -> psutil.Process | None:
         if name == "spark":
@@ -261,7 +261,7 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
 
 
 def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
-    """Launch a run of the job sample; return its process, which the code server has started."""
+    """Launch a run of the job `sample`, and return its process, a child of the code server."""
 
     def workers() -> set[psutil.Process]:
         parts = (part for part in still_running(state_dir) if part.name == "code")
@@ -281,7 +281,7 @@ def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
 
 
 def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
-    """Wait for a process."""
+    """Wait until a process is found, and return it."""
     seen: list[psutil.Process] = []
 
     def look() -> bool:
@@ -294,7 +294,7 @@ def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
 
 
 def ask(at: At, query: str, **variables: Any) -> Any:
-    """Return what Dagster's GraphQL answers."""
+    """Return the data that Dagster's GraphQL API answers to a query."""
     question = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"{at.dagster}/graphql", question, headers)  # noqa: S310 - our own server
@@ -303,7 +303,7 @@ def ask(at: At, query: str, **variables: Any) -> Any:
 
 
 def command(process: psutil.Process) -> list[str]:
-    """Return a process's command line, where it still has one."""
+    """Return a process's command line, or an empty list if it has ended."""
     try:
         return process.cmdline()
     except psutil.Error:
