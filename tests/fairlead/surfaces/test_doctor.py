@@ -75,7 +75,7 @@ def test_services_that_are_right_are_ok(
 def test_topic_with_any_codec_is_told(
     settings: Settings, migrated: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """`doctor` and `plans reconcile` report a plan topic that accepts any codec; the remedy works."""
+    """`doctor` and `plans reconcile` report a plan topic with any codec, and the remedy works."""
     kafka = settings.kafka.model_copy(
         update={"plan_topic": kafka_topic(config={"cleanup.policy": "compact"})}
     )

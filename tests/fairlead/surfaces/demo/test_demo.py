@@ -136,7 +136,7 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
 def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
     """Each group gets the right diagnosis: unbalanced, slow member or healthy.
 
-    A group whose broker assigns the partitions is unbalanced and follows plans, too. In a group with
+    A group whose broker assigns partitions is unbalanced and follows plans, too. In a group with
     an expensive partition, the evidence has that partition's time per record, and the diagnosis
     is not a slow member.
     """

@@ -1,4 +1,4 @@
-"""A served plan history that is of this week, and pages on which people act.
+"""Fixtures for the web application: a served history of the last week, and pages for actions.
 
 Belongs here: fixtures of the web application's tests.
 """
@@ -29,14 +29,14 @@ SECRET: Final = "s" * 40
 
 @pytest.fixture
 def week(week: str) -> str:
-    """Return the URL of a database with a week of history, which ends today."""
+    """Return the URL of a database with a week of history that ends today."""
     end_now(week)
     return week
 
 
 @pytest.fixture
 def served(week: str) -> Iterator[str]:
-    """Return the address where that history is served, as to a reader."""
+    """Return the address of pages that show this history and allow no actions."""
     as_reader = f"{week}&options=-c%20role%3Dfairlead_reader"
     engine = create_store_engine(as_reader)
     web = WebSettings(url="https://fairlead.example/", dagster_url="http://dagster.example")
@@ -48,19 +48,19 @@ def served(week: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Desks:
-    """Plans that wait, and pages on which people act on them.
+    """Plans in several states, and pages on which people can act on them.
 
     Parameters
     ----------
     address
-        Where the pages are, as whoever is in front of them reaches them.
+        Address of the pages, as the proxy in front of them reaches it.
     url
-        The database, as its superuser.
+        URL of the database, as a superuser.
     planner
         The planner's store.
     plans
-        By group: `orders` waits, `payments` too and takes two people, `billing` takes what the
-        database sees; `stock` is published, in its second version.
+        The plan of each group: `orders` and `payments` are proposed, `payments` for two people;
+        `billing` needs four eyes in the database; `stock` is published as version 2.
     """
 
     address: str
@@ -69,11 +69,11 @@ class Desks:
     plans: Mapping[str, StoredPlan]
 
     def state(self, group: str, version: int | None = None) -> str:
-        """Return the state of a version, the one of `plans` by default."""
+        """Return the state of a version, by default of the one in `plans`."""
         return self.planner.get(group, version or self.plans[group].version).state
 
     def post(self, do: str, group: str | None = None, who: str = KIM, **given: Any) -> Answer:
-        """Send a form in a person's name, as a browser behind the proxy does."""
+        """Send a form for a person, as a browser behind the proxy does."""
         plan = self.plans.get(group or "")
         fields: dict[str, Any] = {"do": do, "group": group, "id": uuid4(), "reason": "agreed"}
         if plan is not None and do not in {"freeze", "unfreeze"}:
@@ -82,13 +82,13 @@ class Desks:
         return post(self.address, sent, as_person(who))
 
     def get(self, path: str, who: str | None = KIM) -> Answer:
-        """Open a page, as a person or without a proof."""
+        """Open a page for a person, or without a proof of identity."""
         return send(self.address, "GET", path, as_person(who) if who else ())
 
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return pages on which everyone that the proxy names may act."""
+    """Return pages on which everyone whom the proxy names may act."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 
@@ -113,12 +113,12 @@ def desks(migrated: str) -> Iterator[Desks]:
 
 
 def propose(planner: PlanStore, group: str, snapshot: str = "s1", **changes: Any) -> StoredPlan:
-    """Let the planner propose a plan."""
+    """Store a proposed plan of a group, and return it."""
     plan = record_decision(planner, make_draft(snapshot, group=group, **changes)).plan
     assert plan is not None
     return plan
 
 
 def as_person(name: str) -> Pairs:
-    """Return the headers by which the proxy names a person."""
+    """Return the headers with which the proxy names a person."""
     return [("X-Forwarded-Email", name), ("X-Fairlead-Secret", SECRET)]

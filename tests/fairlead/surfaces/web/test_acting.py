@@ -1,4 +1,4 @@
-"""Acting on pages, as a browser behind a proxy does it: before, the form, and after."""
+"""Actions on pages, as a browser behind a proxy performs them."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.postgres
 
 
 def form_of(page: str) -> dict[str, str]:
-    """Return the hidden fields of a page's form."""
+    """Return the hidden fields of the form on a page."""
     found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page)
     return {name: unescape(value) for name, value in found}
 
 
 def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
-    """Open the page before a step, send its form, and open the page after; return both."""
+    """Open an action's page, send its form, open the page after it, and return both pages' text."""
     before = desks.get(f"/act?{query}", who)
     assert before.status == 200
     fields = form_of(before.text) | {"reason": "agreed with the team"}
@@ -40,7 +40,7 @@ def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
 
 
 def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
-    """From the review by a page that names version, hash, moves and risks to what came of it."""
+    """A person approves a plan through the review, a page that confirms it, and the result page."""
     review = desks.get("/review?group=orders").text
     assert f"You are <b><bdi>{KIM}</bdi></b>" in review
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)
@@ -55,7 +55,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
 
 
 def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> None:
-    """Somebody decides in SQL and goes to lunch: what waits for that group waits alone."""
+    """Actions that wait for a locked group block neither pages nor a freeze of all groups."""
     with ThreadPoolExecutor(8) as pool:
         with psycopg.connect(desks.url) as connection:
             connection.execute("SELECT fairlead_raw.lock_group('orders')")
@@ -80,7 +80,7 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> Non
     ],
 )
 def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: str) -> None:
-    """They leave out the port that the scheme implies, and the path."""
+    """An origin is accepted without the scheme's default port, a path, or capital letters."""
     headers = [(b"origin", origin.encode()), (b"sec-fetch-site", b"same-origin")]
     require_own_page(Request({"type": "http", "headers": headers}), url)
     headers[0] = (b"origin", f"{origin}0".encode())
@@ -90,7 +90,7 @@ def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: s
 
 @pytest.mark.parametrize("group", ["orders", None])
 def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
-    """Each page names its group; also what an approved plan waits for."""
+    """A person freezes a group or all groups, and unfreezes the group on a page."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))
@@ -109,7 +109,7 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
 
 
 def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
-    """Pages are shown, and a person learns that it is read-only, not that it does not answer."""
+    """If the database is read-only, pages are shown, and the error of an action says so."""
     writable = f"{desks.url}&options=-c%20default_transaction_read_only%3Doff"
     setting = "EXECUTE format('ALTER DATABASE %I {}', current_database())"
     with psycopg.connect(writable, autocommit=True) as connection:
@@ -130,7 +130,7 @@ def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
 
 
 def test_two_people_agree(desks: Desks) -> None:
-    """The first request is noted, also in another spelling of the name; the second one approves."""
+    """A plan that needs two people is approved by the second person, not by the first one twice."""
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
@@ -144,7 +144,7 @@ def test_two_people_agree(desks: Desks) -> None:
 
 
 def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
-    """The review leads to the command; a form that comes all the same is refused."""
+    """If the database requires four eyes, pages offer no approval and refuse its form."""
     review = desks.get("/review?group=billing").text
     assert "requires a second database user" in review
     assert "act?do=approve" not in review
@@ -157,7 +157,7 @@ def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, version: int) -> None:
-    """The pages show the effects, then the request, then the planner's answer."""
+    """A withdrawal or rollback is requested on a page, and the planner's answer is shown."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)
@@ -167,7 +167,7 @@ def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, versi
 
 
 def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
-    """The approved version is the one on the page, or none."""
+    """A form for a version that has expired is refused, and does not approve a newer version."""
     page = desks.get("/act?do=approve&group=orders&version=1")
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))
@@ -180,7 +180,7 @@ def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
 
 
 def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
-    """They show the reason, and the command instead of the form."""
+    """Without a proof of identity, pages say why they are read-only and show commands."""
     for path in ("/", "/group?group=stock", "/review?group=stock"):
         page = desks.get(path, None)
         assert page.status == 200

@@ -1,4 +1,4 @@
-"""The pages and their errors, as a browser gets them."""
+"""Pages and their errors, as a browser gets them."""
 
 import re
 from datetime import timedelta
@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
-#: A group may have any name; this one would break out of every context it is written to.
+#: A group may have any name; this name would break out of every context in which it is written.
 ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
 REFUSED = [
     ("/review?group=nobody", 404, "group nobody: nothing is stored of it"),
@@ -38,7 +38,7 @@ REFUSED = [
 
 
 def get(url: str) -> tuple[int, str, str]:
-    """Return status, content type and text."""
+    """Return the status, content type and text of an answer."""
     try:
         with urlopen(url, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
@@ -48,7 +48,7 @@ def get(url: str) -> tuple[int, str, str]:
 
 
 def test_names_may_hold_anything(week: str, served: str) -> None:
-    """A name is text wherever it stands, and a link to its review names it whole."""
+    """A group's name is escaped on every page, and links to its pages have the complete name."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         for table in ("consumer_group", "decision", "plan", "plan_event"):
@@ -74,7 +74,7 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
 
 
 def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
-    """A freeze, its author and reason are on pages and in metrics until it ends."""
+    """Pages and metrics show a freeze, with its author and reason, until it ends."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
@@ -106,7 +106,7 @@ def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
 def test_command_that_ends_a_freeze_can_be_copied(
     week: str, served: str, group: str, words: str
 ) -> None:
-    """For any name of the group, the command ends its freeze and does nothing else."""
+    """The command that ends a freeze is quoted correctly for any group name."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -121,7 +121,7 @@ def test_command_that_ends_a_freeze_can_be_copied(
 
 
 def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
-    """Measured figures have their age; the worst group comes first."""
+    """The list shows the age of measured figures, and the worst group first."""
     with psycopg.connect(week) as connection:
         row = connection.execute(
             "SELECT sampled_at FROM fairlead_raw.group_sample_last WHERE group_id = 'orders'"
@@ -137,7 +137,7 @@ def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
-    """Programs read the status, people one line."""
+    """An error has its HTTP status and one line of plain text."""
     for path, status, said in REFUSED:
         answered, content_type, text = get(f"{served}{path}")
         assert (answered, content_type) == (status, "text/plain; charset=utf-8"), path
@@ -145,7 +145,7 @@ def test_errors_are_plain_text_with_their_status(served: str) -> None:
 
 
 def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
-    """By diagnosis, by the policy that decides, by whether the plan is followed."""
+    """Groups can be filtered by diagnosis, policy and whether they follow a plan."""
     for query, listed in (
         ("diagnosis=overloaded", ["orders"]),
         ("diagnosis=stuck+partition&policy=*", ["billing"]),
@@ -158,7 +158,7 @@ def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
 
 
 def test_group_has_its_own_page(served: str) -> None:
-    """Earlier diagnoses, owners, differences between versions, reasons of moves."""
+    """A group's page shows diagnoses, work, owners, differences between versions, and moves."""
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1&before=1&after=2")
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
@@ -179,7 +179,7 @@ def test_group_has_its_own_page(served: str) -> None:
 
 
 def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, served: str) -> None:
-    """Of the last seven days, and day by day."""
+    """A shadow group's page shows what plans would have saved in the last seven days."""
     assert "What plans would have changed" not in get(f"{served}/group?group=orders")[2]
     with psycopg.connect(week) as connection:
         for age, forecast_time_lag_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
@@ -195,7 +195,7 @@ def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, serv
 
 
 def test_group_without_a_sample_says_so(week: str, served: str) -> None:
-    """A group that was only found has a page and a row, and neither is empty."""
+    """The page of a group without samples says that there is no sample and no plan."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]
@@ -222,7 +222,7 @@ def test_group_without_a_sample_says_so(week: str, served: str) -> None:
 def test_a_name_that_others_could_own_is_refused(
     served: str, path: str, host: str, status: int
 ) -> None:
-    """A page of such a domain could read the plans in a visitor's browser."""
+    """An unknown Host is refused, since pages of its owner could read plans in a browser."""
     request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
     try:
         with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
@@ -236,7 +236,7 @@ def test_a_name_that_others_could_own_is_refused(
 
 
 def test_what_cannot_be_seen_is_written_out(week: str, served: str) -> None:
-    """Text whose order a name turns around would be approved for what it is not."""
+    """Control characters are shown as escapes, so that nobody approves a misleading text."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("UPDATE fairlead_raw.plan SET reason = %s", ("a\x1b[31m\u202eb",))

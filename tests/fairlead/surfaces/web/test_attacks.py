@@ -1,7 +1,7 @@
-"""Attacks on acting: after each, every row of every table is what it was before.
+"""Attacks on actions: after each of them, no row of any table has changed.
 
-Belongs here: requests that somebody forges, replays, smuggles or has a browser send, tokens that do
-not count, and the web server's login used in SQL. `docs/trust.md` tells of them, with their number.
+Belongs here: forged, replayed, smuggled and cross-site requests, invalid tokens, and the web
+server's login used in SQL. `docs/trust.md` describes them and has their number.
 """
 
 import socket
@@ -48,12 +48,12 @@ TABLES = """
 
 
 class Rows:
-    """Every row of every table, and whether that is as it was.
+    """Watches every row of every table for changes.
 
     Parameters
     ----------
     url
-        The database, as its superuser.
+        URL of the database, as a superuser.
     """
 
     def __init__(self, url: str) -> None:
@@ -71,38 +71,38 @@ class Rows:
         return dict(self._connection.execute(self._query).fetchall())
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         self._connection.close()
 
     def changed(self) -> list[str]:
-        """Return the tables in which something was written since this was asked last."""
+        """Return the tables that have changed since the last call."""
         before, self._before = self._before, self._now()
         return [name for name, rows in self._before.items() if rows != before[name]]
 
 
 @pytest.fixture
 def rows(desks: Desks) -> Iterator[Rows]:
-    """Return the rows that attacks must not change."""
+    """Return a watcher of the rows that attacks must not change."""
     with closing(Rows(desks.url)) as rows:
         yield rows
 
 
 @dataclass(frozen=True)
 class Forged:
-    """A request, which without its changes approves a plan.
+    """A request that differs from a valid approval of a plan in what is given here.
 
     Parameters
     ----------
     headers
-        Instead of those of a browser on a page of ours, behind the proxy.
+        Headers that replace those of a browser behind the proxy.
     without
-        Headers that are left out.
+        Names of headers that are left out.
     fields
-        Of the form; None: without this field.
+        Form fields to replace, or to leave out if None.
     body
-        Instead of the form.
+        Body instead of the form.
     method, path
-        Of the request.
+        Method and path of the request.
     """
 
     headers: Pairs = ()
@@ -113,7 +113,7 @@ class Forged:
     path: str = "/act"
 
     def send(self, desks: Desks) -> int:
-        """Send it; returns the status."""
+        """Send the request and return the status."""
         own = [
             ("Origin", PUBLIC),
             ("Sec-Fetch-Site", "same-origin"),
@@ -133,7 +133,7 @@ class Forged:
 
 
 APPROVE = "do=approve&group=orders&version=1&reason=forged"
-#: By a page of somebody else's, in the browser of whoever may.
+#: Requests that another site's page sends in the browser of a person who may act.
 CROSS_SITE = {
     "another origin": Forged([("Origin", "https://evil.example")]),
     "another scheme": Forged([("Origin", "http://fairlead.example")]),
@@ -168,7 +168,7 @@ CROSS_SITE = {
     "in the query": Forged(path=f"/act?{APPROVE}", body=b""),
     "to another host": Forged([("Host", "evil.example")]),
 }
-#: By whoever writes requests themselves.
+#: Requests that a person writes without a browser.
 MALFORMED = {
     "no body": Forged(body=b""),
     "too large": Forged(fields=(("reason", "x" * 20_000),)),
@@ -205,7 +205,7 @@ MALFORMED = {
     "a release of no freeze": Forged(fields=(("do", "unfreeze"), ("sha256", None))),
     "a freeze with a version": Forged(fields=(("do", "freeze"),)),
 }
-#: By whoever reaches the server, or a header that the proxy lets through.
+#: Requests of an attacker who reaches the server, or whose headers pass the proxy.
 UNPROVEN = {
     name: Forged(headers, without=("X-Forwarded-Email", "X-Fairlead-Secret"))
     for name, headers in BAD_HEADERS.items()
@@ -232,7 +232,7 @@ REQUESTS = {
 
 
 def test_forged_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """Each differs in one thing from the request that approves, which is sent last."""
+    """Each request differs in one thing from a valid approval, which is sent last and accepted."""
     for name, forged in REQUESTS.items():
         status = forged.send(desks)
         assert status == (200 if forged.method in {"GET", "HEAD"} else status), name
@@ -258,7 +258,7 @@ RAW = {
 
 
 def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A request that two servers could read differently is refused."""
+    """A request that two servers could parse differently is refused."""
     body = f"{APPROVE}&sha256={desks.plans['orders'].sha256}&id={uuid.uuid4()}"
     proof = "".join(f"{name}: {value}\r\n" for name, value in as_person(KIM))
     head = f"Origin: {PUBLIC}\r\nContent-Type: {FORM}\r\n{proof}"
@@ -275,7 +275,7 @@ def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
 
 
 def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A form counts once, even if another person sends it again with other fields."""
+    """A form that was sent before is refused, even with other fields or from another person."""
     given = {"id": str(uuid.uuid4())}
     assert desks.post("freeze", "orders", **given).status == 303
     (freeze,) = read_freezes(desks.planner.engine)
@@ -298,12 +298,12 @@ def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
 
 
 REPLAYS = 7
-#: One person's names, for whom they are one.
+#: Spellings of one person's name.
 SPELLINGS = ("kim@example.com", "KIM@example.com", " Kim@Example.Com ", "k\uff49m@example.com")
 
 
 def test_one_person_is_not_two(desks: Desks) -> None:
-    """However the proxy spells the name, and however often it is sent."""
+    """One person counts once, however the name is spelled and however often it is sent."""
     for name in SPELLINGS:
         assert desks.post("approve", "payments", name).status == 303
         assert desks.state("payments") == "proposed"
@@ -314,7 +314,7 @@ def test_one_person_is_not_two(desks: Desks) -> None:
 
 @pytest.fixture
 def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
-    """Return the same pages where a token proves who asks, and its issuer."""
+    """Return the pages with identity proven by tokens, and the tokens' issuer."""
     with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
         token = {"jwks_url": issuer.url, "issuer": ISSUER, "audience": AUDIENCE}
         web = WebSettings.model_validate({"url": PUBLIC, "token": token})
@@ -325,7 +325,7 @@ def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
 
 
 def test_bad_tokens_write_nothing(by_token: tuple[Desks, Issuer], rows: Rows) -> None:
-    """Forged, expired, for others, downgraded: 403, and no row; then one that counts."""
+    """An invalid token gets status 403 and writes nothing; a valid one is accepted."""
     desks, issuer = by_token
     plan = desks.plans["orders"]
     fields = {"do": "approve", "group": "orders", "version": 1, "sha256": plan.sha256}
@@ -357,7 +357,7 @@ TOKENS = len(BAD_TOKENS) + 5
 
 
 def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) -> None:
-    """For every bad answer of the issuer, the page shows the reason and a form is refused."""
+    """If the issuer's keys cannot be read, pages say so and forms are refused."""
     for name, fail in FAILING.items():
         with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
             fail(issuer)
@@ -375,7 +375,7 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 
 
 def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows) -> None:
-    """Whoever has it in SQL: every table, every other function, and every role is refused."""
+    """In SQL, the server's login is refused every write, function and role except `act_as`."""
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),
         *("plan_diff", "plan_owners"),
@@ -441,7 +441,7 @@ def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows
 
 
 def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Rows) -> None:
-    """In anybody's name it acts as pages do, with its login; four eyes of the database hold."""
+    """A stolen server's login can only do what pages can, and is recorded with each action."""
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
@@ -459,14 +459,14 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
                     return error.sqlstate or ""
                 return "done"
 
-            # What it can: people of its own making, two where it takes two.
+            # What it can do: act as invented people, also as two of them where two are needed.
             assert act("nobody", "approve", "orders") == "done"
             assert act("one", "approve", "payments") == act("two", "approve", "payments") == "done"
             assert act("one", "withdraw", "stock") == "done"
             assert act("one", "freeze", None) == act("one", "freeze", "billing") == "done"
             assert act("one", "reject", "billing") == "done"
             written = set(rows.changed())
-            # What it cannot.
+            # What it cannot do.
             assert act("one", "approve", "billing") == "FL001"  # rejected
             assert act("one", "unfreeze", "billing", 2) == "FL004"
             assert act("two", "unfreeze", None, 1) == "FL004"
@@ -484,6 +484,6 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
 
 
 def test_documentation_counts_these_attacks() -> None:
-    """The documented number is the number of attacks above."""
+    """The documentation has the number of requests above."""
     attacks = len(REQUESTS) + len(RAW) + REPLAYS + len(SPELLINGS) + TOKENS + len(FAILING)
     assert f"{attacks} requests" in " ".join(TRUST.read_text().split())

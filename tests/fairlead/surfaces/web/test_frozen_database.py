@@ -1,4 +1,4 @@
-"""A database that is frozen: requests for its data get an error, all else continues."""
+"""Behaviour while the database is stopped: only requests for its data fail."""
 
 import signal
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
-#: Connections that are open when the database freezes: a new one would fail by its own time-out.
+#: Connections opened before the database stops, because new ones would fail by their own time-out.
 KEPT = 5
 ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
 
 def sleep(engine: Engine, seconds: float) -> None:
-    """Have a query take so long."""
+    """Run a query that takes some seconds."""
     with transaction(engine) as connection:
         connection.execute(text(f"SELECT pg_sleep({seconds:g})"))
 
 
 @contextmanager
 def frozen(server: Postgres) -> Iterator[None]:
-    """Stop all processes of a server, and let them go on afterwards."""
+    """Stop all processes of a server until the block ends."""
     main = server.process()
     assert main is not None
     processes = [main, *main.children()]
@@ -50,10 +50,10 @@ def frozen(server: Postgres) -> Iterator[None]:
 def test_frozen_database_is_told_and_a_busy_one_waited_for(
     own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages, metrics, readiness and a query on its way fail in time; a slow query does not."""
+    """If the database stops, requests for its data fail in time; slow queries do not fail."""
     monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
     url = own_postgres.url("fairlead")
-    # clock: how long a frozen server is waited for; one that is only slow answers earlier
+    # clock: how long to wait for a stopped server; a slow server answers earlier
     engine = create_store_engine(url, connect_timeout_s=20)
     with serving(build_app(engine, Settings())) as address, ThreadPoolExecutor() as pool:
         sleep(engine, 1)

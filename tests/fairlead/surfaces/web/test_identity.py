@@ -1,4 +1,4 @@
-"""Which headers prove a person, and which do not."""
+"""Which headers prove a person's identity, and which do not."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ ONE, OTHER = rsa_key(), rsa_key()
 
 
 def asks(identity: IdentityProof, *headers: tuple[str, str]) -> str:
-    """Return the person that these headers prove, or why they prove none."""
+    """Return the person whom these headers prove, or the reason why they prove nobody."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers]
     try:
         return identity.person(raw).name
@@ -41,20 +41,20 @@ def asks(identity: IdentityProof, *headers: tuple[str, str]) -> str:
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
-    """Return an issuer that publishes an RSA key and an elliptic one."""
+    """Return an issuer with an RSA key and an elliptic-curve key."""
     with publishing(Issuer({"one": ONE, "curve": ec_key()})) as issuer:
         yield issuer
 
 
 @pytest.fixture
 def by_token(issuer: Issuer) -> ByToken:
-    """Return what takes the issuer's tokens."""
+    """Return an identity proof that accepts the issuer's tokens."""
     return ByToken(TokenSettings(jwks_url=issuer.url, issuer=ISSUER, audience=AUDIENCE))
 
 
 @pytest.fixture
 def by_header() -> ByHeader:
-    """Return what takes oauth2-proxy's header, beside a secret."""
+    """Return an identity proof that accepts oauth2-proxy's header with a secret."""
     return ByHeader(HeaderSettings.model_validate({"secret": SECRET}))
 
 
@@ -64,7 +64,7 @@ def bearer(token: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("key_id", ["one", "curve"])
 def test_token_proves_who_asks(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
-    """Folded, with the token's id; behind Bearer or without it."""
+    """A token proves a name in lower case, with or without "Bearer"."""
     token = issuer.token("Kim@Example.COM", key_id=key_id)
     assert asks(by_token, bearer(token)) == "kim@example.com"
     assert asks(by_token, ("Authorization", token)) == "kim@example.com"
@@ -72,7 +72,7 @@ def test_token_proves_who_asks(issuer: Issuer, by_token: ByToken, key_id: str) -
 
 
 def test_keys_rotate(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new key counts once it is published, an old one no longer than five minutes after."""
+    """A new key is accepted soon after it is published, and an old one for at most five minutes."""
     now = [1000.0]
     keys = issuer_keys.Keys(issuer.url, lambda: now[0])
     monkeypatch.setattr(by_token, "_keys", keys)
@@ -109,7 +109,7 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 
 
 def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """An issuer that restarts locks no person out; one that stays away does, after that time."""
+    """If the issuer fails, known keys are accepted for five more minutes."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
@@ -124,7 +124,7 @@ def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token
 def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A token with an invented key causes a request to the issuer; only its sender waits."""
+    """If the issuer hangs, only a request with an unknown key waits for it."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     good = bearer(issuer.token())
@@ -142,7 +142,7 @@ def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
 
 
 def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages and metrics need the other threads; later requests do not wait until it answers."""
+    """If the issuer hangs, at most four requests wait, and later ones fail at once."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 600.0)
     now = [1000.0]
     with ThreadPoolExecutor(60) as pool, publishing(Issuer(pause=600.0)) as issuer:
@@ -177,7 +177,7 @@ def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch
 def test_keys_that_come_drop_by_drop_are_not_waited_for(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However soon each drop comes."""
+    """An issuer that sends its keys too slowly times out."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.pieces, issuer.pause = 20, 0.1
     said = asks(by_token, bearer(issuer.token()))
@@ -202,7 +202,7 @@ def signed_by(key: Any, algorithm: str, key_id: str | None, **claims: Any) -> st
 
 
 def hmac_with_public_key() -> str:
-    """Return a token signed by HMAC, with the RSA key that everybody knows as its secret."""
+    """Return a token signed by HMAC with the public RSA key as the secret."""
     header, claims, _ = unsigned(payload(), alg="HS256", kid="one").split(".")
     key = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
     signature = key.sign(f"{header}.{claims}".encode(), public_pem(ONE))
@@ -210,13 +210,13 @@ def hmac_with_public_key() -> str:
 
 
 def with_claims(token: str, claims: Mapping[str, Any]) -> str:
-    """Return a token with other claims under its signature."""
+    """Return a token whose claims were replaced after it was signed."""
     header, _, signature = token.split(".")
     return ".".join([header, unsigned(claims).split(".")[1], signature])
 
 
 NOW = int(time.time())
-#: Tokens that prove nothing; `test_attacks` sends each.
+#: Tokens that prove nothing; `test_attacks` sends each of them.
 BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
     "expired": lambda i: i.token(exp=NOW - 3600),
     "without an end": lambda i: i.token(exp=None),
@@ -262,7 +262,7 @@ BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
 
 
 def test_shared_and_short_keys_are_no_keys(issuer: Issuer, by_token: ByToken) -> None:
-    """Not even where the issuer publishes them by mistake, nor one that is for something else."""
+    """Symmetric, short and encryption keys are refused even if the issuer publishes them."""
     issuer.extra = [
         {"kty": "oct", "kid": "shared", "k": "c2VjcmV0" * 8},
         public_jwk(rsa_key(1024)) | {"kid": "short"},
@@ -285,7 +285,7 @@ PROVED = ("X-Fairlead-Secret", SECRET)
 
 
 def test_header_counts_beside_the_secret(by_header: ByHeader) -> None:
-    """As oauth2-proxy sends it; names beyond ASCII are UTF-8."""
+    """The header of oauth2-proxy proves a name in any script if the secret is sent, too."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
     assert asks(by_header, *others, NAMED, PROVED) == "kim@example.com"
     assert asks(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
@@ -294,7 +294,7 @@ def test_header_counts_beside_the_secret(by_header: ByHeader) -> None:
     )
 
 
-#: Headers that prove nothing; `test_attacks` sends each.
+#: Headers that prove nothing; `test_attacks` sends each of them.
 BAD_HEADERS: dict[str, Pairs] = {
     "without a secret": [NAMED],
     "with another secret": [NAMED, ("X-Fairlead-Secret", "t" * 40)],
@@ -322,7 +322,7 @@ BAD_HEADERS: dict[str, Pairs] = {
 
 
 def test_secret_is_not_said(by_header: ByHeader) -> None:
-    """Neither the secret nor the value sent in its place is on pages or in logs."""
+    """Neither the secret nor a wrong value sent for it appears in an error or in `repr`."""
     sent = "t" * 40
     said = asks(by_header, NAMED, ("X-Fairlead-Secret", sent))
     assert SECRET not in said + repr(by_header._settings)  # noqa: SLF001 - what logs might show
@@ -330,7 +330,7 @@ def test_secret_is_not_said(by_header: ByHeader) -> None:
 
 
 def test_bytes_that_are_no_text_are_no_name(by_header: ByHeader) -> None:
-    """A name in another encoding than UTF-8 is not guessed at."""
+    """A name that is not valid UTF-8 proves nobody."""
     raw = [(b"x-forwarded-email", b"jos\xe9"), (b"x-fairlead-secret", SECRET.encode())]
     with pytest.raises(NotProvenError):
         by_header.person(raw)

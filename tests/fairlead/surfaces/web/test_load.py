@@ -1,4 +1,4 @@
-"""Many who ask at once do not keep others from being answered."""
+"""Many simultaneous requests do not block other requests."""
 
 import threading
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ REVIEWS = 60
 
 
 class Reviews:
-    """Stands in for what makes reviews, which takes as long as a test likes."""
+    """Stands in for `review_page`; each review lasts until the test ends it."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -31,7 +31,7 @@ class Reviews:
         self._lock = threading.Lock()
 
     def __call__(self, _engine: object, group: str, version: int, **_: object) -> str:
-        """Make a review once the test lets it."""
+        """Return a review once the test allows it."""
         with self._lock:
             self.made += 1
             self._under_way += 1
@@ -45,7 +45,7 @@ class Reviews:
 
 @pytest.fixture
 def reviews(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reviews]:
-    """Return what makes reviews."""
+    """Return the stand-in for `review_page`."""
     reviews = Reviews()
     monkeypatch.setattr("fairlead.surfaces.web.app.review_page", reviews)
     yield reviews
@@ -54,7 +54,7 @@ def reviews(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reviews]:
 
 @pytest.fixture
 def served() -> Iterator[str]:
-    """Return the address of an application whose database is away."""
+    """Return the address of an application without a database."""
     engine = create_store_engine("postgresql://nobody@127.0.0.1:1/nothing")
     with serving(build_app(engine, Settings())) as address:
         yield address
@@ -62,12 +62,12 @@ def served() -> Iterator[str]:
 
 
 def ask(served: str, number: int) -> tuple[int, str, str]:
-    """Ask for a review."""
+    """Request the review of a version."""
     return get(f"{served}/review?group=orders&version={number}")
 
 
 def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: Reviews) -> None:
-    """Sixty at once are made a few at a time; what a monitor asks is answered meanwhile."""
+    """During 60 requests for reviews, a few run at once, and health and metrics answer."""
     with ThreadPoolExecutor(REVIEWS) as people:
         asked = [people.submit(ask, served, number) for number in range(1, REVIEWS + 1)]
         for _ in range(PAGES_AT_ONCE):
@@ -84,7 +84,7 @@ def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: 
 
 
 def test_who_comes_beyond_the_connections_is_refused(served: str, reviews: Reviews) -> None:
-    """The others are answered."""
+    """A request beyond the maximum of connections gets status 503; others are answered."""
     with ThreadPoolExecutor(CONNECTIONS) as people:
         asked = [people.submit(ask, served, number) for number in range(1, CONNECTIONS + 1)]
         refused = next(review for review in as_completed(asked, timeout=PATIENCE_S)).result()

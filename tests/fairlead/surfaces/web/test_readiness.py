@@ -1,4 +1,4 @@
-"""`/ready` on samples and the parts of `fairlead up`, as a probe gets it."""
+"""`/ready`: whether samples are recent and the parts of `fairlead up` run."""
 
 import json
 import time
@@ -26,7 +26,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def address(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[str]:
-    """Return where the pages of an empty database are, as a reader serves them."""
+    """Return the address of pages on an empty database, with a reader's rights."""
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_reader")
     own = settings.model_copy(update={"state_dir": tmp_path})
     with serving(build_app(engine, own)) as served:
@@ -36,14 +36,14 @@ def address(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def planner(migrated: str) -> Iterator[PlanStore]:
-    """Return the planner's store of the same database."""
+    """Return the planner's store on the same database."""
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_planner")
     yield PlanStore(engine)
     engine.dispose()
 
 
 def ready(address: str) -> tuple[int, dict[str, Any]]:
-    """Return status and report."""
+    """Return the status and the report."""
     try:
         with urlopen(f"{address}/ready", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             return answer.status, json.load(answer)
@@ -55,7 +55,7 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
 def test_planner_is_ready_while_its_samples_are_of_three_intervals(
     address: str, planner: PlanStore
 ) -> None:
-    """Whoever takes them, and of however many groups; 503 before the first, and without more."""
+    """The planner is ready if its last sample is less than three intervals old."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
@@ -78,7 +78,7 @@ def test_planner_is_ready_while_its_samples_are_of_three_intervals(
 
 
 def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) -> None:
-    """A planner's clock that is ahead does not hide that samples are missing later."""
+    """A sample from a clock that is ahead counts as taken now."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200
@@ -88,7 +88,7 @@ def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) ->
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """Samples are missing, too, until one is taken after the restart."""
+    """Parts that do not run are reported, and samples until one is taken after the restart."""
     planner.record_sample(datetime.now(UTC), MINUTE)
     before = time.time() - 60
     with published(tmp_path) as publish:

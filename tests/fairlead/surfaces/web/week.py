@@ -1,4 +1,4 @@
-"""The week of docs/sql.md, moved to end today: monitoring shows recently sampled groups."""
+"""Moves the week of docs/sql.md to end today, since monitoring shows recently sampled groups."""
 
 from typing import Final
 
@@ -23,10 +23,10 @@ _MOVED: Final = (
 
 
 def end_now(url: str) -> None:
-    """Move the week of two groups, `orders` and `billing`, in the database that has it.
+    """Move the week of the groups `orders` and `billing` in its database to end today.
 
-    Plans expire tomorrow, one partition of `orders` stands still, each is ill in its own way,
-    `orders` is forecast to catch up, and both read from other racks.
+    Also give each group a diagnosis, cross-rack traffic and plans that expire tomorrow. `orders`
+    has a stalled partition and a forecast to catch up.
     """
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else nothing may change
