@@ -1,7 +1,7 @@
-"""Phrases that must not come back: each has a plain word in its place.
+"""Phrases that must not come back, since each has a plain replacement.
 
-The list stops the worst and judges nothing; the judge is a reader. Belongs here: the phrases.
-Does not: what examples print, which the product says (`test_pages`).
+The list prevents only the worst; readers find the rest. Belongs here: the phrases.
+Does not: phrases in the output of examples, which come from the product (`test_pages`).
 """
 
 import re
@@ -13,7 +13,7 @@ import pytest
 
 from tests.docs.blocks import DOCS, ROOT, name_of
 
-#: Gone from pages and code. A phrase matches whole words, in any case and across line ends.
+#: Not allowed in pages or code. A phrase matches whole words, in any case and across lines.
 EVERYWHERE: Final = (
     "a crawling partition",
     "anew",
@@ -58,7 +58,7 @@ EVERYWHERE: Final = (
     "what is read, and what is kept",
     "what was the matter before",
 )
-#: Gone from pages. As soon as the code passes, a phrase moves to the list above.
+#: Not allowed in pages. When the code has none of a phrase, the phrase moves to the list above.
 IN_PAGES: Final = (
     "a looks?",
     "are told",
@@ -71,7 +71,7 @@ IN_PAGES: Final = (
     "stands",
     "told again",
 )
-#: The guarantees on this page keep their words.
+#: This page keeps the wording of its guarantees.
 _KEPT: Final = DOCS / "trust.md"
 _GENERATED: Final = {DOCS / "figures.md", DOCS / "settings.md"}  # in the words of the code
 _CODE: Final = ("assets", "assignors", "deploy", "fairlead", "fairlead_planner", "migrations")
@@ -80,7 +80,7 @@ _SAMPLES_OF_CODE: Final = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | r
 
 
 def found(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
-    """Yield where a text has one of the phrases."""
+    """Yield each place in a text that has one of the phrases."""
     for phrase in phrases:
         pattern = rf"\b{phrase.replace(' ', chr(92) + 's+')}\b"
         for match in re.finditer(pattern, text, re.IGNORECASE):
@@ -88,7 +88,7 @@ def found(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
 
 
 def test_pages_are_free_of_the_old_phrases() -> None:
-    """Prose only: code, and what it prints, is left out."""
+    """No page's prose has one of the phrases; code and output are not checked."""
     pages = {ROOT / "README.md", *DOCS.rglob("*.md")} - {_KEPT, *_GENERATED}
     wrong = [
         line
@@ -104,7 +104,7 @@ def test_pages_are_free_of_the_old_phrases() -> None:
 
 @pytest.mark.parametrize("folder", [*_CODE, "orchestration"])
 def test_code_is_free_of_the_old_phrases(folder: str) -> None:
-    """Messages, labels, docstrings, comments and names."""
+    """No message, label, docstring, comment or name in the code has one of the phrases."""
     files = [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in _KINDS]
     assert files
     assert [line for path in files for line in found(path, path.read_text(), EVERYWHERE)] == []
