@@ -1,4 +1,4 @@
-"""In a container: say whether the plan topic has of the group `carts` what the database says."""
+"""Run in a container: check that plan topic and database agree on the plan of group `carts`."""
 
 import sys
 

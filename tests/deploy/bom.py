@@ -1,7 +1,7 @@
-"""The bill of materials of the image and the sandbox, as CycloneDX; `make bom` writes it.
+"""The bill of materials of the image and the sandbox in CycloneDX format, for `make bom`.
 
-Belongs here: which Python packages and jars there are, with digests, and which licence each has.
-Does not: Debian's packages, which `dpkg` lists, and what a wheel has within itself.
+Belongs here: Python packages and jars, with their digests and licences. Does not: Debian's
+packages, which `dpkg` lists, and libraries bundled within a wheel.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from fairlead.sandbox import jars
 
 ROOT: Final = Path(__file__).parents[2]
 TARGET: Final = ROOT / "dist" / "fairlead.cdx.json"
-#: What packages say of their licences without an SPDX expression: classifiers, then words.
+#: SPDX licence of packages without an SPDX expression, by classifier or other metadata.
 _SAID: Final = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
@@ -38,7 +38,7 @@ _SAID: Final = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-#: The headings in Spark's LICENSE, which lists what it bundles.
+#: SPDX licence of each heading in Spark's LICENSE, which lists bundled jars.
 _HEADINGS: Final = {
     "BSD 0-Clause": "0BSD",
     "BSD 2-Clause": "BSD-2-Clause",
@@ -51,13 +51,13 @@ _HEADINGS: Final = {
     "Unicode/ICU License": "ICU",
     "License Version 2.0:": "Apache-2.0",
 }
-#: Jars of Spark that its LICENSE leaves out; their poms say so.
+#: Group and licence, from their poms, of Spark's jars that its LICENSE does not list.
 _LEFT_OUT: Final = {
     "failureaccess": ("com.google.guava", "Apache-2.0"),
     "log4j-1.2-api": ("org.apache.logging.log4j", "Apache-2.0"),
     "vertx-uri-template": ("io.vertx", "Apache-2.0"),
 }
-#: Of Kafka's jars, by the start of their groups: what is not Apache-2.0, and what is.
+#: SPDX licence of Kafka's jars, by the beginning of their group.
 _OF_KAFKA: Final = {
     "com.github.luben": "BSD-2-Clause",
     "com.google.re2j": "BSD-3-Clause",
@@ -85,7 +85,7 @@ _OF_GROUP: Final = re.compile(r"(?P<group>.+?)_(?P<jar>[^_]+(_2\.13)?-\d.*\.jar)
 
 
 def bill() -> Bom:
-    """Return what the image has, and, as optional, what the sandbox downloads beside it."""
+    """Return the components of the image and, as optional, those that the sandbox downloads."""
     bom = Bom()
     packages = {found.name.lower(): found for found in _needed(DISTRIBUTION, {"planner"})}
     own = packages.pop(DISTRIBUTION)
@@ -102,7 +102,7 @@ def bill() -> Bom:
 
 
 def licence(package: Distribution) -> str:
-    """Return a package's licence as an SPDX expression, from what its metadata say."""
+    """Return a package's licence as an SPDX expression, from its metadata."""
     said: dict[str, Any] = package.metadata.json
     if "license_expression" in said:
         return str(said["license_expression"])
@@ -114,7 +114,7 @@ def licence(package: Distribution) -> str:
 
 
 def _needed(name: str, extras: set[str]) -> Iterator[Distribution]:
-    """Yield the packages that a package needs here, itself among them; some more than once."""
+    """Yield a package and all packages that it needs; a package may be repeated."""
     seen: set[tuple[str, frozenset[str]]] = set()
     left = [(name, frozenset(extras))]
     while left:

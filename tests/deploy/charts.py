@@ -1,6 +1,6 @@
-"""The chart, rendered for three sets of values; `python -m tests.deploy.charts` updates the files.
+"""Renders the chart with three sets of values; `python -m tests.deploy.charts` updates files.
 
-Belongs here: the sets, helm, and the form of golden files. Does not: checks (`test_chart`).
+Belongs here: the values, helm, and the format of golden files. Does not: checks (`test_chart`).
 """
 
 import json
@@ -16,9 +16,9 @@ ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy/chart"
 GOLDEN: Final = Path(__file__).with_name("golden")
 HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.18.6"
-#: The newest Kubernetes that helm is told of; its own build by `go install` names a far older one.
+#: Newest Kubernetes version to assume; helm built with `go install` would assume a far older one.
 KUBERNETES: Final = "1.33.0"
-#: Values beside the broker, by name.
+#: Values in addition to the broker, by the name of the set.
 SETS: Final[dict[str, dict[str, Any]]] = {
     "plain": {},
     "everything": {
@@ -56,7 +56,7 @@ SETS: Final[dict[str, dict[str, Any]]] = {
 
 
 def tool(module: str, folder: Path) -> Path:
-    """Return a program: the machine's own, or what Go builds of its module into a folder."""
+    """Return the path of an installed program, or of one that Go builds into a folder."""
     name = module.partition("@")[0].rpartition("/")[2]
     if own := shutil.which(name):
         return Path(own)
@@ -68,9 +68,9 @@ def tool(module: str, folder: Path) -> Path:
 
 
 def rendered(program: Path, values: dict[str, Any]) -> str:
-    """Return the manifests of a set of values in the form of golden files.
+    """Return the manifests for a set of values, in the format of golden files.
 
-    Documents are sorted, and what is another file of the repository is not written out again.
+    Documents are sorted, and contents copied from another file are replaced by its path.
     """
     given = {"kafka": {"bootstrapServers": "broker-1:9092"}, **values}
     given["kafka"] = {"bootstrapServers": "broker-1:9092", **given["kafka"]}

@@ -1,8 +1,8 @@
-"""Compose's services in containers of this machine, by buildah, podman and runc.
+"""Runs Compose's services in containers on this machine, with buildah, podman and runc.
 
-Belongs here: the base image, the builds, and what a service of `deploy/compose.yaml` is to podman.
-Does not: what is asked of them (`test_image`). Registries of images are not asked: every image
-rests on a Debian that debootstrap makes, so Postgres and Prometheus are Debian's.
+Belongs here: building images, and running a service of `deploy/compose.yaml` with podman. Does
+not: checks (`test_image`). No image is downloaded: every image is based on a Debian made by
+debootstrap, so Postgres and Prometheus are Debian's packages.
 """
 
 import os
@@ -22,14 +22,14 @@ ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 VARIABLE: Final = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*)|:\?[^}]*)?\}")
-#: Debian packages that build and run images.
+#: Debian packages that are needed to build and run images.
 PACKAGES: Final = ("buildah", "crun", "debootstrap", "podman", "runc")
 BASE: Final = "localhost/fairlead-test/debian"
 IMAGE: Final = "localhost/fairlead-test/fairlead"
 BESIDE: Final = "localhost/fairlead-test/beside"
 _CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
 _PODMAN: Final = ("podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs")
-#: What stands in for images of registries: the image and the command here.
+#: Image and command that replace those of a service whose image would be downloaded.
 _STAND_INS: Final[dict[str, tuple[str, list[str]]]] = {
     "postgres": (BESIDE, ["sh", "/tests/postgres.sh"]),
     "kafka": (IMAGE, ["sh", "/tests/kafka.sh"]),
@@ -44,12 +44,12 @@ _STAND_INS: Final[dict[str, tuple[str, list[str]]]] = {
 
 
 def interpolated(value: str) -> str:
-    """Return a value as Compose does, where every variable without a default is `secret`."""
+    """Return a value with Compose's variables replaced by their default or by `secret`."""
     return VARIABLE.sub(lambda found: found[2] or "secret", value)
 
 
 def run(*words: str | Path, timeout_s: float = 900) -> str:
-    """Run a command and return what it printed; fail with all that it said."""
+    """Run a command and return its output; fail with its output and errors."""
     ended = subprocess.run(
         [*map(str, words)],
         env={**os.environ, "CONTAINERS_CONF": str(Path(__file__).with_name("containers.conf"))},
@@ -63,7 +63,7 @@ def run(*words: str | Path, timeout_s: float = 900) -> str:
 
 
 def build(scratch: Path) -> None:
-    """Make the base, the image of deploy/Dockerfile on it, and one with Postgres and Prometheus."""
+    """Build the base image, the one of deploy/Dockerfile, and one with Postgres and Prometheus."""
     missing = [name for name in PACKAGES if shutil.which(name) is None]
     assert not missing, f"apt-get install {' '.join(missing)}: images are built and run by them"
     root = scratch / "debian"
@@ -87,16 +87,16 @@ def build(scratch: Path) -> None:
 
 
 class Composed:
-    """The services of Compose, in one network of their own that reaches nothing else.
+    """The services of Compose in containers that share a network without other connections.
 
     Parameters
     ----------
     scratch
-        A folder for what is mounted.
+        Folder for files to mount.
     name
-        Of this set of containers and volumes.
+        Prefix of the names of containers and volumes.
     mounts
-        Files that take the place of those that Compose mounts, by their path in the container.
+        Files to mount instead of those that Compose mounts, by path in the container.
     """
 
     def __init__(self, scratch: Path, name: str, mounts: Mapping[str, Path]) -> None:
@@ -113,7 +113,7 @@ class Composed:
         self._run("network", IMAGE, ["sleep", "infinity"], ["--network", "none"])
 
     def start(self, service: str) -> None:
-        """Start a service as compose.yaml describes it."""
+        """Start a service as described in compose.yaml."""
         described = COMPOSE["services"][service]
         image, command = _STAND_INS.get(service, (IMAGE, described.get("command", [])))
         options = [
@@ -139,32 +139,32 @@ class Composed:
         self._run(service, image, list(command), [*options, *self._shared()])
 
     def start_beside(self, name: str, command: Sequence[str]) -> None:
-        """Start a program of the image in the same network, with no service's settings."""
+        """Start a program of the image in the same network, without a service's settings."""
         self._run(name, IMAGE, list(command), [*self._shared(), "--tmpfs=/tmp"])
 
     def exec(self, service: str, *words: str) -> str:
-        """Run a command in a service's container and return what it printed."""
+        """Run a command in a service's container and return its output."""
         return run(*_PODMAN, "exec", self._of(service), *words)
 
     def begin(self, service: str, *words: str) -> "subprocess.Popen[bytes]":
-        """Begin a command in a service's container; its end is the caller's to wait for."""
+        """Start a command in a service's container without waiting for its end."""
         quiet = subprocess.DEVNULL
         command = [*_PODMAN, "exec", self._of(service), *words]
         return subprocess.Popen(command, stdout=quiet, stderr=quiet)
 
     def answer(self, service: str, *words: str) -> str | None:
-        """Return what a command in a service's container printed; None: it failed."""
+        """Return the output of a command in a service's container, or None if it failed."""
         command = [*_PODMAN, "exec", self._of(service), *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         return ended.stdout.strip() if ended.returncode == 0 else None
 
     def healthy(self, service: str) -> bool:
-        """Ask by the health check of compose.yaml."""
+        """Return whether a service passes its health check in compose.yaml."""
         _, *words = COMPOSE["services"][service]["healthcheck"]["test"]
         return self.answer(service, *words) is not None
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for a condition; fail with what the containers said."""
+        """Wait for a condition; if it fails, report the containers' logs."""
 
         def said() -> str:
             logs = (f"== {name}\n{self.log(name)[-1500:]}" for name in self._started)
@@ -177,18 +177,18 @@ class Composed:
         return run(*_PODMAN, "wait", self._of(service)).strip() == "0"
 
     def log(self, service: str) -> str:
-        """Return what a container printed."""
+        """Return a container's output."""
         ended = subprocess.run(
             [*_PODMAN, "logs", self._of(service)], capture_output=True, text=True, check=False
         )
         return ended.stdout + ended.stderr
 
     def stop(self, service: str) -> None:
-        """Send SIGTERM, and SIGKILL to what does not end."""
+        """Send SIGTERM to a service, and SIGKILL if it does not end."""
         run(*_PODMAN, "stop", "--time", str(int(PATIENCE_S)), self._of(service))
 
     def kill(self, service: str) -> None:
-        """End a container as a crash would, and start it again."""
+        """Kill a container, as in a crash, and start it again."""
         run(*_PODMAN, "kill", self._of(service))
         run(*_PODMAN, "wait", self._of(service))
         self.start_again(service)
@@ -198,12 +198,12 @@ class Composed:
         run(*_PODMAN, "start", self._of(service))
 
     def exit_code(self, service: str) -> int:
-        """Return the code that a stopped container ended with; 137 is SIGKILL's."""
+        """Return the exit code of a stopped container, which is 137 after SIGKILL."""
         form = "{{.State.ExitCode}}"
         return int(run(*_PODMAN, "inspect", "--format", form, self._of(service)))
 
     def remove(self) -> None:
-        """Remove the containers and volumes of this set."""
+        """Remove all containers and volumes."""
         for name in reversed(self._started):
             subprocess.run([*_PODMAN, "rm", "--force", self._of(name)], check=False)
         for volume in COMPOSE["volumes"]:

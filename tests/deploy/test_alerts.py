@@ -1,4 +1,4 @@
-"""When each alert fires, by Prometheus's `promtool`: installed, or from Debian's package."""
+"""When each alert fires, tested by Prometheus's `promtool`."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ RULES = HERE.parents[1] / "deploy/prometheus/alerts.yml"
 
 
 def promtool() -> Path:
-    """Return the program; where the machine lacks it, apt fetches the package that has it."""
+    """Return the path of an installed promtool, or of one from Debian's package."""
     if own := shutil.which("promtool"):
         return Path(own)
     folder = cache_dir() / "prometheus"
@@ -30,7 +30,7 @@ def promtool() -> Path:
 
 
 def run(*command: str, folder: Path) -> None:
-    """Run a program; what it says is the error's text where it fails."""
+    """Run a program; if it fails, raise an error with its output."""
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, timeout=600
     )
@@ -39,7 +39,7 @@ def run(*command: str, folder: Path) -> None:
 
 @pytest.mark.test_long(guarded_by="tests/deploy/test_monitoring.py::test_every_query_has_a_metric")
 def test_alerts_fire_when_they_say(tmp_path: Path) -> None:
-    """Every alert at least once, with its annotations, and not before."""
+    """Each alert fires with its annotations when its condition holds, and not earlier."""
     shutil.copy(RULES, tmp_path / "rules.yml")
     shutil.copy(HERE / "alerts.yml", tmp_path)
     run(str(promtool()), "check", "rules", "rules.yml", folder=tmp_path)

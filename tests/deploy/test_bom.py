@@ -1,4 +1,4 @@
-"""The bill of materials: all that is shipped, with its versions and licences."""
+"""The bill of materials lists everything that is shipped, with versions and licences."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from cyclonedx.schema import SchemaVersion
 
 from tests.deploy.bom import ROOT, bill
 
-#: What Apache-2.0 may be shipped beside, unchanged: libraries under the weaker copyleft too.
+#: Licences of unchanged libraries that Apache-2.0 may be shipped with, including weak copyleft.
 COMPATIBLE = {
     *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CDDL-1.0", "CDDL-1.1"),
     *("EPL-2.0", "ICU", "ISC", "LGPL-3.0-only", "LGPL-3.0-or-later", "MIT", "MIT-0", "MIT-CMU"),
@@ -27,7 +27,7 @@ def made() -> Bom:
 
 
 def test_follows_its_schema(made: Bom) -> None:
-    # It compiles 38 grammars when imported: all processes that collect tests would.
+    # Imported here because it compiles 38 grammars, which all processes that collect tests would.
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 
     text = JsonV1Dot6(made).output_as_string()
@@ -35,7 +35,7 @@ def test_follows_its_schema(made: Bom) -> None:
 
 
 def test_has_the_lock_and_every_jar(made: Bom) -> None:
-    """Packages at the versions of the lock file; Spark's jars and the sandbox's with digests."""
+    """The bill has packages with their locked versions, and every jar with its digest."""
     lock = (ROOT / "requirements.lock").read_text()
     locked = set(re.findall(r"^([\w.-]+)==([^ ;]+)", lock, re.MULTILINE))
     packages = [
@@ -57,7 +57,7 @@ def test_has_the_lock_and_every_jar(made: Bom) -> None:
 
 
 def test_every_licence_is_known_and_compatible(made: Bom) -> None:
-    """SPDX knows it, and some choice that it leaves is compatible with Apache-2.0."""
+    """Each component has a licence compatible with Apache-2.0, or a choice of one."""
     refused = {}
     for component in made.components:
         (stated,) = component.licenses or [None]

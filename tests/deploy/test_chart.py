@@ -1,4 +1,4 @@
-"""The chart: its manifests are the golden files, valid for Kubernetes, and restricted."""
+"""The chart's manifests equal the golden files, are valid for Kubernetes, and are restricted."""
 
 import subprocess
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from tests.deploy.charts import (
     tool,
 )
 
-#: Of dagster-values.yaml, what comes from Secrets.
+#: Values of variables that dagster-values.yaml takes from Secrets.
 SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}
-#: Kinds that hold pods, by the way to the pod.
+#: Path to the pod in each kind of document that has a pod.
 PODS = {
     "Deployment": ("spec", "template", "spec"),
     "Job": ("spec", "template", "spec"),
@@ -45,7 +45,7 @@ def pods(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", SETS)
 def test_pods_are_restricted(name: str) -> None:
-    """Each meets the restricted Pod Security Standard and knows one login at most."""
+    """Each pod meets the restricted Pod Security Standard and has at most one database login."""
     for _, pod in pods(name):
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"]
@@ -64,7 +64,7 @@ def test_pods_are_restricted(name: str) -> None:
 
 
 def test_each_service_has_its_own_login() -> None:
-    """Pages read, sampling plans, migrations own; a survey has no database."""
+    """Pages, sampling and migrations have logins of their own, and a survey has none."""
     keys = {}
     for name in ("plain", "few"):
         for owner, pod in pods(name):
@@ -81,7 +81,7 @@ def test_each_service_has_its_own_login() -> None:
 
 
 def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other services could use the secret to act on pages."""
+    """Only the pages get the proxy's secret, since with it other services could act on pages."""
     given = {
         "FAIRLEAD_WEB__HEADER__SECRET": "s" * 40,
         "FAIRLEAD_POSTGRES__URL": SECRETS["FAIRLEAD_POSTGRES__URL"],
@@ -102,7 +102,7 @@ def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyP
 
 
 def test_version_is_that_of_the_package() -> None:
-    """Chart, image, jar and package are released together, as the changelog says."""
+    """Chart, image, jar, package and changelog have the same version."""
     released = installed_version()
     described = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert described["version"] == described["appVersion"] == released
@@ -125,7 +125,7 @@ def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")
 def test_helm_renders_the_golden_files(tmp_path: Path) -> None:
-    """Helm lints, every set renders to its golden file, bad values are refused by their schema."""
+    """Helm lints the chart, renders each golden file, and refuses invalid values."""
     program = tool(HELM, tmp_path)
     subprocess.run(
         [program, "lint", "--strict", CHART, "--set", "kafka.bootstrapServers=broker-1:9092"],
@@ -145,7 +145,7 @@ def test_helm_renders_the_golden_files(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_manifests_match_the_kubernetes_schemas() -> None:
-    """Kubernetes' own schemas know every field; the Prometheus operator's kinds are left out."""
+    """Manifests are valid by Kubernetes' schemas, except kinds of the Prometheus operator."""
     from kubernetes_validate import validate  # noqa: PLC0415 - compiles forty grammars
 
     for name in SETS:

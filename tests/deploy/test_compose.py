@@ -1,7 +1,7 @@
-"""deploy/: checks of containers that need no engine.
+"""Checks of the files in deploy/ that need no container engine.
 
-Every file, service and setting that is named exists, every program takes the options it is given,
-images are pinned, nobody is root, and Dagster accepts its configuration.
+Files, services and settings that they name exist, programs accept their options, images are
+pinned, no user is root, and Dagster accepts its configuration.
 """
 
 import json
@@ -36,13 +36,13 @@ DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
-#: Of the Compose specification, what is used here.
+#: Keys of the Compose specification that are used here.
 TOP_LEVEL = {"name", "services", "volumes"}
 KEYS = {
     *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image"),
     *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
-#: Where Dagster's programs are: to import them takes a second, for the tests of them alone.
+#: Entry points of Dagster's programs, imported only by tests that need them: it takes a second.
 DAGSTERS = {
     "dagster": "dagster._cli:cli",
     "dagster-daemon": "dagster._daemon.cli:cli",
@@ -58,7 +58,7 @@ PINNED = re.compile(r"[a-z0-9./-]+:v?[0-9]+\.[0-9]+[a-z0-9.-]*")
 
 
 def test_compose_names_what_exists() -> None:
-    """Keys are the specification's, volumes are declared, mounted and built files are there."""
+    """Compose uses only known keys, declared volumes, and files that exist."""
     assert {key for key in COMPOSE if not key.startswith("x-")} == TOP_LEVEL
     used = set()
     for service in SERVICES.values():
@@ -77,9 +77,9 @@ def test_compose_names_what_exists() -> None:
 
 
 def test_images_are_pinned_and_nobody_is_root() -> None:
-    """Each has a version, a user and a bound on memory, and its ports are this machine's alone.
+    """Each service has a pinned image, a user other than root, a memory limit, and local ports.
 
-    Kafka is of the version that the tests run on.
+    Kafka has the version that the tests use.
     """
     assert SERVICES["kafka"]["image"] == f"apache/kafka:{KAFKA_VERSION}"
     for service in SERVICES.values():
@@ -94,7 +94,7 @@ def test_images_are_pinned_and_nobody_is_root() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every service of ours loads its settings, and names services that are there."""
+    """Each of our services has valid settings, whose addresses are services of Compose."""
     environment = OURS[name]["environment"]
     variables = {name: interpolated(value) for name, value in environment.items()}
     for variable, value in variables.items():
@@ -111,7 +111,7 @@ def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", OURS)
 def test_programs_take_the_options_they_are_given(name: str) -> None:
-    """The service's command and its health check are programs of ours, with options they have."""
+    """Commands and health checks of our services run existing programs with valid options."""
     accepts(OURS[name]["command"])
     check = OURS[name]["healthcheck"]
     if "test" in check:
@@ -120,7 +120,7 @@ def test_programs_take_the_options_they_are_given(name: str) -> None:
 
 
 def test_code_location_is_where_the_workspace_says() -> None:
-    """Host, port and name are those of the service; links to the launchpad need the name."""
+    """The workspace has the code service's host, port and name, which links also use."""
     (location,) = location_origins_from_yaml_paths([str(DEPLOY / "workspace.yaml")])
     assert isinstance(location, GrpcServerCodeLocationOrigin)
     command = SERVICES["code"]["command"]
@@ -130,7 +130,7 @@ def test_code_location_is_where_the_workspace_says() -> None:
 
 
 def test_a_container_ends_with_the_server_that_loads_the_definitions() -> None:
-    """Then it is started again; `dagster code-server start` would go on without that server."""
+    """If the code server dies, its container ends and is restarted."""
     service = SERVICES["code"]
     last = service["command"][service["command"].index("--") + 1 :]
     assert last[:3] == ["dagster", "api", "grpc"]
@@ -147,7 +147,7 @@ def test_a_container_ends_with_the_server_that_loads_the_definitions() -> None:
 def test_dagster_accepts_its_configuration(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The webserver's instance works, on Postgres by the driver that Compose's URL names."""
+    """Dagster works with its configuration on Postgres, with the driver of Compose's URL."""
     shared = "/var/lib/dagster"
     assert f"dagster:{shared}" in SERVICES["code"]["volumes"]
     text = (DEPLOY / "dagster.yaml").read_text()
@@ -167,7 +167,7 @@ def test_dagster_accepts_its_configuration(
 
 
 def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
-    """Every file that is copied exists and is not ignored; tools are those of the Makefile."""
+    """Files that the Dockerfile copies exist and are not ignored; its base is pinned."""
     (context,) = {service["build"]["context"] for service in OURS.values()}
     assert (DEPLOY / context).resolve() == ROOT
     sent = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
@@ -196,7 +196,7 @@ def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
 
 @pytest.mark.long
 def test_the_wheel_is_built_of_what_the_image_copies(tmp_path: Path) -> None:
-    """The files that the first stage copies are all that the build reads."""
+    """The wheel can be built from only the files that the image's first stage copies."""
     for instruction, arguments in INSTRUCTIONS:
         *sources, target = shlex.split(arguments)
         if instruction == "COPY" and not arguments.startswith(("--", "deploy/")):
@@ -217,7 +217,7 @@ def test_image_serves_as_an_unprivileged_user() -> None:
 
 
 def accepts(words: list[str]) -> None:
-    """Let the program read its arguments, and then tell its help instead of starting."""
+    """Check that a program accepts its arguments, by running it with `--help` appended."""
     if "--" in words:  # a program that then becomes another
         then = words.index("--")
         accepts(words[then + 1 :])

@@ -1,4 +1,4 @@
-"""The image and Compose, run: from empty volumes to a followed plan, and to the end."""
+"""Runs the image and Compose's services, from empty volumes to a followed plan and a clean end."""
 
 import random
 import subprocess
@@ -37,7 +37,7 @@ approval = { automatic = true, min_improvement = 0.05 }
 
 @pytest.fixture(scope="module")
 def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
-    """Build the images and start all services, in the order that Compose keeps."""
+    """Build the images and start all services, in the order of their dependencies."""
     scratch = tmp_path_factory.mktemp("image")
     build(scratch)
     settings = scratch / "fairlead.toml"
@@ -57,7 +57,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
         composed.remove()
 
 
-#: Grafana shows what Prometheus has; Debian has no package of it.
+#: Services without Grafana, for which Debian has no package.
 SERVICES = [name for name in COMPOSE["services"] if name != "grafana"]
 
 
@@ -73,7 +73,7 @@ def _started(composed: Composed, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def followed(composed: Composed) -> Composed:
-    """Wait until samples show the group behind, planning is on, and consumers follow a plan."""
+    """Start consumers that fall behind, turn planning on, and wait until a plan is followed."""
     composed.start_beside("workload", ["python", "/tests/workload.py"])
     workspace = ["--workspace", "/opt/dagster/workspace.yaml"]
     composed.exec("daemon", "dagster", "sensor", "start", "planning_sensor", *workspace)
@@ -86,7 +86,7 @@ def followed(composed: Composed) -> Composed:
 
 
 def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
-    """The pages show the group, and Prometheus has scraped them; an approver has a login."""
+    """Pages show the group, Prometheus has its metrics, and the approver has a login."""
     fetched = followed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
     assert "carts" in fetched
     up = PAGE.format("9090/api/v1/query?query=fairlead_group_forecast_lag_seconds")
@@ -100,7 +100,7 @@ def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
 def test_kills_leave_database_and_topic_agreed(
     followed: Composed, pytestconfig: pytest.Config
 ) -> None:
-    """Containers are killed while plans are sent: the topic then has what the database says."""
+    """After containers are killed while plans are sent, topic and database agree."""
     chance = random.Random(2026)
     versions: list[int] = []
     amid = 0
@@ -135,7 +135,7 @@ def back(composed: Composed, name: str) -> None:
 
 
 def agreed(composed: Composed, after: str) -> int:
-    """Wait until the topic has what the database says; return the published version."""
+    """Wait until topic and database agree; return the published version."""
     found: list[str] = []
 
     def ask() -> bool:
@@ -149,7 +149,7 @@ def agreed(composed: Composed, after: str) -> int:
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
 def test_ends_by_itself_and_leaves_nothing_half_published(followed: Composed, name: str) -> None:
-    """SIGTERM amid a step ends each service, nobody has to kill it; topic and database agree."""
+    """After SIGTERM during a step, each service ends, and topic and database agree."""
     published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
     step = WITHDRAW if asked(followed, published) == "1" else PUBLISH
     sending = followed.begin("code", "sh", "-c", step)
@@ -163,6 +163,6 @@ def test_ends_by_itself_and_leaves_nothing_half_published(followed: Composed, na
 
 
 def asked(composed: Composed, query: str) -> str:
-    """Return what Fairlead's database answers."""
+    """Return the answer of Fairlead's database to a query."""
     words = ["psql", "--username", "postgres", "--no-align", "--tuples-only", "--command", query]
     return composed.exec("postgres", *words, "fairlead").strip()

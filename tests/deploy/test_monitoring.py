@@ -1,4 +1,4 @@
-"""The dashboard and the alerts use exposed metrics, labels, and values of labels."""
+"""The dashboard and alerts use only metrics, labels and label values that exist."""
 
 import json
 import re
@@ -37,12 +37,12 @@ LINK = re.compile(
     r'\{\{ with query "fairlead_web_info" \}\}\{\{ \. \| first \| label "(?P<label>\w+)" \}\}'
     r"\{\{ end \}\}(?P<path>/.*)"
 )
-#: What a group variable becomes when all are chosen.
+#: Value of a dashboard's group variable when all groups are chosen.
 VARIABLES = {"$group": ".*"}
 
 
 def panel_queries() -> Iterator[tuple[str, str]]:
-    """Yield title and expression of every query of the dashboard."""
+    """Yield the panel's title and the expression of every query in the dashboard."""
     for panel in DASHBOARD["panels"]:
         for target in panel["targets"]:
             expression = target["expr"]
@@ -56,7 +56,7 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 
 @pytest.fixture
 def exposed(week: str) -> list[Metric]:
-    """Return the metrics of a database with rows, and those that Prometheus adds."""
+    """Return the metrics of a database with rows, and `up`, which Prometheus adds."""
     end_now(week)
     approve_for_another_group(week)
     engine = create_store_engine(week)
@@ -74,7 +74,7 @@ def exposed(week: str) -> list[Metric]:
 
 
 def approve_for_another_group(url: str) -> None:
-    """Give a third group an approved, unpublished plan; mark superseded versions as regressions."""
+    """Give a third group an approved plan, and mark superseded versions as regressions."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else it would be proposed
         for statement in (
@@ -113,7 +113,7 @@ def approve_for_another_group(url: str) -> None:
 
 
 def test_every_query_has_a_metric(exposed: list[Metric]) -> None:
-    """Each parses, and each of its selectors has a sample in a history with two groups."""
+    """Each selector in a query of the dashboard or alerts selects a metric that is exposed."""
     found = [sample for metric in exposed for sample in metric.samples]
     missing = [
         (title, selector.prettify())
@@ -125,7 +125,7 @@ def test_every_query_has_a_metric(exposed: list[Metric]) -> None:
 
 
 def test_labels_of_queries_and_legends_exist(exposed: list[Metric]) -> None:
-    """Labels in `by`, legends and annotations are labels of their metrics."""
+    """Labels in `by`, `on`, legends and annotations are labels of the metrics in the query."""
     labels = {
         name: set(sample.labels)
         for metric in exposed
@@ -153,7 +153,7 @@ def test_labels_of_queries_and_legends_exist(exposed: list[Metric]) -> None:
 
 
 def test_every_alert_links_to_a_page_and_a_runbook(exposed: list[Metric]) -> None:
-    """Annotations use exposed metrics; addresses are those of pages and headings."""
+    """Each alert has links to a page and to an existing heading of a runbook."""
     info = {
         label: value
         for metric in exposed
@@ -175,7 +175,7 @@ def test_every_alert_links_to_a_page_and_a_runbook(exposed: list[Metric]) -> Non
 
 
 def test_page_lists_every_metric(exposed: list[Metric]) -> None:
-    """docs/monitoring.md names each with its labels; the metric itself has the explanation."""
+    """docs/monitoring.md lists each metric with its labels, and each metric is documented."""
     page = (DEPLOY.parent / "docs/monitoring.md").read_text()
     metrics = [
         (metric.name + {"counter": "_total", "info": "_info"}.get(metric.type, ""), metric)
@@ -196,7 +196,7 @@ def labels_of(metric: Metric) -> set[str]:
 
 
 def selectors(expression: str) -> list[Any]:
-    """Return the vector selectors of an expression."""
+    """Return the vector selectors in an expression."""
     found: list[Any] = []
 
     def visit(node: promql_parser.Expr) -> None:
@@ -210,7 +210,7 @@ def selectors(expression: str) -> list[Any]:
 
 
 def matches(selector: Any, name: str, labels: dict[str, str]) -> bool:
-    """Return whether Prometheus selects a sample."""
+    """Return whether a selector selects a sample with this name and these labels."""
 
     def matched(matcher: Any) -> bool:
         value = labels.get(matcher.name, "")

@@ -1,7 +1,7 @@
-"""In a container: records at a steady rate under skew, and consumers that follow plans.
+"""Run in a container: produces records at a steady rate, and consumes them following plans.
 
-Each of three consumers can do 25 records a second. 50 arrive, 32 of them where `range` has one
-consumer read.
+Each of three consumers can process 25 records a second. 50 records a second arrive, 32 of them
+in partitions that `range` assigns to one consumer.
 """
 
 import sys
@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 from fairlead.followers.kafka_python import PlanConsumer
 
-# clocks: how fast records come and are read
+# clocks: the rates at which records are produced and consumed
 
 SERVERS = "kafka:9092"
 RATES = (14, 10, 8, 3, 3, 3, 3, 3, 3)
@@ -22,7 +22,7 @@ SPEED = 25.0
 
 
 def produce() -> None:
-    """Send what is due of each partition, ten times a second."""
+    """Send the records that are due in each partition, ten times a second."""
     producer = Producer({"bootstrap.servers": SERVERS})
     began, sent = time.monotonic(), [0] * len(RATES)
     while True:
@@ -35,7 +35,7 @@ def produce() -> None:
 
 
 def consume(number: int) -> None:
-    """Read records, each of which takes its time."""
+    """Read records at a limited speed."""
     consumer = PlanConsumer(
         "carts",
         bootstrap_servers=SERVERS,

@@ -1,6 +1,6 @@
-"""The code that pages show: fenced blocks, and commands within a sentence.
+"""Code on documentation pages: fenced blocks, and commands within sentences.
 
-Belongs here: finding it. Does not: what makes it right (`pages`, `commands`).
+Belongs here: finding code. Does not: checking it (`pages`, `commands`).
 """
 
 import re
@@ -25,20 +25,20 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block.
+    """A fenced block of code.
 
     Parameters
     ----------
     language
-        As the fence says; empty: it says none.
+        The fence's language, or an empty string.
     code
-        Without the fence and its indent, ending in a line feed.
+        The code without the fence and its indent, ending in a line feed.
     start, end
-        Where the code stands in the page, with its indent.
+        Offsets of the indented code in the page.
     depth
-        Spaces before the fence.
+        Number of spaces before the fence.
     line
-        Where the fence opens, from 1.
+        Line number of the opening fence, from 1.
     """
 
     language: str
@@ -50,12 +50,12 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Return every page: the README and what stands beside it, and those of docs/."""
+    """Return every page: the README, other Markdown files next to it, and those of docs/."""
     return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:
-    """Return what a page is called in this repository."""
+    """Return a page's path relative to the repository."""
     return str(page.relative_to(ROOT))
 
 
@@ -73,12 +73,12 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def commands_in_sentences(page: str) -> list[str]:
-    """Return the commands that a page names outside of its blocks."""
+    """Return the commands on a page that are outside of fenced blocks."""
     return _IN_A_SENTENCE.findall(_FENCED.sub("", _COMMENT.sub("", page)))
 
 
 def replaced(page: str, code: Mapping[Block, str]) -> str:
-    """Return a page with other code in some of its blocks."""
+    """Return the page with some of its blocks' code replaced."""
     for block in sorted(code, key=lambda block: block.start, reverse=True):
         page = page[: block.start] + indent(code[block], " " * block.depth) + page[block.end :]
     return page

@@ -1,6 +1,6 @@
-"""Commands that pages show without their output: each exists and takes the options shown.
+"""Checks that commands shown without output exist and accept the options shown.
 
-Belongs here: one check a program. Does not: commands whose output is shown, which are run.
+Belongs here: one check for each program. Does not: commands with output, which are run.
 """
 
 import importlib
@@ -26,7 +26,7 @@ from tests.kafka_tools import run_kafka_tool
 
 
 def check_script(script: str) -> None:
-    """Check every command of a shell script; AssertionError says what is wrong with one."""
+    """Check every command of a shell script; raise AssertionError for a wrong one."""
     for line in script.replace("\\\n", " ").splitlines():
         program, *arguments = shlex.split(line, comments=True) or [""]
         if not program:  # nothing but a comment
@@ -45,7 +45,7 @@ def _dagster(arguments: Sequence[str]) -> None:
 
 
 def _accepts(command: Any, arguments: Sequence[str]) -> None:
-    """Ask for help after all other arguments: unknown commands and options are errors first."""
+    """Run a command with `--help` appended, which fails first for unknown options."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     result = CliRunner().invoke(command, [*own, "--help"])
     assert result.exit_code == 0, f"{shlex.join(arguments)}: {result.output}"
@@ -85,7 +85,7 @@ def _uvx(arguments: Sequence[str]) -> None:
 
 
 def _is_ours(wheel: str) -> None:
-    """Check that `make dist` builds this wheel, and that it has the extras."""
+    """Check that `make dist` builds this wheel, and that the wheel has these extras."""
     project = _project()
     path, _, extras = wheel.rstrip("]").partition("[")
     name = project["name"].replace("-", "_")
@@ -103,7 +103,7 @@ def _pytest(arguments: Sequence[str]) -> None:
 
 
 def _helm(arguments: Sequence[str]) -> None:
-    """Charts and files of the checkout exist, and what is set is a value of ours."""
+    """Check that the chart and files exist, and that a set value is one of the chart's values."""
     install, _, chart, option, given = arguments
     assert (install, option[:2]) == ("install", "--")
     if option == "--set":
@@ -115,7 +115,7 @@ def _helm(arguments: Sequence[str]) -> None:
 
 
 def _kafka_topics(arguments: Sequence[str]) -> None:
-    """Let Kafka's own tool read the options: the last stops it before it asks a broker."""
+    """Let Kafka's tool parse the options; an invalid last option stops it before it connects."""
     try:
         run_kafka_tool("org.apache.kafka.tools.TopicCommand", *arguments, "--fairlead-stop")
     except SandboxError as error:
@@ -124,7 +124,7 @@ def _kafka_topics(arguments: Sequence[str]) -> None:
 
 
 def _export(arguments: Sequence[str]) -> None:
-    """Check that Fairlead has the settings which variables set."""
+    """Check that Fairlead has a setting for each variable."""
     given = dict(setting.split("=", 1) for setting in arguments)
     with patch.dict(os.environ, {n: v for n, v in given.items() if n.startswith("FAIRLEAD_")}):
         load_settings()

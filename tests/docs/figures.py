@@ -1,6 +1,6 @@
-"""The page of figures: `python -m tests.docs.figures` writes it.
+"""Writes the documentation page of figures, with `python -m tests.docs.figures`.
 
-Belongs here: the page's text. Does not: what a figure means (`fairlead.domain.figures`).
+Belongs here: the page's text. Does not: the meaning of figures (`fairlead.domain.figures`).
 """
 
 from typing import Final

@@ -1,19 +1,19 @@
-"""Pages whose examples are run: `python -m tests.docs.pages` writes their output again.
+"""Runs the examples on pages; `python -m tests.docs.pages` updates their output.
 
-What is done with a block depends on its language:
+Each language of a block has its own check:
 
-- sql: run, on a database of the page's own that holds the week of `scenario`. Where a text block
-  follows at once, that is its result, and the query needs no other right than to read; else it is
-  undone.
-- console: `$ fairlead ...`, perhaps after `$ echo '...' |`, and what it prints; same database.
-- sh: each command exists and takes its options (`commands`); so does one named in a sentence.
-- python: it compiles, and its imports exist. A whole module, which begins with a docstring, is run.
-- pycon: run as a doctest, which sees the page's modules.
-- java: a class of ours that it makes exists; `tests/jvm` runs the same lines.
-- toml: settings. properties: each line sets something. json, yaml: they parse. text: what
-  something prints.
+- sql: run on the page's own database, which holds the week of `scenario`. If a text block follows
+  directly, it is the query's result, and the query runs with a reader's rights. Changes are rolled
+  back.
+- console: `$ fairlead ...`, perhaps after `$ echo '...' |`, with its output; same database.
+- sh: each command exists and accepts its options (`commands`), as does a command in a sentence.
+- python: compiled, and its imports exist. A module, which begins with a docstring, is run.
+- pycon: run as a doctest with the names of the page's modules.
+- java: it creates an object of one of our classes; `tests/jvm` runs the same lines.
+- toml: valid settings. properties: each line sets a value. json, yaml: valid syntax. text: output
+  of a program.
 
-Belongs here: what is done. Does not: finding blocks (`blocks`), what they ask about (`scenario`).
+Belongs here: running examples. Does not: finding blocks (`blocks`), their data (`scenario`).
 """
 
 import ast
@@ -56,10 +56,10 @@ class Runner:
     Parameters
     ----------
     page
-        Its text.
+        The page's text.
     week
-        Makes a database that holds the week of `scenario` and returns its URL; called when the
-        first example needs one.
+        Function that creates a database with the week of `scenario` and returns its URL; called
+        when the first example needs the database.
     """
 
     def __init__(self, page: str, week: Callable[[], str]) -> None:
@@ -70,12 +70,12 @@ class Runner:
         self._results: dict[Block, Block] = {}
 
     def rewritten(self) -> str:
-        """Run everything in the order of the page; return it with the output it should show.
+        """Run all examples in order, and return the page with their current output.
 
         Raises
         ------
         AssertionError
-            An example is wrong, or of a language that nothing here knows. The message says where.
+            An example is wrong, or has an unknown language. The message has its line.
         """
         found = list(blocks(self._page))
         for query, result in pairwise(found):
@@ -173,7 +173,7 @@ def answer(cursor: psycopg.Cursor) -> str:
 
 
 def output(command: str, given: str | None, url: str) -> str:
-    """Return what a command prints; an error of ours as `main` would print it."""
+    """Return a command's output, with an expected error as `main` would print it."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):  # for what it writes
         result = CliRunner().invoke(
             app,
@@ -205,7 +205,7 @@ def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Write the pages again, on a Postgres started for it."""
+    """Run and rewrite all pages, with a Postgres started for them."""
     os.environ["FAIRLEAD_CONFIG"] = os.devnull
     with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
         postgres = Postgres(Path(folder))

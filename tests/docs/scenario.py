@@ -1,8 +1,8 @@
-"""A week in the life of two groups, the same to the byte whenever it is stored.
+"""A week in the life of two groups, identical to the byte each time it is stored.
 
-Belongs here: what came from outside that week, and what people did. Everything else, the product
-computes from simulated samples (`simulated`) and stores. Does not: the pages that ask about the
-week (`pages`).
+Belongs here: events from outside, and what people did. The product computes everything else from
+simulated samples (`simulated`) and stores it. Does not: the pages that show the week
+(`pages`).
 """
 
 import tomllib
@@ -31,7 +31,7 @@ from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
 MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-#: Later dates are those of the database's clock.
+#: A stored time after this one was set by the database's clock.
 AFTERWARDS: Final = MONDAY + timedelta(days=7)
 SETTINGS: Final = Path(__file__).with_name("fairlead.toml")
 POLICIES: Final = tuple(
@@ -40,12 +40,12 @@ POLICIES: Final = tuple(
 
 
 def at(day: int, hour: int, minute: int = 0) -> datetime:
-    """Return a moment of the week; day 0 is Monday."""
+    """Return a time of the week; day 0 is Monday."""
     return MONDAY + timedelta(days=day, hours=hour, minutes=minute)
 
 
 def store_week(url: str) -> None:
-    """Migrate an empty database and fill it."""
+    """Migrate an empty database and store the week in it."""
     upgrade(url)
     engine = create_store_engine(url)
     try:
@@ -106,7 +106,7 @@ def _billing(store: PlanStore) -> None:
 
 
 class _Week:
-    """What happens to one group; whatever the database's clock dates gets the week's time."""
+    """The events of one group; times from the database's clock are replaced by the week's."""
 
     def __init__(self, store: PlanStore, group: SimulatedGroup) -> None:
         self._store, self._group, self._name = store, group, group.name
@@ -147,7 +147,7 @@ class _Week:
         self._date(moment)
 
     def publish(self, version: int, moment: datetime) -> None:
-        """Send an approved version, as far as the database knows."""
+        """Record that an approved version was sent."""
         outbox, until = Outbox(self._store.engine), at(31, 0)
         with outbox.turn("fairlead.plans", 0) as turn:
             (intent,) = turn.intend([PublishRequest(self._name, version, lease_until=until)])
@@ -162,12 +162,12 @@ class _Week:
         self._group.assign({name: share[self._name] for name, share in shares.items()})
 
     def check(self, moment: datetime) -> None:
-        """Compare what the members own with the published plan."""
+        """Compare the members' partitions with the published plan."""
         self._group.run(moment)
         check(self._store, [self._name], self._group.live, wait_s=0.0)
 
     def _date(self, moment: datetime) -> None:
-        """Date what has just been stored, and give a new plan an id that is always the same."""
+        """Set the time of rows just stored, and give a new plan a fixed id."""
         times = {"group": self._name, "moment": moment, "afterwards": AFTERWARDS}
         with self._store.engine.begin() as connection:
             connection.execute(_AS_REPLICA)  # else nothing may change

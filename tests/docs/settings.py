@@ -1,6 +1,6 @@
-"""The page of all settings: `python -m tests.docs.settings` writes it from the models.
+"""Writes the page of all settings from the models, with `python -m tests.docs.settings`.
 
-Descriptions are those of the models.
+The descriptions of settings are in the models.
 """
 
 import json
@@ -16,7 +16,7 @@ from fairlead.settings import Settings
 from tests.docs.blocks import DOCS
 
 PAGE: Final = DOCS / "settings.md"
-#: Sections that have a page of their own.
+#: Sections that are documented on pages of their own.
 _ELSEWHERE: Final = {"discovery", "policies"}
 _HEAD: Final = """\
 # Settings
@@ -33,7 +33,7 @@ Two more variables: `FAIRLEAD_CONFIG` (`fairlead.toml`) is the path of the file,
 
 
 def settings_page() -> str:
-    """Return the page: a list for each section of the file."""
+    """Return the page, with a list of settings for each section of the file."""
     sections: dict[str, list[str]] = {}
     for name, default, description in _rows(Settings):
         section, _, key = name.rpartition(".")
@@ -51,7 +51,7 @@ def settings_page() -> str:
 
 
 def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield name, default and description of every setting."""
+    """Yield the name, default and description of every setting."""
     for name, field in model.model_fields.items():
         tables = [
             part
@@ -69,7 +69,7 @@ def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, 
 
 
 def _written(default: Any) -> str:
-    """Return a default as it is written in the file."""
+    """Return a default value as written in the file."""
     if default is PydanticUndefined:
         return "required"
     if default is None:

@@ -1,7 +1,7 @@
-"""A consumer group of one topic, minute by minute: arrivals, consumption, commits and retention.
+"""A simulated consumer group of one topic: arrivals, consumption, commits and retention.
 
-Belongs here: offsets, and what brokers would answer about the group. Does not: what anybody decides
-about it (`scenario`).
+Belongs here: offsets, and the brokers' answers about the group. Does not: decisions about the
+group (`scenario`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,25 +16,25 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot
 from tests.samples import samples
 
 MINUTE: Final = timedelta(minutes=1)
-#: Seconds since the last commit, at each sample: half the interval of auto-commit.
+#: Seconds since the last commit at each sample: half the interval of auto-commit.
 COMMIT_AGE_S: Final = 2.5
 
 
 class SimulatedGroup:
-    """Members that share their time over what waits; also the archive of samples of the group.
+    """A group whose members divide their time among waiting records, with its archive of samples.
 
     Parameters
     ----------
     name
-        The group, and its topic.
+        Name of the group and of its topic.
     members
-        Name to the records of cost 1 that the member processes a second.
+        Records of cost 1 that each member processes a second, by its name.
     rates, costs
-        Records a second of each partition, and what each of its records costs.
+        Records a second of each partition, and the cost of each of its records.
     since
-        When the simulation begins; time-zone-aware.
+        Start of the simulation, with a time zone.
     retention
-        How old records get, in whole minutes; None: they stay.
+        Age at which records are deleted, in whole minutes; None: records are kept.
     reports
         Whether the members report their work.
     """
@@ -59,23 +59,23 @@ class SimulatedGroup:
         self._ends = [np.zeros(len(rates))]
         self._begin, self._read = np.zeros((2, len(rates)))
         self._rows: list[dict[str, Any]] = []
-        #: Records and milliseconds of each member and partition so far.
+        #: Records processed and milliseconds spent so far, by member and partition.
         self._worked = np.zeros((2, len(members), len(rates)))
         self._uncommitted = np.zeros((2, len(rates)))
 
     def assign(self, owned: Mapping[str, Collection[int]]) -> None:
-        """Give partitions to members."""
+        """Assign partitions to members."""
         for name, partitions in owned.items():
             self._owner[list(partitions)] = self._members.index(name)
 
     def run(self, until: datetime) -> None:
-        """Let time pass, and take a sample each minute."""
+        """Simulate until a time, with a sample each minute."""
         while self.now < until:
             self.now += MINUTE
             self._step()
 
     def _step(self) -> None:
-        """Simulate a minute. Whoever lost records goes on with the oldest that are left."""
+        """Simulate a minute; a member that lost records goes on with the oldest remaining one."""
         before = self._read = np.maximum(self._read, self._begin)
         end = self._ends[-1] + 60 * np.array(self.rates)
         work = np.where(self._owner < 0, 0.0, (end - before) * self._costs)
@@ -112,7 +112,7 @@ class SimulatedGroup:
         )
 
     def _reported(self) -> dict[str, Any]:
-        """Return the columns of reports: times per record vary by a fifth."""
+        """Return the columns of members' reports, in which times per record vary by a fifth."""
         worked = self._worked[:, self._owner, np.arange(self._owner.size)] - self._uncommitted
         records, busy_ms = np.where(self._owner < 0, 0, worked)
         squares = 1.04 * busy_ms**2 / np.maximum(records, 1.0)
@@ -140,21 +140,21 @@ class SimulatedGroup:
         _groups: Iterable[str] = (),
         columns: Sequence[str] = SAMPLES.names,
     ) -> pa.Table:
-        """Return the samples before a moment, as the archive does."""
+        """Return the samples of a time span, as the archive does."""
         rows = [row for row in self._rows if since <= row["at"] < until]
         return samples(*rows).select(list(columns))
 
     def newest(self, _groups: Iterable[str]) -> pa.Table:
-        """Return nothing: a snapshot asks brokers for everything."""
+        """Return no samples, so that a snapshot queries the brokers for everything."""
         return SAMPLES.empty_table()
 
     def snapshot(self, _groups: Iterable[str] = (), **_options: object) -> GroupSnapshot:
-        """Return the last sample as brokers would tell it."""
+        """Return the last sample as a snapshot from brokers."""
         last = self._rows[-1]
         return GroupSnapshot(last["sample_id"], last["at"], 0.0, samples(last))
 
     def live(self, _groups: Iterable[str]) -> dict[str, LiveGroup]:
-        """Return the group as it is now."""
+        """Return the current state of the group."""
         counts = {self.name: len(self._owner)}
         now = LiveGroup(
             self.name, "Stable", "fairlead", self._live_members(), counts, observed_at=self.now

@@ -9,7 +9,7 @@ import yaml
 from tests.docs.blocks import ROOT
 
 _SHOWN: Final = re.compile(r"^::: (\S+)\n((?:    .*\n)*)", re.MULTILINE)
-#: A change of these is a change of the API: it goes into CHANGELOG.md.
+#: The public names; a change here is a change of the API and belongs in CHANGELOG.md.
 PUBLIC: Final = {
     "assignors.assignment": {"Assignment"},
     "assignors.member": {"InvalidProblemError", "Member"},
@@ -26,7 +26,7 @@ PUBLIC: Final = {
 
 
 def test_public_names_are_these() -> None:
-    """Of each module that the page shows: the members that it lists, or all of `__all__`."""
+    """The public names of each documented module are those listed above."""
     found = {}
     for name, options in _SHOWN.findall((ROOT / "docs/api.md").read_text()):
         module = importlib.import_module(name)

@@ -9,7 +9,7 @@ from benchmarks.simulation.registry import CONTROLLERS
 
 
 def test_tables_are_those_of_the_last_run() -> None:
-    """Written again, nothing differs; else run `python -m benchmarks.loop --report`."""
+    """The page's tables are up to date; if not, run `python -m benchmarks.loop --report`."""
     page = PAGE.read_text()
     assert rewritten(page, json.loads(RESULTS.read_text())) == page
 

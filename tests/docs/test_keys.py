@@ -15,7 +15,7 @@ from tests.docs.blocks import ROOT, blocks
 from tests.waiting import PATIENCE_S
 
 PAGE = ROOT / "docs/keys.md"
-#: Records by key: one customer has nearly a third.
+#: Number of records of each key; one customer has nearly a third of all records.
 RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in range(100, 1_100)}
 
 
@@ -24,11 +24,11 @@ RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in r
 def test_example_is_what_the_command_prints(
     services: Services, kafka_topic: KafkaTopic, week: str
 ) -> None:
-    """But for the bytes and seconds of a run; WRITE_KEYS_PAGE=1 writes the page."""
+    """The page shows the command's output, but not its cost; WRITE_KEYS_PAGE=1 updates the page."""
     topic = kafka_topic("orders", partitions=6)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})
-    # clock: the window is the last minute, and a busy machine may take longer until it is read.
+    # clock: the command reads the last minute, and a busy machine may take longer than that.
     later = int((time.time() + 1_800) * 1_000)
     for key, count in RECORDS.items():
         for _ in range(count):

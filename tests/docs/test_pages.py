@@ -1,4 +1,4 @@
-"""Every command, query, setting and program that a page shows is run, or at least exists."""
+"""Every command, query, setting and program on a page is run, or at least exists."""
 
 from pathlib import Path
 
@@ -12,6 +12,6 @@ pytestmark = pytest.mark.postgres
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
 def test_page_shows_what_its_examples_print(path: Path, request: pytest.FixtureRequest) -> None:
-    """Run again, nothing differs; else run `python -m tests.docs.pages` and look at the change."""
+    """Examples print what the page shows; if not, run `python -m tests.docs.pages` and check it."""
     page = path.read_text()
     assert Runner(page, lambda: str(request.getfixturevalue("week"))).rewritten() == page

@@ -1,7 +1,7 @@
-"""Phrases that must not come back: each has a plain word in its place.
+"""Phrases that must not come back, since each has a plain replacement.
 
-The list stops the worst and judges nothing; the judge is a reader. Belongs here: the phrases.
-Does not: what examples print, which the product says (`test_pages`).
+The list prevents only the worst; readers find the rest. Belongs here: the phrases.
+Does not: phrases in the output of examples, which come from the product (`test_pages`).
 """
 
 import re
@@ -71,7 +71,7 @@ IN_PAGES: Final = (
     "stands",
     "told again",
 )
-#: The guarantees on this page keep their words.
+#: This page keeps the wording of its guarantees.
 _KEPT: Final = DOCS / "trust.md"
 _GENERATED: Final = {DOCS / "figures.md", DOCS / "settings.md"}  # in the words of the code
 _CODE: Final = ("assets", "assignors", "deploy", "fairlead", "fairlead_planner", "migrations")
@@ -104,7 +104,7 @@ def test_pages_are_free_of_the_old_phrases() -> None:
 
 @pytest.mark.parametrize("folder", [*_CODE, "orchestration"])
 def test_code_is_free_of_the_old_phrases(folder: str) -> None:
-    """Messages, labels, docstrings, comments and names."""
+    """No message, label, docstring, comment or name in the code has one of the phrases."""
     files = [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in _KINDS]
     assert files
     assert [line for path in files for line in found(path, path.read_text(), EVERYWHERE)] == []

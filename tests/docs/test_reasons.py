@@ -1,4 +1,4 @@
-"""The reasons that the runbook explains are those that the code gives."""
+"""The reasons that the runbook explains are messages in the code."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _ADJACENT: Final = re.compile(r'"\s*\n\s*f?"')
 
 
 def quoted_reasons() -> list[str]:
-    """Return the first cells of the runbook's tables of reasons."""
+    """Return the reasons in the first column of the runbook's tables."""
     page = (DOCS / "operations.md").read_text()
     tables = re.findall(r"^\| reason \|.*\n\| ---.*\n((?:\|.*\n)+)", page, re.MULTILINE)
     rows = [row for table in tables for row in table.splitlines()]

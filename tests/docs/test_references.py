@@ -1,4 +1,4 @@
-"""What pages name of the repository is there: files, tests, settings, metrics, steps, SQL.
+"""Files, tests, settings, metrics, steps and relations that pages name exist.
 
 Belongs here: names within sentences. Does not: commands and examples, which are run or checked
 (`test_pages`), links (`test_site`).
@@ -20,7 +20,7 @@ _PATH: Final = re.compile(
     r"`((?:assets|assignors|benchmarks|deploy|docs|examples|fairlead|migrations|orchestration|tests"
     r"|domain|followers|store|surfaces|wire|workflows)/[\w./*-]*\w\.\w+)`"
 )
-#: A path of tests, or any file of them, and the function that is meant.
+#: A path below tests/ or of any test file, perhaps with a function.
 _TEST: Final = re.compile(
     r"(?<![\w./-])(?P<path>tests/[\w./-]*\w|[\w./-]*\btest_\w+\.py)(?:::(?P<function>\w+))?"
 )
@@ -52,7 +52,7 @@ def test_tests_that_pages_name_exist() -> None:
 
 
 def test_the_table_of_decisions_names_what_is_there() -> None:
-    """Files and folders exist; every other name of a row is in a file that the row names."""
+    """Files in the table exist, and other names in a row occur in the row's files."""
     table = (DOCS / "architecture.md").read_text().partition("| question | decided by |")[2]
     for row in re.findall(r"^\|.*\| (.*) \|$", table, re.MULTILINE):
         names, text = re.findall(r"`([^`]+)`", row), ""
@@ -74,7 +74,7 @@ _NO_RELATIONS: Final = {"toml", "plans", "coordination", "members", "fallback"}
 
 
 def test_settings_that_pages_name_exist() -> None:
-    """Those of a section, such as `kafka.lease`, and variables; Spark's own are Spark's."""
+    """Settings such as `kafka.lease`, and variables, exist; Spark's own are not checked."""
     known = set(_settings(Settings))
     sections = {name.partition(".")[0] for name in known if "." in name} - {"spark"}
     variables = {f"FAIRLEAD_{name.replace('.', '__').upper()}" for name in known}
@@ -83,18 +83,18 @@ def test_settings_that_pages_name_exist() -> None:
 
 
 def test_every_figure_is_on_the_page_of_figures() -> None:
-    """As it is defined: else run `python -m tests.docs.figures`."""
+    """The page of figures is up to date; if not, run `python -m tests.docs.figures`."""
     assert FIGURES_PAGE.read_text() == figures_page()
 
 
 def test_every_setting_is_on_the_page_of_settings() -> None:
-    """With its default and what it is for: else run `python -m tests.docs.settings`."""
+    """The page of settings is up to date; if not, run `python -m tests.docs.settings`."""
     assert PAGE.read_text() == settings_page()
     assert [variable for variable in OTHER_VARIABLES if variable not in PAGE.read_text()] == []
 
 
 def test_metrics_that_pages_name_exist() -> None:
-    """Each is in the list that the exporter's own metrics are compared with."""
+    """Each metric that a page names is in the list of docs/monitoring.md."""
     table = set(
         re.findall(r"^- `(fairlead_\w+)`", (DOCS / "monitoring.md").read_text(), re.MULTILINE)
     )
@@ -119,7 +119,7 @@ def test_sensors_that_run_by_default_are_in_the_readme() -> None:
 
 
 def test_the_drawing_of_the_pipeline_is_the_graph_of_assets() -> None:
-    """Arrows between assets are dependencies in the code, and no dependency is left out."""
+    """The arrows between assets in the drawing are the dependencies in the code."""
     drawing = (DOCS / "pipeline.svg").read_text()
     boxes = {
         name: tuple(map(int, box))
@@ -147,7 +147,7 @@ def test_the_drawing_of_the_pipeline_is_the_graph_of_assets() -> None:
 
 
 def _box_at(boxes: Mapping[str, tuple[int, ...]], x: int, y: int) -> str:
-    """Return the box at whose border a line begins or ends, with room for the arrow's tip."""
+    """Return the box on whose border a line begins or ends, within 4 px for the arrow's tip."""
     (name,) = (
         name
         for name, (left, top, width, height) in boxes.items()
@@ -201,7 +201,7 @@ def _missing(
 
 
 def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Yield each setting by its path."""
+    """Yield the path of each setting."""
     for name, field in model.model_fields.items():
         yield prefix + name
         for part in (field.annotation, *get_args(field.annotation)):

@@ -1,4 +1,4 @@
-"""The site is built, and every link in it, and in the README, leads somewhere."""
+"""The documentation site can be built, and its links and the README's lead somewhere."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return the site's folder, and the output of its build.
 
-    Strict: a page that is in no menu, a link or an anchor that leads nowhere is an error.
+    The build is strict: a page in no menu, or a link or anchor that leads nowhere, is an error.
     """
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
@@ -45,7 +45,7 @@ def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:
 
 
 def test_site_fetches_nothing(site: tuple[Path, str]) -> None:
-    """It can be read behind any firewall: no page names a script, style or picture elsewhere."""
+    """No page loads a script, style or picture from another host, so a firewall does not matter."""
     folder, _ = site
     fetched = re.compile(r"<(?:script|link|img)\b[^>]*(?:src|href)=\"?(https?:[^\" >]+)")
     found = {
@@ -57,7 +57,7 @@ def test_site_fetches_nothing(site: tuple[Path, str]) -> None:
 
 
 def test_links_in_the_repository_lead_somewhere() -> None:
-    """As they are read there: from the README, and from a page to files outside of docs/."""
+    """Relative links of the README and of pages lead to existing files and headings."""
     broken = []
     for page in pages():
         text = page.read_text()
@@ -80,7 +80,7 @@ def _anchors(page: Path) -> set[str]:
 
 
 def test_documentation_is_short_enough_to_be_read() -> None:
-    """README and pages together, with generated lists: new text replaces something else."""
+    """README and pages have at most 26,000 words, including generated lists."""
     read = {ROOT / "README.md", *DOCS.rglob("*.md")}
     assert sum(len(page.read_text().split()) for page in read) <= 26_000
 

@@ -1,10 +1,10 @@
-"""The browser of the UI's tests: the machine's own Chromium, else npm's, else Playwright's.
+"""The browser for the UI's tests: an installed Chromium, else one from npm or Playwright.
 
-Belongs here: which browser is used, fetching one, and axe-core, which finds in its pages what keeps
-people out. Does not: what the tests do in it.
-npm's is for Linux on x86-64, and brings the libraries and fonts that a bare machine lacks. The
-machine's npm client fetches it, or PyPI's: the registry and the proxy that are configured for the
-client hold here too. `python -m tests.ui.browser` makes sure that there is a browser.
+Belongs here: choosing and fetching a browser, and axe-core, which checks pages for
+accessibility. Does not: what the tests do in the browser.
+The npm package is for Linux on x86-64, and includes the libraries and fonts that a bare machine
+lacks. An installed npm client fetches it, or one from PyPI, so that the configured registry and
+proxy are used. `python -m tests.ui.browser` makes sure that there is a browser.
 """
 
 import base64
@@ -59,17 +59,17 @@ for (const packed of process.argv.slice(1))
 
 @dataclass(frozen=True)
 class Chromium:
-    """A browser: its program, and the variables that it needs beside this process's own."""
+    """A browser: its program, and the environment variables that it needs."""
 
     program: Path
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """Return all variables to run it with."""
+        """Return all environment variables with which to run the browser."""
         return {**os.environ, **self.variables}
 
     def starts(self) -> bool:
-        """Whether it is there, is for this processor, and finds its libraries."""
+        """Return whether the browser exists, fits this processor, and finds its libraries."""
         try:
             _run([self.program, "--version"], env=self.environment())
         except (OSError, subprocess.TimeoutExpired):
@@ -78,7 +78,7 @@ class Chromium:
 
 
 def find() -> Chromium | None:
-    """Return the first browser that starts on this machine."""
+    """Return the first browser that starts on this machine, or None."""
     own = [Chromium(Path(path)) for name in NAMES if (path := shutil.which(name))]
     for browser in (*own, npms()):
         if browser.starts():
@@ -88,9 +88,9 @@ def find() -> Chromium | None:
 
 
 def obtain() -> Chromium | None:
-    """Return the first browser that starts on this machine, fetching one where there is none.
+    """Return the first browser that starts on this machine; fetch one if there is none.
 
-    Why a browser cannot be fetched is written to the standard error.
+    If a browser cannot be fetched, the reason is written to standard error.
     """
     found = find()
     for fetch in (fetch_npms, _fetch_playwrights):
@@ -104,7 +104,7 @@ def obtain() -> Chromium | None:
 
 
 def npms() -> Chromium:
-    """Return npm's browser, fetched or not."""
+    """Return the browser from npm, which may not have been fetched yet."""
     folder = cache_dir() / f"chromium-{VERSION}"
     libraries, fonts = folder / "lib", folder / "fonts.conf"
     return Chromium(
@@ -113,18 +113,18 @@ def npms() -> Chromium:
 
 
 def playwrights() -> Chromium:
-    """Return Playwright's browser, fetched or not."""
+    """Return Playwright's browser, which may not have been fetched yet."""
     with sync_playwright() as playwright:
         return Chromium(Path(playwright.chromium.executable_path))
 
 
 def fetch_npms() -> None:
-    """Put npm's browser into the user's cache, whole or not at all.
+    """Fetch the browser from npm into the user's cache, completely or not at all.
 
     Raises
     ------
     OSError
-        It cannot be fetched, or is another than the pinned browser.
+        The browser cannot be fetched, or differs from the pinned one.
     """
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return
@@ -140,12 +140,12 @@ def fetch_npms() -> None:
 
 
 def axe() -> str:
-    """Return the source of axe-core, which is fetched from npm the first time.
+    """Return the source of axe-core, fetched from npm the first time.
 
     Raises
     ------
     OSError
-        It cannot be fetched, or is another than the pinned one.
+        axe-core cannot be fetched, or differs from the pinned version.
     """
     script = cache_dir() / f"axe-core-{AXE}.js"
     script.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ def axe() -> str:
 
 
 def _pack(scratch: Path, name: str, version: str, pinned: str) -> Path:
-    """Let the npm client download a package; returns it once its hash is the pinned hash."""
+    """Download a package with npm, and return its path if its hash is the pinned one."""
     _run([*_npm(scratch), "pack", f"{name}@{version}"], folder=scratch)
     (package,) = scratch.glob("*.tgz")
     if sha512(package) != pinned:
@@ -167,12 +167,12 @@ def _pack(scratch: Path, name: str, version: str, pinned: str) -> Path:
 
 
 def sha512(path: Path) -> str:
-    """Return a file's hash as npm writes it, without the name of the algorithm."""
+    """Return a file's SHA-512 hash in npm's format, without the algorithm's name."""
     return base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
 
 
 def _npm(scratch: Path) -> Sequence[str | Path]:
-    """Return the command of the machine's npm client, else of PyPI's, put into a folder."""
+    """Return the command of the installed npm client, or of one from PyPI installed in a folder."""
     if own := shutil.which("npm"):
         return [own]
     pypi = scratch / "pypi"
@@ -182,7 +182,7 @@ def _npm(scratch: Path) -> Sequence[str | Path]:
 
 
 def _unpack(package: Path) -> Path:
-    """Return a folder of what is in the package, and of the fonts that plots have, too."""
+    """Unpack the package, add the fonts that plots use, and return the folder."""
     unpacked = package.with_name("unpacked")
     unpacked.mkdir()
     _run(["tar", "-oxf", package], folder=package.parent)
@@ -201,18 +201,18 @@ def _unpack(package: Path) -> Path:
 
 
 def _fetch_playwrights() -> None:
-    """Let Playwright download its browser.
+    """Download Playwright's browser.
 
     Raises
     ------
     OSError
-        It cannot.
+        The browser cannot be downloaded.
     """
     _run([sys.executable, "-m", "playwright", "install", "--no-shell", "chromium"])
 
 
 def main() -> int:
-    """Make sure that there is a browser, or that the tests may do without."""
+    """Make sure that there is a browser; return 1 if not, unless ALLOW_NO_BROWSER is set."""
     if obtain() is not None:
         return 0
     sys.stderr.write(
@@ -229,14 +229,14 @@ def _run(
     folder: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a program.
+    """Run a program and wait for its end.
 
     Raises
     ------
     OSError
-        It does not start, or fails; the error has what it printed.
+        The program does not start, or fails; the error contains its output.
     subprocess.TimeoutExpired
-        It does not end.
+        The program does not end in time.
     """
     result = subprocess.run(
         command,

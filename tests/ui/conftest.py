@@ -1,4 +1,4 @@
-"""Fixtures of the UI's tests: one `dagster dev` on the run's services, and one browser."""
+"""Fixtures for the UI: `dagster dev` on the test run's services, and a browser."""
 
 import os
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ from tests.ui.running import (
 )
 from tests.waiting import PATIENCE_S, eventually
 
-#: For what a click brings about, beside another suite on two cores.
+#: Milliseconds to wait for the result of a click, also while other tests run on two cores.
 PATIENCE_MS = int(PATIENCE_S * 1000)
 WIDTH, HEIGHT = 1400, 1000
 Database = psycopg.Connection[tuple[Any, ...]]
@@ -42,16 +42,16 @@ UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A cluster with one group of two followers, and everything that plans for it.
+    """A cluster with a group of two followers, and all services that plan for it.
 
     Parameters
     ----------
     url, review_url
-        Of `dagster dev` and of `fairlead serve`.
+        Addresses of `dagster dev` and of `fairlead serve`.
     group
-        The group; a person approves its plans.
+        The group, whose plans a person approves.
     store, dagster
-        Fairlead's database, and Dagster's.
+        Connections to Fairlead's database and to Dagster's.
     """
 
     url: str
@@ -61,12 +61,12 @@ class Surroundings:
     dagster: Database
 
     def states(self, group: str) -> list[str]:
-        """Return the states of a group's versions, the oldest first."""
+        """Return the states of a group's versions, oldest first."""
         statement = "SELECT state FROM fairlead.plan WHERE group_id = %s ORDER BY version"
         return _column(self.store, statement, group)
 
     def story(self, group: str) -> dict[str, list[str]]:
-        """Return the events of a group's plans, and the runs that were launched for it."""
+        """Return the events of a group's plans, and the runs launched so far."""
         events = (
             "SELECT version || ' ' || state || ' ' || at || ': ' || coalesce(reason, '')"
             " FROM fairlead_raw.plan_event WHERE group_id = %s ORDER BY at"
@@ -78,17 +78,17 @@ class Surroundings:
         }
 
     def cohorts(self) -> list[str]:
-        """Return the partitions that Dagster knows."""
+        """Return the partitions of Dagster's cohorts."""
         statement = "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = %s"
         return _column(self.dagster, statement, COHORT)
 
     def runs_under_way(self) -> bool:
-        """Whether a run other than a sample has not ended."""
+        """Return whether a run other than of the job `sample` has not ended."""
         statement = "SELECT status FROM runs WHERE pipeline_name <> 'sample' AND status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
     def seen_to_change(self) -> bool:
-        """Whether samples show partitions of the group with other owners."""
+        """Return whether samples show a change of the group's owners."""
         statement = (
             "SELECT digest FROM fairlead.group_sample"
             " WHERE group_id = %s AND cardinality(members) > 1"
@@ -96,7 +96,7 @@ class Surroundings:
         return len(set(_column(self.store, statement, self.group))) > 1
 
     def recorded(self, text: str) -> bool:
-        """Whether Dagster has recorded an event of an asset with this text."""
+        """Return whether Dagster has recorded an asset's event with this text."""
         statement = (
             "SELECT id FROM event_logs WHERE strpos(event, %s) > 0"
             " AND dagster_event_type IN ('ASSET_OBSERVATION', 'ASSET_MATERIALIZATION')"
@@ -106,7 +106,7 @@ class Surroundings:
 
 @pytest.fixture(scope="module")
 def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surroundings]:
-    """Return running surroundings."""
+    """Return the running services and their group."""
     folder = tmp_path_factory.mktemp("ui")
     home = tmp_path_factory.mktemp("dagster")
     prefix = f"ui-{os.getpid()}"
@@ -134,7 +134,7 @@ horizon = "PT30S"
         environment = {
             "FAIRLEAD_CONFIG": str(config),
             "DAGSTER_HOME": str(home),
-            # Dagster asks for psycopg2 itself; the plain name is psycopg 3 to SQLAlchemy.
+            # Dagster needs psycopg2; with the plain scheme, SQLAlchemy would use psycopg 3.
             "DAGSTER_POSTGRES_URL": dagster_database.replace("://", "+psycopg2://", 1),
         }
         starting = [
@@ -151,7 +151,7 @@ horizon = "PT30S"
         eventually(lambda: all(member.owned.get(topic) for member in members), f"{group} settles")
         kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
         recall(kafka, str(folder / "warehouse"), group)
-        # Only now: a sample of a group that settles must not follow the recalled samples.
+        # Start only now: samples of a group that is settling must not follow the recalled samples.
         starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))
         for ready in starting:
             ready()
@@ -166,7 +166,7 @@ horizon = "PT30S"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Return a browser without a window."""
+    """Return a headless browser."""
     chromium = obtain()
     assert chromium is not None
     with sync_playwright() as playwright:
@@ -190,7 +190,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """Return a page; a test whose pages report an error on the console fails."""
+    """Return a browser page; the test fails if the console reports an error."""
     errors: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
@@ -226,7 +226,7 @@ def keep(page: Page, name: str, *, whole: bool = False) -> Path:
 def create_topic(
     services: Services, name: str, *, partitions: int = 1, cleanup_policy: str = "delete"
 ) -> None:
-    """Create a topic and wait until it is there."""
+    """Create a topic and wait until it exists."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
     topic = NewTopic(name, partitions, 1, config={"cleanup.policy": cleanup_policy})
     create_topics(admin, topic)
@@ -242,7 +242,7 @@ def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
 
 
 def consumed(services: Services, group: str, topic: str, *, partitions: int) -> None:
-    """Let a group have read the beginning of each partition."""
+    """Commit offsets for a group, as if it had read the beginning of each partition."""
     consumer = Consumer({"bootstrap.servers": services.bootstrap_servers, "group.id": group})
     offsets = [TopicPartition(topic, number, CONSUMED) for number in range(partitions)]
     eventually(lambda: committed(consumer, offsets), "offsets are committed")
@@ -250,7 +250,7 @@ def consumed(services: Services, group: str, topic: str, *, partitions: int) -> 
 
 
 def committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
-    """Commit offsets unless the group's coordinator is not ready yet; say whether it was."""
+    """Commit offsets; return False if the group's coordinator is not ready yet."""
     try:
         consumer.commit(offsets=offsets, asynchronous=False)
     except KafkaException as error:

@@ -1,4 +1,4 @@
-"""The code location with sensors whose next ticks a test can wait for."""
+"""Fairlead's Dagster definitions, with sensors that tick every few seconds."""
 
 from copy import copy
 
@@ -10,7 +10,7 @@ from orchestration.sensors import approved_plans, group_discovery, plan_life
 
 
 def often(sensor: dg.SensorDefinition) -> dg.SensorDefinition:
-    """Return the sensor with the shortest interval of the daemon, five seconds."""
+    """Return a copy of the sensor with the daemon's shortest interval, five seconds."""
     again = copy(sensor)
     again._min_interval = 1  # noqa: SLF001 - a definition cannot be made of another one
     return again

@@ -1,6 +1,6 @@
-"""The pictures of the site: what the browser saw in the last run of the UI's tests.
+"""The pictures in the documentation: screenshots of the last run of the UI's tests.
 
-`make pictures` runs these tests, then this.
+`make pictures` runs these tests and then this module.
 """
 
 import shutil
@@ -10,7 +10,7 @@ from typing import Final
 from tests.ui.running import ROOT, SCREENSHOTS
 
 PICTURES: Final = ROOT / "docs" / "pictures"
-#: Screenshots that pages show; the others help with failed tests.
+#: Screenshots that pages of the documentation show; others help with failed tests.
 SHOWN: Final = (
     "asset-graph",
     "materialize",
@@ -27,7 +27,7 @@ SHOWN: Final = (
 
 
 def main() -> int:
-    """Put the screenshots where the pages are."""
+    """Copy the screenshots into the documentation; return 1 if any is missing."""
     missing = [name for name in SHOWN if not (SCREENSHOTS / f"{name}.png").exists()]
     if missing:
         sys.stderr.write(f"{SCREENSHOTS} lacks {', '.join(missing)}: run the tests of the UI\n")

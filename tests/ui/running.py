@@ -1,6 +1,6 @@
-"""What the tests of the UI start: what `make dev` starts, all of it at once.
+"""Services for the UI's tests: what `make dev` starts, all started at once.
 
-Belongs here: starting and ending. Does not: what the pages have to show (the tests), the browser
+Belongs here: starting and stopping services. Does not: what pages show (the tests), the browser
 (`browser`).
 """
 
@@ -23,7 +23,7 @@ from tests.interrupts import accepting_ctrl_c
 from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
-#: Screenshots of the last run; nothing reads them but people.
+#: Folder of the last run's screenshots, for people only.
 SCREENSHOTS: Final = ROOT / ".fairlead" / "screenshots"
 _WORKSPACE: Final = """\
 load_from:
@@ -33,7 +33,7 @@ load_from:
 """
 
 
-#: Waits until what was started is ready.
+#: Function that waits until a service is ready.
 Ready = Callable[[], object]
 
 
@@ -51,16 +51,16 @@ def warm_spark(state_dir: Path) -> Iterator[Ready]:
 
 @contextmanager
 def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterator[Ready]:
-    """Run `dagster dev`, webserver and daemon.
+    """Run `dagster dev`, which is a webserver and a daemon.
 
     Parameters
     ----------
     home
-        A folder for Dagster's state and its log, `dev.log`.
+        Folder for Dagster's state and its log, `dev.log`.
     port
-        A free port.
+        Free port for the webserver.
     environment
-        Variables beside this process's own: `DAGSTER_POSTGRES_URL` and Fairlead's settings.
+        Additional environment variables: `DAGSTER_POSTGRES_URL` and Fairlead's settings.
     """
     (home / "dagster.yaml").write_text(dagster_yaml())
     workspace = home / "workspace.yaml"
@@ -83,7 +83,7 @@ def fairlead_serve(log: Path, port: int, environment: Mapping[str, str]) -> Iter
 def _running(
     command: list[str], port: int, log: Path, environment: Mapping[str, str]
 ) -> Iterator[Ready]:
-    """Run a server in a process group of its own until the context ends, as Ctrl-C would end it."""
+    """Run a server in its own process group, and interrupt it when the context ends."""
     with log.open("wb") as output, accepting_ctrl_c():
         started = subprocess.Popen(
             command,

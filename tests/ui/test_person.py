@@ -1,4 +1,4 @@
-"""A person in the Dagster UI, in a real browser: plan, read, approve, see the plan followed."""
+"""A person in a real browser plans, reviews and approves a plan in Dagster's UI and on pages."""
 
 import re
 from itertools import pairwise
@@ -15,31 +15,31 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
-#: What the pinned version of Dagster calls what a new user clicks.
+#: Labels of the pinned Dagster version that a new user clicks.
 LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
-#: Only violations: passed checks name thousands of elements.
+#: Return only violations, because passed checks list thousands of elements.
 VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
-#: For a wait: Dagster's pages ask and draw several times a second.
+#: Page to show while waiting, since Dagster's pages query and redraw several times a second.
 NOWHERE = "about:blank"
 PHONE_PX = 390
 #: Charts whose right end, the newest, is not visible.
 NEWEST_SHOWN = """[...document.querySelectorAll("figure.scroll")].filter(figure =>
     figure.firstElementChild.getBoundingClientRect().right
         > figure.getBoundingClientRect().right + 1).map(figure => figure.ariaLabel)"""
-#: What A4 leaves between usual margins.
+#: Width of an A4 page between usual margins.
 PAPER_PX = 718
 
 
 def test_person_plans_reviews_approves_and_sees_the_plan_followed(
     around: Surroundings, page: Page
 ) -> None:
-    """From the asset graph to a plan that is followed, each step by clicking."""
+    """A person gets from the asset graph to a plan that is followed, only by clicking."""
     group = around.group
     eventually(lambda: group in around.cohorts(), f"{group} found")
 
     page.goto(around.url)
-    # Before icons are drawn their names are part of the links: "column_lineage Jobs".
+    # Until icons are drawn, their names are part of the links' names: "column_lineage Jobs".
     page.get_by_role("link", name=re.compile(f"{LINEAGE}$")).click()
     assert_left_to_right(page, "observe", "decide", "act")
     page.goto(lineage_url(around.url))
@@ -84,7 +84,7 @@ def test_person_plans_reviews_approves_and_sees_the_plan_followed(
 
 
 def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> None:
-    """Wait for a run that was just launched to end, with such states of the group's versions."""
+    """Wait until the launched run ends and the group's versions have these states."""
 
     def reached() -> bool:
         return around.states(around.group) == states
@@ -96,12 +96,12 @@ def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> Non
 
 
 def see_it_followed(page: Page, around: Surroundings) -> None:
-    """Open what publication and adoption showed, and what became of the plan."""
+    """Open the pages that show publication, adoption and the plan's state."""
     show(page, around, "published_plan")
     expect(page.get_by_text("offset").first).to_be_visible()
     keep(page, "published_plan")
     page.goto(NOWHERE)
-    # A page that was opened before does not always show what came later.
+    # A page that was already open does not always show later events.
     followed = "4 of 4 partitions have their planned owner"
     eventually(lambda: around.recorded(followed), "consumers follow the plan")
     show(page, around, "plan_adoption")
@@ -116,7 +116,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
 
 
 def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
-    """Go from the list to the group, to its owners over time, to the reason of one move."""
+    """Go from the list of groups to a group, its owners over time, and the reason for one move."""
     page.goto(NOWHERE)
     eventually(around.seen_to_change, "a look sees other owners")
     page.goto(around.review_url)
@@ -137,13 +137,13 @@ def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
 
 @pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])
 def test_words_are_those_that_the_ui_has(page_of_the_site: str) -> None:
-    """What the pages tell a new user to click is what the test before this one clicks."""
+    """The documentation uses the labels that the test above clicks."""
     text = " ".join((ROOT / page_of_the_site).read_text().split())
     assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 
 
 def assert_left_to_right(page: Page, *names: str) -> None:
-    """Hold the order of groups in the graph against the pipeline's."""
+    """Check that these nodes of the graph are in this order from left to right."""
     places = []
     for name in names:
         node = page.get_by_text(name, exact=True).last
@@ -155,9 +155,9 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 
 
 def assert_open_to_all(page: Page) -> None:
-    """Check a page with axe-core, in light and dark, wide and on a phone.
+    """Check a page with axe-core, in light and dark mode, on a desktop and on a phone.
 
-    No page is wider than its window or paper; charts show their newest end.
+    Pages must fit their window or paper, and charts must show their newest end.
     """
     series: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),
@@ -194,20 +194,20 @@ def materialize(page: Page, group: str) -> None:
 
 
 def show(page: Page, around: Surroundings, asset: str) -> None:
-    """Open what an asset showed of the group."""
+    """Open Dagster's page of an asset for the group."""
     page.goto(f"{around.url}/assets/{asset}?view=partitions&partition={around.group}")
     expect(page.get_by_text("Metadata", exact=True)).to_be_visible()
 
 
 def assert_shown(page: Page, around: Surroundings) -> None:
-    """See a table of an asset, and the link to the group's page."""
+    """Check that an asset's page has a table and a link to the group's page."""
     expect(page.get_by_text("Show schema").first).to_be_visible()
     link = page.get_by_role("link", name="Open the group's page")
     expect(link).to_have_attribute("href", f"{around.review_url}/group?group={around.group}")
 
 
 def type_reason(page: Page, reason: str) -> None:
-    """Put the reason where the launchpad's configuration ends by asking for it."""
+    """Type the reason at the end of the launchpad's configuration."""
     editor = page.locator(".CodeMirror").first
     expect(editor).to_contain_text("reason:")
     editor.click()

@@ -1,6 +1,6 @@
-"""Two people in two browsers: a plan that takes both, the freeze, its release, and the way back.
+"""Two people in two browsers approve, freeze, unfreeze and roll back plans that need both.
 
-Real consumers follow; the proxy in front of the pages is the headers that each browser sends.
+Real consumers follow the plans; headers sent by each browser stand in for the proxy.
 """
 
 import time
@@ -41,8 +41,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 SECRET = "s" * 40
 LEASE = timedelta(seconds=3)
-#: How long the freeze holds. Followers allow a minute for clocks that differ: in the long form a
-#: lease that nobody renewed would have sent them to their fallback.
+#: Duration of the freeze. Followers tolerate clocks that differ by a minute: in the long form, a
+#: lease that is not renewed would make them fall back to their own assignor.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
 NAMES = ("orders-1", "orders-2")
@@ -52,16 +52,16 @@ SECOND = ([0, 1, 2], [3])
 
 @dataclass
 class Team:
-    """A group, who plans for it, and where people decide.
+    """A group, its planner, and pages on which people decide.
 
     Parameters
     ----------
     planner, gateway, topic
-        What the planner works with.
+        The planner's store, Kafka gateway and plan topic.
     fleet, members, records
-        The consumers, by name, and the topic that they read.
+        The consumers' group, the consumers by name, and the topic that they read.
     address
-        Of the pages.
+        Address of the pages.
     """
 
     planner: PlanStore
@@ -73,7 +73,7 @@ class Team:
     address: str
 
     def propose(self, snapshot: str, shares: tuple[list[int], ...]) -> StoredPlan:
-        """Let the policy propose a plan, which two people are to approve."""
+        """Store a proposed plan that needs two approvers."""
         members = {
             name: MemberShare((self.records,), {self.records: np.array(share, np.int32)})
             for name, share in zip(NAMES, shares, strict=True)
@@ -104,7 +104,7 @@ class Team:
         return plan
 
     def work(self) -> None:
-        """Let the planner come round, as its sensor does."""
+        """Run the planner once, as its sensor does."""
         groups, options, now = [self.fleet.group], PublishOptions(LEASE), datetime.now(UTC)
         take_up(
             self.planner,
@@ -131,14 +131,14 @@ class Team:
         return self.planner.get(self.fleet.group, version).state
 
     def follow(self, shares: tuple[list[int], ...]) -> bool:
-        """Whether the consumers own exactly these partitions."""
+        """Return whether the consumers own exactly these partitions."""
         owned = (self.members[name].owned for name in NAMES)
         return [sorted(member.get(self.records, [])) for member in owned] == [*shares]
 
 
 @pytest.fixture
 def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator[Team]:
-    """Return a group of two followers, its planner, and pages that people act on."""
+    """Return a group of two followers, its planner, and pages for actions."""
     plans = kafka_topic(config={"cleanup.policy": "compact"})
     records = kafka_topic(partitions=4)
     kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers, plan_topic=plans)
@@ -174,7 +174,7 @@ def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator
 
 @pytest.fixture
 def people(browser: Browser) -> Iterator[tuple[Page, Page]]:
-    """Return the pages of two people, each in a browser of their own behind the proxy."""
+    """Return pages of two people, each in a browser of their own behind the proxy."""
     with ExitStack() as stack:
 
         def open_for(name: str) -> Page:
@@ -194,7 +194,7 @@ def people(browser: Browser) -> Iterator[tuple[Page, Page]]:
 def step(
     page: Page, address: str, link: str, button: str, *, reason: str, picture: str = ""
 ) -> None:
-    """Open a page, follow the link of a step, say why, send the form; see what came of it."""
+    """Open a page, follow an action's link, send the form with a reason, and check the result."""
     page.goto(address)
     page.get_by_role("link", name=link, exact=True).click()
     page.get_by_label("Reason").fill(reason)
@@ -213,7 +213,7 @@ def step(
 def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team: Team, people: tuple[Page, Page]
 ) -> None:
-    """Each step on a page, each followed by real consumers, and none that one does alone."""
+    """Each action needs both people, except a freeze, and real consumers follow its result."""
     kim, lee = people
     group = f"{team.address}/group?group={team.fleet.group}"
     review = f"{team.address}/review?group={team.fleet.group}&version="

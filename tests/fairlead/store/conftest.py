@@ -25,17 +25,17 @@ SNAPSHOT_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LEASE_UNTIL = SNAPSHOT_AT + timedelta(hours=6)
 
 MakeDraft = Callable[..., PlanDraft]
-#: Opens a store by a URL.
+#: Opens a store on the database at a URL.
 StoreAs = Callable[[str], PlanStore]
 
 
 def sent(offset: int = 1, *, lease_until: datetime | None = LEASE_UNTIL) -> PublishedRecord:
-    """Return a record that the plan topic has taken."""
+    """Return the plan topic's record of a sent plan, at an offset."""
     return PublishedRecord(1, lease_until, "fairlead.plans", 0, offset)
 
 
 def record_publication(store: PlanStore, plan: StoredPlan) -> None:
-    """Take an approved plan to published, as if it had been sent."""
+    """Publish an approved plan in the database, without Kafka."""
     outbox, wanted = (
         Outbox(store.engine),
         PublishRequest(plan.group, plan.version, lease_until=LEASE_UNTIL),
@@ -46,7 +46,7 @@ def record_publication(store: PlanStore, plan: StoredPlan) -> None:
 
 
 def record_withdrawal(store: PlanStore, group: str, *, reason: str = "enough") -> None:
-    """Take a group's published plan to withdrawn, as if that had been sent."""
+    """Withdraw a group's published plan in the database, without Kafka."""
     plan, outbox = store.published(group), Outbox(store.engine)
     assert plan is not None
     with outbox.turn("fairlead.plans", 0) as turn:
@@ -76,7 +76,7 @@ def store(engine: Engine) -> PlanStore:
 
 @pytest.fixture
 def metrics() -> Callable[..., dict[str, Any]]:
-    """Return a function that makes an assignment's metrics, some of them given."""
+    """Return a function that makes an assignment's metrics from defaults and given values."""
     return make_metrics
 
 
@@ -103,7 +103,7 @@ def make_metrics(**given: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def draft() -> MakeDraft:
-    """Return a function that makes a draft of a snapshot: `draft(snapshot_id, **changes)`."""
+    """Return a function that makes a plan draft: `draft(snapshot_id, **changes)`."""
     return make_draft
 
 
@@ -208,7 +208,7 @@ def login(store_url: str) -> Iterator[Login]:
 
 @pytest.fixture
 def store_as() -> Iterator[StoreAs]:
-    """Return a function that opens a store by a URL."""
+    """Return a function that opens a store on the database at a URL."""
     with ExitStack() as stack:
 
         def open_store(url: str) -> PlanStore:

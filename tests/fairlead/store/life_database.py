@@ -1,7 +1,7 @@
 """The plans of groups in the database, with the connections of several people.
 
-Belongs here: doing to the database what `life_model` names, and what whoever does it is told. Does
-not: what must come of it.
+Belongs here: applying an operation of `life_model` to the database, and its result. Does
+not: the expected result (`life_model`).
 """
 
 from collections.abc import Callable
@@ -44,29 +44,29 @@ HELD: Final = """
 
 @dataclass
 class Database:
-    """The real thing, as several people have it open.
+    """A database with a connection for each person who works on plans.
 
     Parameters
     ----------
     stores, urls
-        By who.
+        The store and the URL of each person.
     draft
-        Makes drafts.
+        Function that makes plan drafts.
     """
 
     stores: dict[str, PlanStore]
     urls: dict[str, str]
     draft: MakeDraft
     lives: "count[int]" = field(default_factory=count)
-    #: Sending takes two transactions: to be as if at once, one sends or steps in at a time.
+    #: Sending takes two transactions; the lock makes each send or manual step appear atomic.
     sending: "RLock" = field(default_factory=RLock)
 
     def __post_init__(self) -> None:
-        """Open the connections of those who write SQL."""
+        """Open a connection for each person who writes SQL directly."""
         self.sql = {who: psycopg.connect(url, autocommit=True) for who, url in self.urls.items()}
 
     def apply(self, operation: Operation, group: str) -> str:
-        """Do it, and return what whoever does it is told."""
+        """Apply an operation to a group, and return its result or the error's code or class."""
         attempts: dict[type[Operation], Callable[[Any, str], str]] = {
             Propose: self._propose,
             Decide: self._decide,
@@ -149,7 +149,7 @@ class Database:
         return self._settle(outbox, intents[0], operation.how, done="sent")
 
     def _outbox(self, store: PlanStore) -> Outbox:
-        """Return the outbox of somebody who may send."""
+        """Return an outbox of the store that has held the partition's lock, so that it may send."""
         outbox = Outbox(store.engine)
         with outbox.turn("plans", 0):
             return outbox
@@ -193,7 +193,7 @@ class Database:
         return "done"
 
     def held(self, group: str) -> tuple[list[Any], dict[str, int | None]]:
-        """Return all that is held of a group: its versions, and what snapshots came to."""
+        """Return a group's versions, and the version decided on for each snapshot."""
         reader = self.sql[SUPERUSER]
         decided = reader.execute(
             "SELECT snapshot_id, version FROM fairlead.decision WHERE group_id = %s", [group]

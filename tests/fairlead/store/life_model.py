@@ -1,7 +1,7 @@
 """A simple model of plans' lives, for comparison with the database.
 
-Belongs here: what can be done to the plans of a group, and what must come of it. Does not: doing it
-(`test_life_model`).
+Belongs here: the operations on a group's plans, and their expected results. Does not: applying
+them to the database (`life_database`).
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.domain.identity import FourEyes
 
-#: From each state to where a step can lead.
+#: The states that may follow each state.
 STEPS: Final = {
     "proposed": {"approved", "rejected", "expired"},
     "approved": {"sending", "stale"},
@@ -25,7 +25,7 @@ OPEN: Final = ("proposed", "approved")
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that somebody does to a group."""
+    """Something that a person or service does to a group."""
 
     who: str
     group: str
@@ -33,9 +33,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class Propose(Operation):
-    """Store the decision on a snapshot: a plan, again the assignment of a version, or none.
+    """Store the decision on a snapshot: a new plan, a rollback to a version, or no plan.
 
-    `expires_in` is in hours, and negative where the plan is void already.
+    `expires_in` is in hours, and negative if the plan has already expired.
     """
 
     snapshot: int
@@ -47,7 +47,7 @@ class Propose(Operation):
 
 @dataclass(frozen=True)
 class Decide(Operation):
-    """Approve, naming the stored hash or another, or reject."""
+    """Reject a plan, or approve it with the stored hash or with a wrong one."""
 
     state: str
     version: int
@@ -56,9 +56,9 @@ class Decide(Operation):
 
 @dataclass(frozen=True)
 class Publish(Operation):
-    """Send the approved plan; or find it stale; or die before what came of it is recorded.
+    """Send the approved plan, mark it stale, or crash before the result is recorded.
 
-    What an earlier one has left on its way is settled instead.
+    If an earlier send is unfinished, finish that send instead.
     """
 
     how: str
@@ -66,19 +66,19 @@ class Publish(Operation):
 
 @dataclass(frozen=True)
 class Withdraw(Operation):
-    """Withdraw the published plan; or die before that is recorded."""
+    """Withdraw the published plan, or crash before the withdrawal is recorded."""
 
     how: str
 
 
 @dataclass(frozen=True)
 class Expire(Operation):
-    """End what is due."""
+    """Expire all plans that are due."""
 
 
 @dataclass(frozen=True)
 class Step(Operation):
-    """Insert an event by hand."""
+    """Insert a plan event with SQL."""
 
     state: str
     version: int
@@ -86,14 +86,14 @@ class Step(Operation):
 
 @dataclass(frozen=True)
 class Tamper(Operation):
-    """Try to change by hand what is written once."""
+    """Try to change with SQL what may only be written once."""
 
     statement: str
 
 
 @dataclass
 class Version:
-    """A plan: the states it has been in, in order."""
+    """A version of a plan, with the states it has been in, in order."""
 
     proposer: str
     four_eyes: FourEyes | None
@@ -103,25 +103,25 @@ class Version:
 
     @property
     def state(self) -> str:
-        """Where it is in its life."""
+        """Current state of the plan."""
         return self.states[-1]
 
     @property
     def void(self) -> bool:
-        """Whether nobody may approve it any more."""
+        """Whether the plan has expired, so that nobody may approve it."""
         return self.expires_in is not None and self.expires_in < 0
 
 
 @dataclass
 class Group:
-    """The versions of a group's plan, from 1, what is on its way, and what snapshots came to."""
+    """A group's versions from 1, its unfinished send, and the version decided for each snapshot."""
 
     versions: list[Version] = field(default_factory=list)
     on_its_way: tuple[str, Version] | None = None
     decisions: dict[int, int | None] = field(default_factory=dict)
 
     def apply(self, operation: Operation) -> str:
-        """Do it, and return what whoever does it must be told."""
+        """Apply an operation to the model, and return the result that the database must return."""
         if isinstance(operation, Step | Tamper):
             if operation.who != SUPERUSER:
                 return "42501"
@@ -197,7 +197,7 @@ class Group:
         return self._settle(operation.how, done="sent")
 
     def _settle(self, how: str, done: str = "settled") -> str:
-        """Record what came of what is on its way; a plan that was taken elsewhere stays there."""
+        """Record the result of the unfinished send, unless the plan's state has changed since."""
         if how == "died" or self.on_its_way is None:
             return "died"
         (kind, plan), self.on_its_way = self.on_its_way, None

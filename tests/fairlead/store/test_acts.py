@@ -31,7 +31,7 @@ def planner(login: Login, store_as: StoreAs) -> PlanStore:
 
 @pytest.fixture
 def web(login: Login, store_as: StoreAs) -> Engine:
-    """Return an engine as the web server has it."""
+    """Return an engine with the web server's login."""
     return store_as(login("fairlead_web", name="web")).engine
 
 
@@ -48,7 +48,7 @@ def proposed(planner: PlanStore, draft: MakeDraft) -> Propose:
 
 
 def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **given: Any) -> Act:
-    """Return what somebody asks for."""
+    """Return an action that a person requests on a page."""
     about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
     about |= {"sha256": plan and plan.sha256, "id": uuid.uuid4(), "reason": "agreed"}
     return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})
@@ -122,7 +122,7 @@ def test_agreement_lasts_a_day(
 
 
 def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose) -> None:
-    """An attacker on the web server cannot fill the disk with a form, nor a page with a name."""
+    """Names, proofs and reasons have a maximum length, so that a form cannot fill the disk."""
     plan, bounds = proposed(), {"who": 200, "proof": 200, "reason": 2000}
     for text, most in bounds.items():
         with pytest.raises(PlanStateError, match=f"{most:,} characters at most"):

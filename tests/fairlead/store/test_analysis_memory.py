@@ -18,7 +18,7 @@ from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
-#: Of looks of any age.
+#: Maximum age of samples, longer than any in these tests.
 EVER = timedelta(days=10_000)
 
 SICK = Findings(
@@ -41,7 +41,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
-    """Return a function that asks the database."""
+    """Return a function that runs a query and returns its rows."""
 
     def ask(query: str) -> list[dict[str, Any]]:
         with transaction(engine) as connection:

@@ -1,4 +1,4 @@
-"""COPY stores every value as it is."""
+"""COPY stores every value unchanged."""
 
 from datetime import UTC, datetime
 

@@ -22,7 +22,7 @@ GROUPS = [f"g{number}" for number in range(12)]
 
 @contextmanager
 def counted(engine: Engine) -> Iterator[list[int]]:
-    """Note how many rows each statement returns or writes."""
+    """Yield a list that receives the number of rows of each statement."""
     rows: list[int] = []
 
     def note(_connection: Any, cursor: Any, *_: Any) -> None:
@@ -37,7 +37,7 @@ def counted(engine: Engine) -> Iterator[list[int]]:
 
 @pytest.fixture
 def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]) -> None:
-    """Give each group a version that is published and one that waits."""
+    """Give each group a published version and a proposed one."""
     for group in GROUPS:
         publish("s1", group=group)
         propose("s2", group=group, snapshot_at=SNAPSHOT_AT + timedelta(minutes=15))

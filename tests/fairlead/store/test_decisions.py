@@ -42,7 +42,7 @@ def test_candidates_are_read_back_as_they_were(
 def test_lag_beyond_64_bits_is_stored(
     store: PlanStore, engine: Engine, no_plan: NoPlan, metrics: Callable[..., dict[str, Any]]
 ) -> None:
-    """A sum of int64 lags is no int64."""
+    """A maximum lag beyond 64 bits is stored, since a sum of lags can exceed int64."""
     record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
     assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]
 

@@ -18,7 +18,7 @@ Owners = dict[tuple[str, int], str]
 
 
 def members(owners: Owners) -> dict[str, MemberShare]:
-    """Return the shares of a document that gives partitions to these owners."""
+    """Return the members of a document that assigns these partitions to these owners."""
     shares: dict[str, dict[str, list[int]]] = {}
     for (topic, partition), member in owners.items():
         shares.setdefault(member, {}).setdefault(topic, []).append(partition)

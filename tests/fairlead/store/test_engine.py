@@ -21,7 +21,7 @@ from tests.waiting import eventually
     "scheme", ["postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2"]
 )
 def test_the_driver_is_psycopg_3_whatever_the_url_names(scheme: str) -> None:
-    """Dagster brings psycopg2; the store's COPY needs psycopg 3."""
+    """The engine uses psycopg 3, which the store's COPY needs, even if the URL names psycopg2."""
     engine = create_store_engine(PostgresSettings(url=SecretStr(f"{scheme}://user@host/db")))
     assert engine.url.drivername == "postgresql+psycopg"
 
@@ -64,7 +64,7 @@ def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
 
 @pytest.fixture
 def listed_user(services: Services, unique_name: str) -> Iterator[str]:
-    """Return a user whom the server asks for a password, as it asks nobody else."""
+    """Return the only user from whom the server requires a password."""
     user = sql.Identifier(unique_name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(user))
@@ -82,7 +82,7 @@ def listed_user(services: Services, unique_name: str) -> Iterator[str]:
 
 
 def refusal_of(url: str) -> FairleadError | None:
-    """Return what is said where a database does not let in."""
+    """Return the error of connecting to a database, or None."""
     engine = create_store_engine(url)
     try:
         with transaction(engine):

@@ -103,7 +103,7 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def filled(services: Services) -> Iterator[Engine]:
-    """Return a database of some size, with statistics."""
+    """Return an engine on a database with thousands of rows and up-to-date statistics."""
     name = sql.Identifier("test_explain")
     url = urlsplit(services.postgres_url)._replace(path="/test_explain").geturl()
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:
@@ -138,7 +138,7 @@ def test_question_is_answered_by_an_index(filled: Engine, question: str) -> None
 
 @pytest.mark.parametrize("question", [name for name in QUESTIONS if name.startswith("lag")])
 def test_lag_of_a_span_is_looked_for_in_its_days_alone(filled: Engine, question: str) -> None:
-    """The other days are not touched."""
+    """A query for the lag of a time span reads only the partitions of its days."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
         (plan,) = explained.scalar_one()

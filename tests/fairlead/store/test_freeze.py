@@ -29,7 +29,7 @@ EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", 
 
 
 def intend(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
-    """Record that a version is about to be sent; what may not be is left out."""
+    """Record that a version is about to be sent; a frozen version is left out."""
     return intend_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
 
 
@@ -39,7 +39,7 @@ def intend_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[Outbo
 
 
 def by_hand(engine: Engine) -> None:
-    """Record what is about to be sent without looking at freezes, as a planner of before would."""
+    """Record a send without checking for freezes, as an older planner would."""
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
     with transaction(engine) as connection:
         connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])

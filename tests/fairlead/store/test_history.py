@@ -31,7 +31,7 @@ Plans = Callable[..., StoredPlan]
 
 
 def lag_table(snapshot_id: str, at: Any, *groups: str, partitions: int = 2) -> pa.Table:
-    """Make the lag of topic t0 in some groups: partition p is 10 p behind."""
+    """Return the lag of topic t0 in some groups; partition p is 10 * p records behind."""
     rows = [(group, partition) for group in groups for partition in range(partitions)]
     size = len(rows)
     return pa.table(
@@ -61,12 +61,12 @@ def query(engine: Engine, statement: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def at(propose: Plans) -> Any:
-    """Return the time of the drafts' snapshot."""
+    """Return the snapshot time of the drafts."""
     return propose("before", group="another").snapshot_at
 
 
 def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine, at: Any) -> None:
-    """Rows without a status: shown last, and in no sum of pages, metrics or commands."""
+    """Partitions of topics that a group has left are listed last and excluded from all sums."""
     lag = lag_table("s1", at, "orders", partitions=4)
     gone = lag.column_names.index("status")
     statuses = pa.array(["OK", "OK", None, None])
@@ -190,7 +190,7 @@ def test_plan_history_answers_who_what_and_how_well(
 
 
 def test_a_plan_that_nobody_looked_at_yet_is_found(store: PlanStore, publish: Plans) -> None:
-    """Until adoption is recorded once; the same version of another group does not count."""
+    """A plan is listed as unobserved until adoption is recorded for its own group and version."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(
         store,

@@ -30,7 +30,7 @@ def test_step_that_commits_after_later_ones_is_read_once(
 
 
 def test_foreign_cursor_starts_from_the_beginning(store: PlanStore, draft: MakeDraft) -> None:
-    """For example one of an earlier database at the same address."""
+    """An invalid cursor, or one of an earlier database, reads all steps from the beginning."""
     record_decision(store, draft())
     store.reject("orders", 1, reason="not today")
     for cursor in (None, "2026-01-31T12:00:00+00:00", "999999999:999999999:"):

@@ -57,7 +57,7 @@ def enter(connection: psycopg.Connection, state: str, group: str = "orders") -> 
 
 
 def answer(connection: psycopg.Connection, state: str, group: str) -> str | None:
-    """Try a step, undo it, and return the SQLSTATE that refused it; None: it was accepted."""
+    """Try a step and undo it; return the SQLSTATE of its error, or None if it was accepted."""
     try:
         with connection.transaction(force_rollback=True):
             enter(connection, state, group)
@@ -100,7 +100,7 @@ CHANGES = [
 def test_nothing_of_a_plan_is_deleted_or_rewritten(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Neither bytes nor states nor events can be changed in place."""
+    """Plans, events, moves and decisions cannot be deleted or updated."""
     propose()
     for change in CHANGES:
         with pytest.raises(psycopg.Error, match="written once") as error:
@@ -111,7 +111,7 @@ def test_nothing_of_a_plan_is_deleted_or_rewritten(
 def test_a_hash_that_is_not_the_documents_cannot_be_stored(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """With every trigger switched off, the check on the bytes still holds."""
+    """A document that does not match its hash is refused, even if all triggers are off."""
     propose()
     by_hand.execute("SET session_replication_role = replica")
     with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):
@@ -121,7 +121,7 @@ def test_a_hash_that_is_not_the_documents_cannot_be_stored(
 def test_bytes_changed_by_a_superuser_after_approval_are_found(
     store: PlanStore, by_hand: psycopg.Connection, approve: Plans
 ) -> None:
-    """Triggers off, bytes and hash replaced together: the approval still names the old hash."""
+    """A superuser's change of document and hash is detected by the hash in the approval."""
     approve()
     by_hand.execute("SET session_replication_role = replica")
     by_hand.execute(

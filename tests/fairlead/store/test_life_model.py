@@ -1,7 +1,7 @@
 """Random lives of plans, from several connections, compared with a simple model.
 
-Every operation is done by somebody with a login of their own: two planning services, an approver
-and a superuser. After each, all that the database holds of the groups is compared with the model.
+Each operation uses a login of its own: one of two planning services, an approver or a
+superuser. After each, everything stored about the groups is compared with the model.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -103,7 +103,7 @@ operations = st.one_of(
 
 
 class Lives(RuleBasedStateMachine):
-    """Operations one by one, and two at once, on two groups."""
+    """Random operations on two groups, one by one and two at once."""
 
     database: Database
 
@@ -180,7 +180,7 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        """Versions, states, events and decisions are the model's; bytes and hashes never change."""
+        """Check that the database and the model agree, and that documents never change."""
         for group, model in self.model.items():
             assert self.seen(group) == expected(model)
 

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 def test_publications_and_withdrawals_count(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
-    """Ascending by version; groups without any are missing."""
+    """Publications of a group are read in order; groups without any are missing."""
 
     def changed() -> dict[str, Sequence[datetime]]:
         memories = store.memories(["orders", "billing"])

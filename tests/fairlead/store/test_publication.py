@@ -24,7 +24,7 @@ def intend(store: PlanStore, wanted: PublishRequest = WANTED) -> list[OutboxEntr
 
 
 def last_turn(store: PlanStore) -> PartitionLock:
-    """Return a turn at the partition, which is over."""
+    """Return the lock of a partition after its holder has released it."""
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.held
 

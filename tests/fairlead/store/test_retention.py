@@ -25,7 +25,7 @@ from tests.stored import plan_history, record_adoption, record_decision
 pytestmark = pytest.mark.postgres
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
-#: Tables whose rows grow with every look at a group.
+#: Tables that grow with every sample or decision.
 HISTORIES = ("balance", "candidate", "decision", "group_sample", "partition_lag", "plan_adoption")
 Plans = Callable[..., StoredPlan]
 
@@ -36,7 +36,7 @@ def count(engine: Engine, table: str, where: str = "true") -> int:
 
 
 def look(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **changes: Any) -> None:
-    """Look at a group at a moment, and leave it as it is."""
+    """Record a decision to leave a group as it is."""
     observed = make_metrics(lag_max=lag_max, lag_mean=100.0, forecast_time_lag_s=float(lag_max))
     changed: dict[str, Any] = {
         "snapshot_id": f"{at:%Y%m%dT%H%M}",
@@ -58,7 +58,7 @@ def finding(diagnosis: str) -> Findings:
 
 
 def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
-    """See how far the plan of `orders` is followed at a moment."""
+    """Record how far the plan of `orders` is followed at a moment."""
     record_adoption(
         store,
         "orders",
@@ -71,7 +71,7 @@ def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) 
 
 @pytest.fixture
 def three_days(store: PlanStore) -> PlanStore:
-    """Return a store with a snapshot at noon on each of three days."""
+    """Return a store with a lag snapshot at noon on each of three days."""
     for number in range(3):
         store.record_lag(lag_table(f"s{number}", NOON + timedelta(days=number), "a", "b"))
     return store
@@ -93,7 +93,7 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
 
 
 def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> None:
-    """Four groups begin the same new days while old ones are dropped: no row is lost."""
+    """Writing new days while pruning old ones loses no rows."""
     for number in range(1, 6):
         store.record_lag(lag_table(f"old{number}", NOON - timedelta(days=number), "a"))
 
@@ -108,7 +108,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
             pool.submit(prune, engine, NOON - timedelta(days=5 - number)) for number in range(1, 6)
         ]
         assert list(pool.map(write, "abcd")) == [10] * 4
-        # Of a day one prune may drop one history, and another one the next.
+        # One prune may drop a day of one history, and another prune that day of the next history.
         gone = {day.day for future in prunes for day in future.result().days}
     assert gone == {date(2026, 1, number) for number in range(5, 10)}
     assert [day.day for day in history_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]

@@ -131,7 +131,7 @@ def test_nobody_connects_who_has_no_role(store_url: str, login: Login) -> None:
 
 @pytest.fixture
 def planner(login: Login, store_as: StoreAs) -> PlanStore:
-    """Return a store as a planning service has it: as a member of the planner's role."""
+    """Return a store with the login of a planning service, a member of the planner's role."""
     return store_as(login("fairlead_planner", name="planner"))
 
 
@@ -187,7 +187,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             }, role
 
 
-#: What takes no right to any table, and what nobody has enough of.
+#: Statements that need no rights to a table, and that no role may run.
 GREEDY = [
     "SELECT pg_advisory_lock(1)",
     "SELECT pg_try_advisory_xact_lock_shared(1, 2)",

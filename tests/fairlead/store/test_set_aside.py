@@ -21,13 +21,13 @@ pytestmark = pytest.mark.postgres
 
 Step = Callable[..., StoredPlan]
 GROUPS = ("g0", "g1", "g2")
-#: Nothing that an index could compress.
+#: Text that an index cannot compress.
 ENDLESS = secrets.token_hex(3_000)
 
 
 @contextmanager
 def at_lunch(url: str, group: str) -> Iterator[psycopg.Connection]:
-    """Approve a group's version 1, and leave the transaction open."""
+    """Approve a group's version 1 and leave the transaction open."""
     with psycopg.connect(url) as person:
         person.execute("SELECT fairlead.approve_plan(%s, 1, 'fine')", [group])
         yield person

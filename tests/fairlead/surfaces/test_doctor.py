@@ -1,4 +1,4 @@
-"""The doctor's checks: of running services, missing services, and Dagster's switches."""
+"""The doctor's checks of services, the archive, the host and Dagster's sensors."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def by_name(settings: Settings) -> dict[str, Finding]:
 
 
 def at(settings: Settings, url: str) -> Settings:
-    """Return the settings with another database."""
+    """Return the settings with another database URL."""
     return settings.model_copy(update={"postgres": PostgresSettings(url=SecretStr(url))})
 
 
@@ -75,7 +75,7 @@ def test_services_that_are_right_are_ok(
 def test_topic_with_any_codec_is_told(
     settings: Settings, migrated: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """By the doctor and by `plans reconcile`, with a command that changes it."""
+    """`doctor` and `plans reconcile` report a plan topic with any codec, and the remedy works."""
     kafka = settings.kafka.model_copy(
         update={"plan_topic": kafka_topic(config={"cleanup.policy": "compact"})}
     )
@@ -103,7 +103,7 @@ def test_topic_with_any_codec_is_told(
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_database_of_another_schema_says_what_to_run(settings: Settings, database: str) -> None:
-    """Checks that need the schema are left out."""
+    """A missing schema fails with its remedy, and checks that need the schema are skipped."""
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found

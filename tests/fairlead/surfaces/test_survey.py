@@ -53,7 +53,7 @@ def test_survey_needs_kafka_alone(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Real consumers: owners and lag at once, a diagnosis from the sixth sample on."""
+    """The survey needs only Kafka, and shows owners, lag and, after six samples, a diagnosis."""
     topic = kafka_topic(partitions=2)
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
@@ -177,7 +177,7 @@ def row(**known: Any) -> dict[str, Any]:
 
 
 def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
-    """Return a sample of two topics, of one and two partitions, at a minute after noon."""
+    """Return a sample of two topics, with one and two partitions, at a minute after noon."""
     return {
         "group": group,
         "at": datetime(2026, 1, 2, 12, minute, tzinfo=UTC),
@@ -191,7 +191,7 @@ def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("policies", [[], [Policy()]])
 def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) -> None:
-    """Nothing arrived, and the start offset of its consumers is unknown."""
+    """A partition without a commit or arrivals is not diagnosed as stuck."""
     series = [
         sample(
             "orders",
@@ -211,7 +211,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
-    """In the text and on the page."""
+    """A long client id is shortened in the text and on the page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
     text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000

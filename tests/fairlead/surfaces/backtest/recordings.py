@@ -16,7 +16,7 @@ from tests.samples import samples
 
 
 class _Recorder(ByAssignor):
-    """Takes a sample at each decision."""
+    """A controller that records a sample at each decision and changes nothing."""
 
     def __init__(self) -> None:
         super().__init__("range")

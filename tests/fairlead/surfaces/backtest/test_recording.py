@@ -25,7 +25,7 @@ def sample(minute: int, end: dict[str, list[int]], **values: Any) -> dict[str, A
 
 
 def recording(*rows: dict[str, Any]) -> Recording:
-    """Return rows as a recording."""
+    """Return the recording of these samples."""
     return Recording.of(samples(*rows))
 
 
@@ -62,7 +62,7 @@ def test_members_and_partitions_come_and_go() -> None:
 
 
 def test_topic_is_there_while_a_member_reads_it() -> None:
-    """Commits of a topic that the group has left stay, and do not count as time behind."""
+    """A topic that the group has left does not exist and adds no time lag, despite old commits."""
     left = sample(20, {"t": [20], "u": [50]}, committed=[20, 10], owner=[0, -1])
     left_for_good = recording(
         sample(0, {"t": [10], "u": [10]}),

@@ -1,4 +1,4 @@
-"""The effect of plans on an observed group: from its samples to a row per day."""
+"""The hourly replay of groups in shadow mode, which stores a row per day."""
 
 from datetime import timedelta
 from pathlib import Path

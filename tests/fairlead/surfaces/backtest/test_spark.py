@@ -1,4 +1,4 @@
-"""A backtest of a real archive, through the command line."""
+"""A backtest of an archive on disk, through the command line."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""`fairlead assign` and `fairlead partition`: an answer for each line, valid or not."""
+"""`fairlead assign` and `fairlead partition`: one answer for each line, valid or not."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ FAIRLEAD = str(Path(sys.executable).with_name("fairlead"))
 
 
 def run(command: str, *lines: object) -> tuple[list[Any], int]:
-    """Return the answers to some lines, objects written as JSON, and the exit code."""
+    """Run a command on lines, with objects encoded as JSON; return its answers and exit code."""
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     result = CliRunner().invoke(app, [command], input=text)
     return [json.loads(line) for line in result.stdout.splitlines()], result.exit_code
@@ -78,7 +78,7 @@ def test_a_bad_line_does_not_disturb_its_neighbours() -> None:
 
 
 def test_a_group_without_members_is_no_error() -> None:
-    """Its assignment is empty."""
+    """A group without members gets an empty assignment."""
     for name in ASSIGNORS:
         answers, code = run("assign", {"assignor": name, "topics": {"t": 2}, "members": {}})
         assert answers[0]["assignment"] == {}
@@ -88,7 +88,7 @@ def test_a_group_without_members_is_no_error() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(ASSIGNORS) - LAG_BLIND))
 def test_assigning_by_lag_takes_lags(name: str) -> None:
-    """Missing lags are an error, not lags of 0."""
+    """An assignor that uses lags reports missing lags and does not assume 0."""
     problem = {**PROBLEM, "assignor": name}
     forgotten = {key: value for key, value in problem.items() if key != "lags"}
     answers, code = run("assign", forgotten, {**forgotten, "lags": None}, problem)
@@ -101,7 +101,7 @@ def test_assigning_by_lag_takes_lags(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["problem", "name"])
 def test_no_option_is_mistaken_for_an_argument(name: str) -> None:
-    """Options named like the registry's own arguments are unknown; the next line is answered."""
+    """An option named like an internal argument is reported as unknown."""
     bad = {"assignor": "range", "topics": {}, "members": {}, "options": {name: 1}}
     answers, code = run("assign", bad, PROBLEM)
     assert f"options.{name}: range has no such option" in answers[0]["error"]
@@ -109,7 +109,7 @@ def test_no_option_is_mistaken_for_an_argument(name: str) -> None:
 
 
 def test_lags_beyond_int64_are_summed_exactly() -> None:
-    """JSON integers, not floats."""
+    """A sum of lags beyond int64 is an exact JSON integer."""
     largest = 2**63 - 1
     problem = {**PROBLEM, "assignor": "range", "lags": {"t0": [largest] * 3}}
     (answer,), _ = run("assign", problem)
@@ -137,7 +137,7 @@ def test_lags_beyond_int64_are_summed_exactly() -> None:
     ],
 )
 def test_an_error_names_the_place(change: dict[str, Any], message: str) -> None:
-    """The error names the place and the reason."""
+    """The error names the field and the reason."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert code == 1
@@ -225,7 +225,7 @@ def test_an_absurd_value_is_an_error_of_readable_length(
 
 
 def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
-    """Python's recursion limit may end the parsing of a value, or its output."""
+    """Nesting beyond Python's recursion limit gets a normal error."""
     for depth in range(500, 1050):
         line = '{"assignor": "range", "members": {}, "topics": ' + "[" * depth + "]" * depth + "}"
         (answer,) = answer_lines([line.encode()], answer_problem)
@@ -260,7 +260,7 @@ def test_answers_each_line_as_it_comes() -> None:
 
 
 def test_partition_answers_with_the_producers_choice() -> None:
-    """UTF-8 and base64 keys; the values are Kafka's (murmur2 of the bytes, made positive)."""
+    """UTF-8 and base64 keys get the partition that Kafka's producer chooses."""
     keys = ["orders", "", "ключ"]
     lines = [{"key": key, "key_encoding": "utf8", "partitions": 12} for key in keys]
     encoded = [
@@ -292,7 +292,7 @@ def test_partition_answers_with_the_producers_choice() -> None:
     ],
 )
 def test_partition_errors_name_the_place(change: dict[str, Any], message: str) -> None:
-    """The error names the place and the reason; the exit code is 1."""
+    """The error names the field and the reason, and the exit code is 1."""
     (answer,), code = run("partition", {"key": "k", "partitions": 3, **change})
     assert answer["error"].startswith(message)
     assert code == 1

@@ -1,4 +1,4 @@
-"""`fairlead db` migrates the database that the settings name."""
+"""`fairlead db` works on the configured database."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Commands on a full disk: one line with the place and the remedy."""
+"""On a full disk, commands print one line with the place and the remedy."""
 
 import os
 import subprocess

@@ -24,7 +24,7 @@ HOT = b"\x1b[31mhot<script>"
 
 @pytest.fixture
 def topic(services: Services, kafka_topic: KafkaTopic) -> str:
-    """Return a topic of four partitions, in which one key has two thirds of the records."""
+    """Return a topic of four partitions in which two thirds of the records have the same key."""
     name = kafka_topic(partitions=4)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})
@@ -40,7 +40,7 @@ def topic(services: Services, kafka_topic: KafkaTopic) -> str:
 def run(
     services: Services, *arguments: str, postgres: str = "postgresql://localhost:1/no"
 ) -> Result:
-    """Run the command on the run's broker."""
+    """Run `fairlead keys` on the test run's broker."""
     env = {
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": services.bootstrap_servers,
         "FAIRLEAD_POSTGRES__URL": postgres,
@@ -49,7 +49,7 @@ def run(
 
 
 def test_giant_key_is_named_and_hashed(services: Services, topic: str) -> None:
-    """Keys are hashed in every format; no database is needed."""
+    """A key with most records is reported by its hash in every format, without a database."""
     text = run(services, topic)
     assert text.exit_code == 0, text.output
     assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")
@@ -77,7 +77,7 @@ def test_more_partitions_as_asked_for(services: Services, topic: str) -> None:
 def test_spark_agrees_with_the_client(
     settings: Settings, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both read the whole topic, and count the same."""
+    """Spark and the Kafka client count the same records per key."""
     reports = []
     for by_client in (1_000_000, 0):
         monkeypatch.setattr(key_sampling, "BY_CLIENT", by_client)

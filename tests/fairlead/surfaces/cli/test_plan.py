@@ -78,7 +78,7 @@ def test_dry_run_needs_no_database(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A dry run warns that the database is missing; otherwise this is an error."""
+    """Without a database, a dry run warns and a normal run fails."""
     pipeline.configure(SOON)
     start_consumers(unique_name)
     monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://nobody@127.0.0.1:1/nothing")

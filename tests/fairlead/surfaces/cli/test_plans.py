@@ -46,7 +46,7 @@ def document(url: str, *arguments: str) -> Any:
 
 
 def test_every_answer_is_one_json_document(week: str) -> None:
-    """Keys are those of the views; times carry their zone."""
+    """With `--json`, each command prints one document; times have a time zone."""
     assert [row["group"] for row in document(week, "groups")] == ["billing", "orders"]
     assert len(document(week, "lag", "orders")) == 6
     assert document(week, "history", "orders")[0]["at"] == "2026-01-07T11:30:00+00:00"
@@ -97,7 +97,7 @@ def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
 
 
 def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
-    """A URL may set another zone; a time before the first measurement is an error."""
+    """Times are in UTC, whatever the session's time zone."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
@@ -148,7 +148,7 @@ def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
 
 
 def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
-    """A group with a forecast of 0 s shows its present time lag; an older sample changes nothing.
+    """The current time lag is shown next to the forecast, and an older sample does not change it.
 
     The charts of its page end with the last sample, even within a quarter of an hour.
     """
@@ -280,7 +280,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
 
 
 def test_approval_of_another_hash_is_refused(week: str) -> None:
-    """Another hash is refused; without a terminal `--yes` is required; then it is approved."""
+    """Approval needs the right hash, and `--yes` if there is no terminal."""
     assert run(week, *APPROVE).exit_code == 2
     refused = run(week, *APPROVE, "--yes", "--sha256", "0" * 64)
     assert isinstance(refused.exception, TamperedPlanError)
@@ -296,7 +296,7 @@ def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(we
 
 
 def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
-    """Unknown groups and versions, wrong states, and a database without the schema."""
+    """Unknown groups and versions, wrong states and a missing schema are errors."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),

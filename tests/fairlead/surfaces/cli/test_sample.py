@@ -30,7 +30,7 @@ def test_groups_are_analysed_on_a_full_disk(
     make_group: MakeGroup,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """From the stored samples; a line reports what was not stored, and the service continues."""
+    """On a full disk, groups are analysed, a line reports the lost sample, and sampling goes on."""
     pipeline.recall(make_group("a", trouble=True))
     once = subprocess.run(
         without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False

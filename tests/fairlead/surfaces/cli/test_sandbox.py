@@ -1,4 +1,4 @@
-"""`fairlead sandbox`: services that stay from one command to the next."""
+"""`fairlead sandbox`: services that keep running between commands."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def fairlead(state_dir: Path) -> Fairlead:
 def in_directory(
     directory: Path, *command: str, state_dir: Path, stdin: int = subprocess.DEVNULL
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command without settings of a cluster."""
+    """Run a command without a cluster in its settings."""
     environment = {name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"}
     return subprocess.run(
         [Path(sys.executable).with_name("fairlead"), *command],

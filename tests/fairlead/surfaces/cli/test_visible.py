@@ -58,7 +58,7 @@ def test_whatever_is_printed_is_visible() -> None:
 
 
 def test_a_record_of_the_log_is_a_line() -> None:
-    """For any requested path; tracebacks keep their lines."""
+    """A log message stays on one line, and a traceback keeps its lines."""
     try:
         raise ValueError(EVIL)  # noqa: TRY301 - the traceback is what is wanted
     except ValueError:

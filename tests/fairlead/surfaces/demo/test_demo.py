@@ -45,7 +45,7 @@ def started_for(state_dir: Path) -> list[psutil.Process]:
 
 
 def start(state_dir: Path) -> subprocess.Popen[str]:
-    """Start the demo as a shell does: with a process group of its own."""
+    """Start the demo in a process group of its own, as a shell does."""
     with accepting_ctrl_c():
         return subprocess.Popen(
             [FAIRLEAD, "demo"],
@@ -60,7 +60,7 @@ def start(state_dir: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a state directory."""
+    """Return the demo's state directory."""
     return tmp_path_factory.mktemp("demo")
 
 
@@ -83,13 +83,13 @@ def report(printed: str, state_dir: Path) -> dict[str, Any]:
 
 
 def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]:
-    """Yield every group of the scenario that has a plan, with its report."""
+    """Yield each group of the demo that has a plan, with its part of the report."""
     scenarios = (*CURED, *CURED_BY_BROKER)
     return zip(scenarios, [report, *report["other_groups"][:-1]], strict=True)
 
 
 def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
-    """Group, assignor, version; per consumer lag and partitions before, predicted and after."""
+    """The report has each consumer's lag and partitions before, predicted and after the plan."""
     for scenario, group in groups(report):
         assert group["group"] == scenario.name
         assert group["assignor"]
@@ -119,7 +119,7 @@ def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
 
 
 def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:
-    """After adoption, consumers own what was predicted."""
+    """After adoption, each consumer owns the partitions that the plan predicted."""
     for _, group in groups(report):
         assert group["adopted"] is True
         for consumer in group["consumers"].values():

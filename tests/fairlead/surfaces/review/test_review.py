@@ -60,7 +60,7 @@ class Page(HTMLParser):
             self._cell = True
 
     def handle_endtag(self, tag: str) -> None:
-        """Close a cell."""
+        """End a table cell."""
         if tag in {"td", "th"}:
             self._cell = False
 
@@ -73,7 +73,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def engine(week: str) -> Iterator[Engine]:
-    """Return an engine on that database."""
+    """Return an engine on the week's database."""
     engine = create_store_engine(week)
     yield engine
     engine.dispose()
@@ -97,7 +97,7 @@ def codes(page: str) -> list[str]:
 
 
 def test_a_plan_is_explained(engine: Engine) -> None:
-    """Consumers before and after, moves with reasons, candidates, risks."""
+    """The page shows consumers before and after, moves with reasons, candidates and risks."""
     page = Page(review_page(engine, "billing", 1, now=NOON))
     assert "from 13,680 to 7,920 records, 42.1 % less" in page.text
     assert ["billing-1", "13,680", "5,760", "2", "1"] in page.rows
@@ -238,7 +238,7 @@ def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> Non
 
 
 def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None:
-    """The policy's decision on a plan that waits; an expired plan cannot be approved."""
+    """The page shows the policy's current decision, and offers no approval of an expired plan."""
     policies = [Policy(approval=Approval(automatic=True))]
     assert "partitions are in DATA_LOSS" in review_page(
         engine, "billing", policies=policies, now=NOON

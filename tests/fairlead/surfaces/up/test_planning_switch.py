@@ -1,4 +1,4 @@
-"""Whether planning is on, with a real webserver."""
+"""Turning planning on through a real Dagster webserver."""
 
 import os
 import subprocess

@@ -77,7 +77,7 @@ def at() -> At:
 
 @pytest.fixture
 def environment(settings: Settings, migrated: str, tmp_path: Path) -> dict[str, str]:
-    """Return the environment of a planner without groups, with the shortest sampling interval."""
+    """Return settings of a planner without groups that samples every five seconds."""
     config = tmp_path / "fairlead.toml"
     config.write_text(f"""
 state_dir = "{tmp_path / "state"}"
@@ -136,7 +136,7 @@ class Ready:
 
 
 def sampled_since(state_dir: Path, moment: float) -> bool:
-    """Whether a sample was begun after a moment, in seconds since 1970."""
+    """Return whether a sample began after a time, in seconds since 1970."""
     taken = SampleArchive(str(state_dir / "warehouse")).taken()
     return taken is not None and taken.began.timestamp() > moment
 
@@ -146,7 +146,7 @@ def sampled_since(state_dir: Path, moment: float) -> bool:
 def test_looks_go_on_when_what_loads_the_definitions_is_killed(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """Dagster's daemon finds the restarted server; `/ready` reports what is missing."""
+    """If the code server is killed, it is restarted, `/ready` reports it, and sampling goes on."""
     state_dir, ready = tmp_path / "state", Ready(at)
     told: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:

@@ -29,7 +29,7 @@ SECRET: Final = "s" * 40
 
 @pytest.fixture
 def week(week: str) -> str:
-    """Return the URL of a database with a week of history, which ends today."""
+    """Return the URL of a database with a week of history that ends today."""
     end_now(week)
     return week
 
@@ -48,14 +48,14 @@ def served(week: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Desks:
-    """Plans that wait, and pages on which people act on them.
+    """Plans in several states, and pages on which people can act on them.
 
     Parameters
     ----------
     address
         The pages' address for browsers.
     url
-        The database, as its superuser.
+        URL of the database, as a superuser.
     planner
         The planner's store.
     plans

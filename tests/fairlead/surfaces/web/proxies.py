@@ -34,22 +34,22 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass
 class Issuer:
-    """An issuer with keys that can be rotated, and a key set that can fail.
+    """A token issuer whose keys can be rotated and whose server can fail.
 
     Parameters
     ----------
     keys
-        Private keys by their ids; their public halves are published.
+        Private keys by id; their public keys are published.
     extra
-        What is published beside them.
+        Additional keys to publish.
     status, body, raw
-        What is answered in the place of the key set, of the whole answer.
+        Status and body to answer instead of the key set, and raw bytes instead of any answer.
     pieces, pause
-        In how many the body is sent, the seconds before each.
+        Number of pieces in which the body is sent, and seconds before each.
     asked
-        How often the key set was asked for.
+        Number of requests for the key set.
     gone
-        Set, it sends the rest at once.
+        Event that ends all pauses once it is set.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -64,21 +64,21 @@ class Issuer:
     gone: threading.Event = field(default_factory=threading.Event)
 
     def published(self) -> bytes:
-        """Return the key set."""
+        """Return the key set as JSON."""
         keys = [public_jwk(key) | {"kid": name} for name, key in self.keys.items()]
         return json.dumps({"keys": [*keys, *self.extra]}).encode()
 
     def token(
         self, name: str | None = "kim@example.com", *, key_id: str = "one", **claims: Any
     ) -> str:
-        """Return a token of a person's that counts, but for what is given."""
+        """Return a token that proves a person's name, with claims changed as given."""
         key = self.keys[key_id]
         algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
         return jwt.encode(payload(name, **claims), key, algorithm, headers={"kid": key_id})
 
 
 def payload(name: str | None = "kim@example.com", **claims: Any) -> dict[str, Any]:
-    """Return what a token claims; a claim that is None is left out."""
+    """Return the claims of a token, without those that are None."""
     now = int(time.time())
     said = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 300, "jti": "t-1"}
     said |= {"email": name, "email_verified": True, **claims}
@@ -86,14 +86,14 @@ def payload(name: str | None = "kim@example.com", **claims: Any) -> dict[str, An
 
 
 def public_jwk(key: Any) -> dict[str, Any]:
-    """Return the public half of a key as it is published."""
+    """Return the public key as a JSON web key."""
     kind = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
     found: dict[str, Any] = kind.to_jwk(key.public_key(), as_dict=True)
     return found
 
 
 def public_pem(key: Any) -> bytes:
-    """Return the public half of a key as people copy it about."""
+    """Return the public key in PEM format."""
     pem: bytes = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return pem
 
@@ -115,7 +115,7 @@ def unsigned(claims: Mapping[str, Any], **header: Any) -> str:
 
 @contextmanager
 def publishing(issuer: Issuer) -> Iterator[Issuer]:
-    """Publish an issuer's keys on the loopback until the block ends."""
+    """Publish an issuer's keys on a local server until the block ends."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -135,7 +135,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
                     self.wfile.write(body[start : start + size])
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -159,7 +159,7 @@ class Answer:
 def send(
     address: str, method: str, path: str, headers: Pairs = (), body: bytes | None = None
 ) -> Answer:
-    """Send a request with exactly these headers, twice the same if need be; follow nothing."""
+    """Send a request with exactly these headers, which may repeat, and follow no redirect."""
     parts = urlsplit(address)
     assert parts.hostname is not None
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)
@@ -178,6 +178,6 @@ def send(
 
 
 def post(address: str, fields: Mapping[str, Any], headers: Pairs = ()) -> Answer:
-    """Send a form as a browser on one of the pages does."""
+    """Send a form as a browser does from a page of the application."""
     own = [("Origin", PUBLIC), ("Sec-Fetch-Site", "same-origin"), ("Content-Type", FORM)]
     return send(address, "POST", "/act", [*own, *headers], urlencode(fields).encode())

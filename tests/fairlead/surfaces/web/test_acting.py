@@ -22,7 +22,7 @@ pytestmark = pytest.mark.postgres
 
 
 def form_of(page: str) -> dict[str, str]:
-    """Return the hidden fields of a page's form."""
+    """Return the hidden fields of the form on a page."""
     found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page)
     return {name: unescape(value) for name, value in found}
 
@@ -157,7 +157,7 @@ def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, version: int) -> None:
-    """The pages show the effects, then the request, then the planner's answer."""
+    """A withdrawal or rollback is requested on a page, and the planner's answer is shown."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)
@@ -180,7 +180,7 @@ def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
 
 
 def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
-    """They show the reason, and the command instead of the form."""
+    """Without a proof of identity, pages say why they are read-only and show commands."""
     for path in ("/", "/group?group=stock", "/review?group=stock"):
         page = desks.get(path, None)
         assert page.status == 200

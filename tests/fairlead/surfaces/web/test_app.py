@@ -1,4 +1,4 @@
-"""The pages and their errors, as a browser gets them."""
+"""Pages and their errors, as a browser gets them."""
 
 import re
 from html import unescape
@@ -36,7 +36,7 @@ REFUSED = [
 
 
 def get(url: str) -> tuple[int, str, str]:
-    """Return status, content type and text."""
+    """Return the status, content type and text of an answer."""
     try:
         with urlopen(url, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
@@ -72,7 +72,7 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
 
 
 def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
-    """A freeze, its author and reason are on pages and in metrics until it ends."""
+    """Pages and metrics show a freeze, with its author and reason, until it ends."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
@@ -104,7 +104,7 @@ def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
 def test_command_that_ends_a_freeze_can_be_copied(
     week: str, served: str, group: str, words: str
 ) -> None:
-    """For any name of the group, the command ends its freeze and does nothing else."""
+    """The command that ends a freeze is quoted correctly for any group name."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -119,7 +119,7 @@ def test_command_that_ends_a_freeze_can_be_copied(
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
-    """Programs read the status, people one line."""
+    """An error has its HTTP status and one line of plain text."""
     for path, status, said in REFUSED:
         answered, content_type, text = get(f"{served}{path}")
         assert (answered, content_type) == (status, "text/plain; charset=utf-8"), path
@@ -204,7 +204,7 @@ def test_group_without_a_sample_says_so(week: str, served: str) -> None:
 def test_a_name_that_others_could_own_is_refused(
     served: str, path: str, host: str, status: int
 ) -> None:
-    """A page of such a domain could read the plans in a visitor's browser."""
+    """An unknown Host is refused, since pages of its owner could read plans in a browser."""
     request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
     try:
         with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310

@@ -53,7 +53,7 @@ class Rows:
     Parameters
     ----------
     url
-        The database, as its superuser.
+        URL of the database, as a superuser.
     """
 
     def __init__(self, url: str) -> None:
@@ -82,7 +82,7 @@ class Rows:
 
 @pytest.fixture
 def rows(desks: Desks) -> Iterator[Rows]:
-    """Return the rows that attacks must not change."""
+    """Return a watcher of the rows that attacks must not change."""
     with closing(Rows(desks.url)) as rows:
         yield rows
 
@@ -102,7 +102,7 @@ class Forged:
     body
         Replacement for the form.
     method, path
-        Of the request.
+        Method and path of the request.
     """
 
     headers: Pairs = ()
@@ -113,7 +113,7 @@ class Forged:
     path: str = "/act"
 
     def send(self, desks: Desks) -> int:
-        """Send it; returns the status."""
+        """Send the request and return the status."""
         own = [
             ("Origin", PUBLIC),
             ("Sec-Fetch-Site", "same-origin"),
@@ -232,7 +232,7 @@ REQUESTS = {
 
 
 def test_forged_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """Each differs in one thing from the request that approves, which is sent last."""
+    """Each request differs in one thing from a valid approval, which is sent last and accepted."""
     for name, forged in REQUESTS.items():
         status = forged.send(desks)
         assert status == (200 if forged.method in {"GET", "HEAD"} else status), name
@@ -258,7 +258,7 @@ RAW = {
 
 
 def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A request that two servers could read differently is refused."""
+    """A request that two servers could parse differently is refused."""
     body = f"{APPROVE}&sha256={desks.plans['orders'].sha256}&id={uuid.uuid4()}"
     proof = "".join(f"{name}: {value}\r\n" for name, value in as_person(KIM))
     head = f"Origin: {PUBLIC}\r\nContent-Type: {FORM}\r\n{proof}"
@@ -275,7 +275,7 @@ def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
 
 
 def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A form counts once, even if another person sends it again with other fields."""
+    """A form that was sent before is refused, even with other fields or from another person."""
     given = {"id": str(uuid.uuid4())}
     assert desks.post("freeze", "orders", **given).status == 303
     (freeze,) = read_freezes(desks.planner.engine)
@@ -357,7 +357,7 @@ TOKENS = len(BAD_TOKENS) + 5
 
 
 def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) -> None:
-    """For every bad answer of the issuer, the page shows the reason and a form is refused."""
+    """If the issuer's keys cannot be read, pages say so and forms are refused."""
     for name, fail in FAILING.items():
         with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
             fail(issuer)
@@ -484,6 +484,6 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
 
 
 def test_documentation_counts_these_attacks() -> None:
-    """The documented number is the number of attacks above."""
+    """The documentation has the number of requests above."""
     attacks = len(REQUESTS) + len(RAW) + REPLAYS + len(SPELLINGS) + TOKENS + len(FAILING)
     assert f"{attacks} requests" in " ".join(TRUST.read_text().split())

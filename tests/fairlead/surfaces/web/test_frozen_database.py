@@ -1,4 +1,4 @@
-"""A database that is frozen: requests for its data get an error, all else continues."""
+"""Behaviour while the database is stopped: only requests for its data fail."""
 
 import signal
 from collections.abc import Iterator

@@ -41,7 +41,7 @@ def asks(identity: IdentityProof, *headers: tuple[str, str]) -> str:
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
-    """Return an issuer that publishes an RSA key and an elliptic one."""
+    """Return an issuer with an RSA key and an elliptic-curve key."""
     with publishing(Issuer({"one": ONE, "curve": ec_key()})) as issuer:
         yield issuer
 
@@ -124,7 +124,7 @@ def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token
 def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A token with an invented key causes a request to the issuer; only its sender waits."""
+    """If the issuer hangs, only a request with an unknown key waits for it."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     good = bearer(issuer.token())
@@ -285,7 +285,7 @@ PROVED = ("X-Fairlead-Secret", SECRET)
 
 
 def test_header_counts_beside_the_secret(by_header: ByHeader) -> None:
-    """As oauth2-proxy sends it; names beyond ASCII are UTF-8."""
+    """The header of oauth2-proxy proves a name in any script if the secret is sent, too."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
     assert asks(by_header, *others, NAMED, PROVED) == "kim@example.com"
     assert asks(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"

@@ -31,12 +31,12 @@ def scrape(address: str, accept: str = OPENMETRICS) -> tuple[str, str]:
 
 
 def families(text: str) -> list[Metric]:
-    """Parse OpenMetrics, which is strict."""
+    """Parse metrics in the OpenMetrics format."""
     return list(openmetrics.text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
 
 
 def samples(text: str) -> Samples:
-    """Return (name, labels) to value."""
+    """Return the value of each metric by name and labels."""
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in families(text)
@@ -49,7 +49,7 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def test_figures_are_those_of_the_history(served: str) -> None:
-    """A reader of the database gets lag, imbalance, plans by state, adherence and times."""
+    """Metrics show lag, imbalance, plans by state, adherence and times from the history."""
     found = samples(scrape(served)[1])
     expected = {
         of("fairlead_database_up"): 1,
@@ -155,7 +155,7 @@ def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: 
 def test_what_looks_found_ends_with_the_looks(
     week: str, served: str, minutes: int, *, current: bool
 ) -> None:
-    """After a planner has died, only the time of its last sample is exported."""
+    """If samples stop, only the time of the last sample is exported, not its figures."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -173,7 +173,7 @@ def test_what_looks_found_ends_with_the_looks(
 
 
 def test_database_that_is_away_is_a_metric() -> None:
-    """The scrape succeeds and reports it; no old figure is exported, and pages answer 503."""
+    """Without the database, metrics report only that it is down, and pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: no server answers
     with serving(build_app(engine, Settings())) as address:

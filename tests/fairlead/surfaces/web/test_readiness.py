@@ -1,4 +1,4 @@
-"""`/ready` on samples and the parts of `fairlead up`, as a probe gets it."""
+"""`/ready`: whether samples are recent and the parts of `fairlead up` run."""
 
 import json
 import time
@@ -36,14 +36,14 @@ def address(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def planner(migrated: str) -> Iterator[PlanStore]:
-    """Return the planner's store of the same database."""
+    """Return the planner's store on the same database."""
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_planner")
     yield PlanStore(engine)
     engine.dispose()
 
 
 def ready(address: str) -> tuple[int, dict[str, Any]]:
-    """Return status and report."""
+    """Return the status and the report."""
     try:
         with urlopen(f"{address}/ready", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             return answer.status, json.load(answer)
@@ -78,7 +78,7 @@ def test_planner_is_ready_while_its_samples_are_of_three_intervals(
 
 
 def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) -> None:
-    """A planner's clock that is ahead does not hide that samples are missing later."""
+    """A sample from a clock that is ahead counts as taken now."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200

@@ -1,4 +1,4 @@
-"""The week of docs/sql.md, moved to end today: monitoring shows recently sampled groups."""
+"""Moves the week of docs/sql.md to end today, since monitoring shows recently sampled groups."""
 
 from typing import Final
 
