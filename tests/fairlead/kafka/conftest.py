@@ -21,7 +21,7 @@ Produce = Callable[[str, list[int]], None]
 Commit = Callable[[str, dict[tuple[str, int], int]], None]
 #: Longer than any test: members that only join send no heartbeats.
 SESSION_MS = 900_000
-#: Loading, not available, not here: on a busy machine the broker is given up for a moment.
+#: Loading, not available, not coordinator: a busy machine loses the coordinator for a moment.
 COORDINATOR_MOVES = {14, 15, 16}
 
 
@@ -68,7 +68,7 @@ def join(settings: Settings) -> Iterator[Join]:
 
 
 def stable(admin: AdminClient, group: str, members: int) -> bool:
-    """Whether a group has so many members, and none of them is still about to join."""
+    """Whether a group has this many members and none of them is still joining."""
     futures: Any = admin.describe_consumer_groups([group])
     found = futures[group].result(timeout=PATIENCE_S)
     return found.state == ConsumerGroupState.STABLE and len(found.members) >= members
@@ -76,7 +76,7 @@ def stable(admin: AdminClient, group: str, members: int) -> bool:
 
 @pytest.fixture
 def produce(settings: Settings) -> Produce:
-    """Return a function that appends so many records to each partition of a topic."""
+    """Return a function that appends the given numbers of records to a topic's partitions."""
     producer = Producer(settings.kafka.librdkafka())
 
     def produce(topic: str, counts: list[int]) -> None:
@@ -90,7 +90,7 @@ def produce(settings: Settings) -> Produce:
 
 @pytest.fixture
 def commit(settings: Settings) -> Commit:
-    """Return a function that commits offsets for a group as a lone consumer without members."""
+    """Return a function that commits offsets for a group that has no members."""
 
     def commit(group: str, offsets: dict[tuple[str, int], int]) -> None:
         consumer = Consumer(settings.kafka.librdkafka(**{"group.id": group}))
@@ -105,10 +105,10 @@ def commit(settings: Settings) -> Commit:
 
 @pytest.fixture
 def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
-    """Return a function by which one member joins a group with any bytes for metadata.
+    """Return a function that joins a group with one member whose metadata are any bytes.
 
-    `join_raw(group, metadata, settle=True, stay=True)`; without `settle`, its leader never assigns
-    anything, and without `stay` it leaves at once.
+    `join_raw(group, metadata, settle=True, stay=True)`; if `settle` is false, the leader never
+    assigns anything; if `stay` is false, it leaves at once.
     """
     admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)
 
@@ -164,6 +164,6 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
 
 @pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    """Return a broker that lets nobody in without a password, and has no users yet."""
+    """Return a broker that requires a password and has no users yet."""
     with while_needed("secured broker") as stack:
         yield stack.enter_context(secured_broker(tmp_path_factory.mktemp("secured")))

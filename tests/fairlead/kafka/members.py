@@ -1,7 +1,6 @@
 """Plain confluent-kafka consumers of the consumer protocol (KIP-848), polled by one thread.
 
-Belongs here: consumers that come, go and write down what is taken from them. Does not: anything
-that knows of plans.
+Belongs here: consumers that join, leave and record revocations. Does not: anything about plans.
 """
 
 import threading
@@ -12,20 +11,20 @@ from confluent_kafka import Consumer, TopicPartition
 from fairlead.settings import KafkaSettings
 from tests.waiting import eventually
 
-#: On a busy machine librdkafka's consumers of KIP-848 may close for ever: their session ends then.
+#: On a busy machine librdkafka's KIP-848 consumers may close forever: their session ends then.
 CLOSES_S = 30.0
 Owned = dict[str, dict[str, list[int]]]
 
 
 class BrokerAssigned:
-    """Consumers of groups in which the broker assigns. A context manager.
+    """Consumers of groups whose assignment the broker computes. A context manager.
 
     Parameters
     ----------
     settings
         The cluster.
     config
-        Of every consumer, over the settings.
+        Properties of every consumer, which override the settings.
     """
 
     def __init__(self, settings: KafkaSettings, **config: Any) -> None:
@@ -36,7 +35,7 @@ class BrokerAssigned:
         self._thread = threading.Thread(target=self._poll)
         #: Name and partitions of each revocation, in order.
         self.revoked: list[tuple[str, list[tuple[str, int]]]] = []
-        #: What they have read.
+        #: Values of the records that the consumers have read.
         self.values: list[bytes] = []
 
     def __enter__(self) -> Self:
@@ -92,7 +91,7 @@ class BrokerAssigned:
         return found
 
     def settle(self, partitions: int) -> None:
-        """Wait until so many partitions are owned."""
+        """Wait until the consumers own this many partitions in total."""
         eventually(lambda: self._count() == partitions, f"{partitions} partitions are owned")
 
     def _count(self) -> int:

@@ -1,7 +1,7 @@
-"""A broker that lets nobody in but by TLS and SCRAM, and allows nobody anything unless it is told.
+"""A broker that requires TLS and SCRAM, and allows its users only what tests grant them.
 
-Belongs here: the broker, its certificate, users and their rights as documents state them. Does not:
-what must be possible with them (`test_rights`).
+Belongs here: the broker, its certificate, users and their documented rights. Does not: tests of
+what these rights allow (`test_rights`).
 """
 
 import ipaddress
@@ -39,7 +39,7 @@ from tests.waiting import PATIENCE_S
 
 TRUST: Final = Path(__file__).parents[3] / "docs" / "trust.md"
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of a broker that lives for a test
-#: Who gets in by PLAIN, with the same password, and sends it as it is.
+#: User of the mechanism PLAIN, with the same password, which it sends unhashed.
 PLAIN_USER: Final = "plain"
 _KINDS: Final = {
     "cluster": ResourceType.BROKER,
@@ -53,17 +53,16 @@ _KINDS: Final = {
 
 @dataclass(frozen=True)
 class Right:
-    """One row of the table of rights, for one kind of user.
+    """One row of the documents' table of rights, for one kind of user.
 
     Parameters
     ----------
     kind
-        Such as "topic".
+        Kind of resource, for example "topic".
     name
-        Of the one thing, or the first letters of its name; None: whatever the group reads, and
-        the group.
+        The resource's name or its prefix; None: the group itself and all topics that it reads.
     operations
-        Such as "READ".
+        Allowed operations, for example "READ".
     """
 
     kind: str
@@ -72,7 +71,7 @@ class Right:
 
 
 def rights(column: str) -> list[Right]:
-    """Read what the documents say that somebody needs: "planner", or a client's name."""
+    """Return the rights that the documents list for "planner" or for a client's name."""
     _, _, section = TRUST.read_text().partition("## Rights on Kafka\n")
     rows = re.findall(
         r"^\| (.+?) \| (.+?) \| (.+?) \|$", section.partition("\n## ")[0], re.MULTILINE
@@ -91,16 +90,16 @@ def rights(column: str) -> list[Right]:
 
 @dataclass(frozen=True)
 class SecuredBroker:
-    """The broker, running.
+    """The running broker.
 
     Parameters
     ----------
     open_servers
-        Where whoever connects may do everything, without a password.
+        Address of the listener that allows everything without a password.
     servers
-        Where the others connect.
+        Address of the listener with TLS and SCRAM.
     certificate
-        The authority that signed the broker's own.
+        File of the authority that signed the broker's certificate.
     """
 
     open_servers: str
@@ -109,23 +108,23 @@ class SecuredBroker:
 
     @cached_property
     def admin(self) -> AdminClient:
-        """An administrator's client."""
+        """Return an administrator's client."""
         return AdminClient({"bootstrap.servers": self.open_servers, **QUIET})
 
     def add_user(self, user: str) -> None:
-        """Make a user, who may do nothing."""
+        """Create a user without any rights."""
         scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         change = UserScramCredentialUpsertion(user, scram, PASSWORD.encode())
         for done in self.admin.alter_user_scram_credentials([change]).values():
             done.result(PATIENCE_S)
 
     def allow(self, user: str, right: Right, *names: str) -> None:
-        """Give a user a right on what it names, or on these."""
+        """Grant a user a right, on the given resource or by default on the right's own."""
         for done in self.admin.create_acls(self._bindings(user, right, names)).values():
             done.result(PATIENCE_S)
 
     def deny(self, user: str, right: Right, *names: str) -> None:
-        """Take a right away that was given so."""
+        """Revoke a right that `allow` granted."""
         bindings = self._bindings(user, right, names, AclBindingFilter)
         for done in self.admin.delete_acls(bindings).values():
             assert done.result(PATIENCE_S), f"{user} had no {right}"
@@ -170,7 +169,7 @@ class SecuredBroker:
         return self._plain(user) | {"ssl_context": context}
 
     def settings(self, user: str) -> KafkaSettings:
-        """Return the planner's settings, as this user."""
+        """Return the planner's settings with this user's login."""
         return KafkaSettings(properties=self.librdkafka(user), request_timeout_s=PATIENCE_S)
 
     def _plain(self, user: str) -> dict[str, Any]:
@@ -185,7 +184,7 @@ class SecuredBroker:
 
 @contextmanager
 def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
-    """Start a broker, and end it."""
+    """Start a broker, and stop it at the end."""
     port, controller, guarded = free_ports(3)
     certificate, keys = certify(folder)
     settings = {
@@ -215,7 +214,7 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
 
 
 def certify(folder: Path, named: str = "authority") -> tuple[Path, Path]:
-    """Make an authority, and the broker's key with what the authority says of it; PEM files."""
+    """Create an authority, and the broker's key and signed certificate, as PEM files."""
     ours, its = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
 

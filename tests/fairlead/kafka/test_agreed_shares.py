@@ -1,4 +1,4 @@
-"""What the planner sees of groups whose members redistribute what range gave them."""
+"""The planner's view of groups whose members redistribute the assignment of range."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
-    """Return members of a topic `t` with what range gave each."""
+    """Return members of a topic `t` with the partitions that range assigned to each."""
     return [
         LiveMember(name, name, "host", None, name, ("t",), {"t": numbers} if numbers else {}, None)
         for name, numbers in given.items()
@@ -57,7 +57,7 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
 
 
 def test_first_assignment_of_the_newest_generation_decides_who_owns_what() -> None:
-    """Not a later one of the same generation, nor one of an earlier generation that came late."""
+    """Later records of that generation, and late records of older ones, are ignored."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),
@@ -70,7 +70,7 @@ def test_first_assignment_of_the_newest_generation_decides_who_owns_what() -> No
 
 
 def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
-    """Late ones and those that know no plans; nobody has dealt that out."""
+    """A member missing from the assignment record keeps the partitions that range assigned."""
     found = present_shares(
         members(a=(0, 1), b=(2, 3), c=(4,)), [assignment(7, a=(3,), b=(0, 1, 2))]
     )
@@ -88,13 +88,13 @@ def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
     ],
 )
 def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentRecord) -> None:
-    """It is of another generation than the group's, or somebody else's garbage."""
+    """A record of another generation, or an invalid one, changes no member's partitions."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
 
 
 def test_group_with_an_assignment_record_is_known_to_follow() -> None:
-    """A survey does not advise it to follow; without a present assignment it stays one of range."""
+    """Its protocol is range+fairlead, so surveys give no advice; a stale record leaves it range."""
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0, 1))))
     fits, stale = (
         with_records(described, [assignment(7, **{name: (0, 1)})]).protocol
@@ -109,7 +109,7 @@ def test_group_with_an_assignment_record_is_known_to_follow() -> None:
 def test_next_look_reads_on_where_the_look_before_ended(
     settings: Settings, kafka_topic: KafkaTopic
 ) -> None:
-    """Each look opens a log of its own; what is a day old is forgotten."""
+    """A new reader still has the records of the previous one; day-old records are forgotten."""
     kafka = settings.kafka.model_copy(update={"coordination_topic": kafka_topic()})
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
     old_ms = int(1000 * (time.time() - 25 * 60 * 60))
@@ -131,8 +131,8 @@ def test_next_look_reads_on_where_the_look_before_ended(
 def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The broker's view is better than none."""
-    # clock: nobody answers
+    """The groups keep the broker's description, and the log has a warning."""
+    # clock: no broker answers at this address
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
     assert with_agreed_shares({"g": described}, CoordinationReader(kafka)) == {"g": described}
@@ -149,7 +149,7 @@ def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 @pytest.mark.kafka
 def test_gateway_sees_what_followers_own(group: ConfluentGroup, settings: Settings) -> None:
-    """A plan that range would never make is seen as followed; also beside a plain consumer."""
+    """The gateway reports the plan's shares, unlike range's; also with a plain consumer."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name)

@@ -1,4 +1,4 @@
-"""Committed offsets: what brokers answer to OffsetFetch, and how it is decoded."""
+"""Committed offsets: decoding brokers' OffsetFetch responses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ groups = st.builds(
 
 @given(st.lists(groups, max_size=4, unique_by=lambda group: group.group_id))
 def test_response_is_decoded_as_kafka_python_encodes_it(asked: list[Any]) -> None:
-    """All errors, offsets and metadata arrive; partitions without a commit are left out."""
+    """Errors, offsets and metadata are decoded; partitions without a commit are left out."""
     body = OffsetFetchResponse(throttle_time_ms=7, groups=asked).encode(version=8)
 
     decoded = decode_commits(bytes(body))
@@ -74,7 +74,7 @@ def test_response_is_decoded_as_kafka_python_encodes_it(asked: list[Any]) -> Non
 def test_metadata_arrives_as_stored(
     settings: Settings, kafka_topic: Callable[..., str], unique_name: str
 ) -> None:
-    """Whatever string a consumer stores with a commit comes back as its bytes."""
+    """Any string that a consumer stores with a commit is read back as its bytes."""
     stored = ["", "plain", "ends\0", "Grüße \u202e", "x" * 126, "x" * 127, "x" * 4096]
     topic = kafka_topic(partitions=len(stored))
     admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)

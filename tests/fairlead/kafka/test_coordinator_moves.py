@@ -29,7 +29,7 @@ pytestmark = pytest.mark.kafka
 OFFSETS = "__consumer_offsets"
 GROUPS = [f"moves-{number}" for number in range(12)]
 MOVES = form(short=8, long=180)
-#: Freezes of a broker, and restarts, beside the elections.
+#: Number of times a broker is frozen, and restarted, besides the elections.
 FREEZES = form(short=1, long=10)
 RESTARTS = form(short=1, long=10)
 #: Seconds. Longer than the sampler's request time-out and the broker's session.
@@ -37,9 +37,9 @@ FREEZE_S = form(short=15.0, long=60.0)
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 AT = "--bootstrap-servers"
 PREFERRED = 0
-#: Milliseconds. So rarely kafka-python refreshes its list of brokers unasked.
+#: Milliseconds. kafka-python refreshes its list of brokers only this often unless asked.
 REFRESHED_MS = 3_600_000
-#: Samples for ever, by a gateway that is kept and by new ones; a failed sample is no failure here.
+#: Samples forever, with one lasting gateway and with new ones; samples may fail.
 SAMPLER = """
 import sys
 from fairlead.errors import FairleadError
@@ -81,7 +81,7 @@ def running(arguments: list[str], log: Path) -> Iterator["subprocess.Popen[bytes
 
 
 def rotate(admin: KafkaAdminClient, partitions: int, first: int) -> None:
-    """Let another broker lead each partition of the offsets topic: all coordinators move."""
+    """Elect another broker as leader of each partition of the offsets topic."""
     orders = {
         PythonTopicPartition(OFFSETS, partition): [
             (first + partition + place) % NODES + 1 for place in range(NODES)
@@ -109,7 +109,7 @@ def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -
 
 
 def join_and_commit(servers: str, group: str) -> None:
-    """Make a group as a consumer does that reads a topic, commits, and leaves."""
+    """Create a group with a consumer that reads a topic, commits, and leaves."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group, **QUIET})
     consumer.subscribe(["moves"])
     eventually(lambda: consumer.poll(0.1) or consumer.assignment(), "partitions are assigned")
@@ -118,7 +118,7 @@ def join_and_commit(servers: str, group: str) -> None:
 
 
 def plan(servers: str) -> None:
-    """Plan a group by the command; it may fail, but not by a signal."""
+    """Plan a group with `fairlead plan`, which may fail but must not be killed by a signal."""
     environment = {**os.environ, "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": servers}
     command = [str(FAIRLEAD), "plan", GROUPS[0], "--dry-run"]
     planned = subprocess.run(command, check=False, env=environment, capture_output=True)
@@ -126,7 +126,7 @@ def plan(servers: str) -> None:
 
 
 def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
-    """Whether the gateway lists groups, these among them."""
+    """Whether the gateway lists at least these groups."""
     try:
         return set(gateway.list_groups()) >= set(groups)
     except KafkaUnavailableError:
@@ -136,7 +136,7 @@ def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
 def test_no_process_is_lost_when_coordinators_move(
     three_brokers: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Librdkafka's list_consumer_group_offsets ends the process then: issue 5040."""
+    """Librdkafka's list_consumer_group_offsets would crash the process (issue 5040)."""
     monkeypatch.setitem(KafkaAdminClient.DEFAULT_CONFIG, "metadata_max_age_ms", REFRESHED_MS)
     servers = three_brokers.bootstrap_servers
     settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Reading what coordinators tell of groups, where no client of ours would make them say it."""
+"""Reading coordinators' descriptions of groups that no real client would produce."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def group(*members: dict[str, Any]) -> dict[str, Any]:
     "broken", [member(f"a{NUL}b"), member(f"a{NUL}b", member_metadata=b"nonsense")]
 )
 def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any]) -> None:
-    """Postgres takes no NUL: one such name would fail the lag of a whole fleet."""
+    """Postgres rejects NUL: one such name would fail the lag of all groups."""
     found = read_description("g", group(member("a"), broken))
     assert found.members == ()
     assert found.error is not None
@@ -50,7 +50,7 @@ def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any
     ],
 )
 def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what: str) -> None:
-    """It is the group's error, and names the member."""
+    """The group's error names the member, its client and the impossible partition."""
     assigned = {"assigned_partitions": [{"topic": "t", "partitions": partitions}]}
     found = read_description("g", group(member("a"), member("b", member_assignment=assigned)))
     assert found.members == ()
@@ -61,6 +61,6 @@ def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what
 
 
 def test_a_rebalance_trigger_is_no_member() -> None:
-    """Who joins for a moment to have a group rebalance is not planned for."""
+    """A member that joins only to trigger a rebalance is left out of the group's members."""
     found = read_description("g", group(member("a"), member("fairlead-rebalance-trigger")))
     assert [described.name for described in found.members] == ["a"]

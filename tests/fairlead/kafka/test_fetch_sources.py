@@ -1,4 +1,4 @@
-"""Where consumers fetch from, as three brokers in three racks tell."""
+"""The racks from which consumers fetch, as reported by three brokers in three racks."""
 
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -26,13 +26,13 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = pytest.mark.kafka
 
 RECORDS, BYTES, TIMES = 1_000, 1_000, 20
-#: Topic to the brokers of each partition's replicas, the leader first.
+#: Topic to the broker ids of each partition's replicas, with the leader first.
 PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3, 1]]}
 
 
 @pytest.fixture(scope="module")
 def kafka(three_brokers: KafkaCluster) -> KafkaSettings:
-    """Return how to reach three brokers with two topics."""
+    """Return the settings of three brokers with two topics."""
     servers = three_brokers.bootstrap_servers
     kafka = KafkaSettings(bootstrap_servers=servers, properties=QUIET_PROPERTIES)
     admin = AdminClient(kafka.librdkafka())
@@ -57,7 +57,7 @@ def kafka(three_brokers: KafkaCluster) -> KafkaSettings:
 
 
 def _led(admin: AdminClient) -> dict[str, list[list[int]]]:
-    """Return the replicas of each partition, its leader first, as the brokers tell them."""
+    """Return the replicas of each partition, with its leader first, as the brokers report them."""
     found = admin.list_topics().topics
     return {
         name: [
@@ -72,7 +72,7 @@ def _led(admin: AdminClient) -> dict[str, list[list[int]]]:
 def joined(
     kafka: KafkaSettings, stack: ExitStack, group: str, racks: list[str | None]
 ) -> list[Consumer]:
-    """Have members in some racks join a group, by a rule that knows none, and read both topics."""
+    """Let members in some racks join a group that ignores racks, and read both topics."""
     members = []
     for number, rack in enumerate(racks):
         own = {
@@ -99,7 +99,7 @@ def joined(
 def test_a_look_knows_racks_and_sizes_where_members_name_theirs(
     kafka: KafkaSettings,
 ) -> None:
-    """The leader's rack, or those of all replicas, as leaders are configured; nothing otherwise."""
+    """A sample has the racks of leaders, or of all replicas of rack-aware leaders."""
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])
         joined(kafka, stack, "plain", [None])
@@ -127,7 +127,7 @@ def test_a_look_knows_racks_and_sizes_where_members_name_theirs(
 
 
 def history(newest: pa.Table) -> pa.Table:
-    """Return looks a minute apart before one, in which as much arrived between each two."""
+    """Return samples of the minutes before one, between which equally many records arrive."""
     rows = []
     for back in range(1, TIMES):
         (row,) = newest.to_pylist()
@@ -140,7 +140,7 @@ def history(newest: pa.Table) -> pa.Table:
 def test_a_healthy_group_gets_a_plan_that_brings_all_near(
     kafka: KafkaSettings, tmp_path: Path
 ) -> None:
-    """From brokers to the decision: of one topic all is read from afar, and then from near."""
+    """One topic is read only across racks; the group's plan makes all its reads rack-local."""
     archive = SampleArchive(str(tmp_path))
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         for member in joined(kafka, stack, "turned", ["r2", "r3", "r1"]):

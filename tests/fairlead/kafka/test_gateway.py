@@ -1,4 +1,4 @@
-"""The gateway on a real broker: what it tells of groups, good and bad ones."""
+"""The gateway's snapshots of healthy and broken groups on a real broker."""
 
 # ruff: noqa: PLR0917 - pytest passes fixtures by name
 
@@ -37,7 +37,7 @@ def admin(settings: Settings) -> AdminClient:
 
 
 def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
-    """Return number, begin, end and committed of each partition."""
+    """Return the number, begin, end and committed offset of each partition."""
     columns = by_partition(snapshot.samples).select(["partition", "begin", "end", "committed"])
     return list(zip(*columns.to_pydict().values(), strict=True))
 
@@ -82,7 +82,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
     settings: Settings,
     unique_name: str,
 ) -> None:
-    """The stable end is read where a commit stands and records wait, and only there."""
+    """The stable end is read only for partitions whose commit stands still while records wait."""
     topic = kafka_topic(partitions=3)
     produce(topic, [3, 3, 3])
     producer = Producer(settings.kafka.librdkafka(**{"transactional.id": unique_name}))
@@ -116,7 +116,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups with members, and groups that all members left, are listed; mere commits apart."""
+    """Groups that have or had members are listed, and groups with only commits separately."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -138,7 +138,7 @@ def test_a_group_with_an_endless_name_is_left_out_by_name(
     unique_name: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nothing that is stored of a fleet fails for it; a warning says which, and why."""
+    """A group whose id is too long for storage is left out, with a warning that has its size."""
     topic, endless = kafka_topic(), f"{unique_name}-{'x' * 6_000}"
     join(endless, [topic], 1, [{}])
     join(unique_name, [topic], 1, [{}])
@@ -156,13 +156,13 @@ def test_commits_of_a_deleted_topic_are_left_out(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A topic that vanishes after its commits were read is missing, and no failure."""
+    """A topic that is deleted after its commits were read is left out without an error."""
     kept, gone = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b")
     produce(kept, [2])
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
+    # Deleting a topic soon deletes its commits too: delete it between the two requests.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)
@@ -182,7 +182,7 @@ def test_a_topic_that_grew_has_all_its_partitions(
     join: Fixture,
     unique_name: str,
 ) -> None:
-    """Partitions added since the members' last rebalance are there, owned by nobody."""
+    """Partitions added since the last rebalance are in the snapshot, without an owner."""
     topic = kafka_topic()
     join(unique_name, [topic], 1, [{"client.id": "a"}])
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result(PATIENCE_S)
@@ -208,7 +208,7 @@ def test_impossible_topic_name_concerns_one_group(
     unique_name: str,
     name: bytes,
 ) -> None:
-    """A member that subscribes to a name which Kafka does not allow is an error of its group."""
+    """A subscription to a name that Kafka does not allow is an error of only its group."""
     topics = struct.pack(">ih", 1, len(name)) + name
     join_raw(f"{unique_name}-bad", b"\x00\x00" + topics + b"\x00\x00\x00\x00")
     join(f"{unique_name}-good", [kafka_topic()], 1, [{"client.id": "a"}])
@@ -229,7 +229,7 @@ def test_thousands_of_missing_topics_are_not_looked_up(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group whose subscription names too many topics that do not exist is an error of its own."""
+    """A group that subscribes to too many missing topics gets an error without queries on them."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
@@ -263,10 +263,10 @@ def test_broken_groups_among_many_concern_no_other(
     join_raw: Fixture,
     unique_name: str,
 ) -> None:
-    """An answer that is broken or useless affects only its own rows.
+    """A broken or useless response for one group affects only that group's rows.
 
-    One member's metadata keeps kafka-python from reading the answer on all groups that were asked
-    about together; another's can be told to be no consumer protocol; one group does not exist.
+    One member's metadata make kafka-python fail on the response for all groups of a request;
+    another's are not of the consumer protocol; one group does not exist.
     """
     topic = kafka_topic()
     good = [f"{unique_name}-{number:02}" for number in range(12)]
@@ -286,7 +286,7 @@ def test_broken_groups_among_many_concern_no_other(
 def test_a_rebalance_that_does_not_end_is_an_error(
     settings: Settings, join_raw: Fixture, unique_name: str
 ) -> None:
-    """A group that does not settle in time is reported; its members are not guessed."""
+    """A group that does not settle in time has an error instead of members."""
     join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: it does not end
@@ -304,7 +304,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A consumer that keeps up while the snapshot is taken never seems to be ahead of the log."""
+    """Commits during the snapshot never make a consumer appear ahead of the log's end."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -322,7 +322,7 @@ def test_end_offsets_are_read_after_committed_ones(
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
 def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
-    """Without an answer in time the error says so, before librdkafka would give up."""
+    """The transient error is raised after the request time-out, long before librdkafka's own."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
     by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
@@ -339,7 +339,7 @@ def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """kafka-python starts a thread, and would leave it to try for ever."""
+    """The gateway ends the thread of kafka-python, which would otherwise try forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(
@@ -354,7 +354,7 @@ def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
 def test_what_was_not_answered_is_asked_by_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client asks a controller that is gone for five minutes more: the next question must not."""
+    """An old client retries a lost controller for five minutes; a new one succeeds at once."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:

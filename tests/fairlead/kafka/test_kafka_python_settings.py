@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_tls_and_sasl_are_translated() -> None:
-    """What lets librdkafka in lets kafka-python in."""
+    """TLS and SASL settings of librdkafka become the equivalent settings of kafka-python."""
     assert kafka_python_settings(
         {
             "bootstrap.servers": "a:1,b:2",
@@ -56,17 +56,17 @@ def test_tls_and_sasl_are_translated() -> None:
 def test_refusal_gives_the_reason_or_the_name_that_was_meant(
     properties: dict[str, str], reason: str
 ) -> None:
-    """What cannot work, and what is misspelt, is told before any broker is asked."""
+    """Unsupported and misspelt settings are refused without a connection to a broker."""
     with pytest.raises(ConfigurationError, match=re.escape(reason)):
         kafka_python_settings(properties)
 
 
 def test_every_refused_setting_is_listed_on_the_page() -> None:
-    """Whoever sets a cluster up reads before, and not from an error, what cannot work."""
+    """The page on own clusters lists all unsupported settings, so that users know in advance."""
     page = (ROOT / "docs/own-cluster.md").read_text()
     assert [name for name in REFUSED if f"`{name.removesuffix('.')}" not in page] == []
 
 
 def test_verification_that_is_on_anyway_needs_no_translation() -> None:
-    """Stating a default is no reason to refuse."""
+    """A setting with kafka-python's default value is accepted and left out."""
     assert kafka_python_settings({"enable.ssl.certificate.verification": "true"}) == {}

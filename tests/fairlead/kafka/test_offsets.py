@@ -1,4 +1,4 @@
-"""Offsets of partitions that are gone, or whose leader is: librdkafka tells -1001, and no error."""
+"""Offsets of partitions that were deleted or have no leader: librdkafka returns -1001."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,21 +12,21 @@ from fairlead.kafka.offsets import log_offsets
 
 
 def answered(offset: int) -> "Future[Any]":
-    """Return what tells an offset."""
+    """Return a future whose result is an offset."""
     future: Future[Any] = Future()
     future.set_result(SimpleNamespace(offset=offset))
     return future
 
 
 def refused(code: int) -> "Future[Any]":
-    """Return what tells an error."""
+    """Return a future that raises an error."""
     future: Future[Any] = Future()
     future.set_exception(KafkaException(KafkaError(code)))
     return future
 
 
 def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]"]) -> LogOffsets:
-    """Ask one partition at a time."""
+    """Read the offsets of each partition in a separate request."""
 
     class Reader:
         def offsets_for_times(self, *_: Any, **__: Any) -> None:
@@ -43,14 +43,14 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
 
 
 def test_partition_whose_leader_is_gone_is_unreadable_for_now() -> None:
-    """What is not known is no offset: lag would be made of it."""
+    """Its offsets are unknown, and it is reported, because lag must not be computed from -1001."""
     log = read({"orders": 2}, lambda place: answered(-1001 if place.partition else 7))
     assert (log.begin.tolist(), log.end.tolist()) == ([7, -1], [7, -1])
     assert log.unreadable == {"orders": "partition 1: its leader does not answer"}
 
 
 def test_partitions_that_are_gone_shorten_their_topic() -> None:
-    """A topic without any left is missing; one that had none before, or has a gap, is not."""
+    """Missing partitions at a topic's end reduce its count; empty topics and gaps are kept."""
     counts = {"empty": 0, "gap": 3, "gone": 2, "new log": 4, "whole": 1}
     left = {"gap": {0, 2}, "new log": {0, 1}, "whole": {0}}
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
-    """Return settings of a plan topic of the test's own, with six partitions."""
+    """Return settings with a separate plan topic of six partitions."""
     yield settings.kafka.model_copy(update={"plan_topic": unique_name, "plan_topic_partitions": 6})
     admin = AdminClient(settings.kafka.librdkafka())
     if unique_name in admin.list_topics(timeout=PATIENCE_S).topics:
@@ -32,14 +32,14 @@ def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
 
 @pytest.fixture
 def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
-    """Return the plan topic, created."""
+    """Return the plan topic, which exists on the broker."""
     with PlanTopic(own) as topic:
         topic.ensure()
         yield topic
 
 
 def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSettings) -> None:
-    """The topic is compacted, takes large plans, and a second call finds it right."""
+    """The topic is compacted and accepts large plans; a second call changes nothing."""
     topic.ensure()
     admin = AdminClient(own.librdkafka())
     resource = ConfigResource(ResourceType.TOPIC, own.plan_topic)
@@ -53,7 +53,7 @@ def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSetti
 def test_ensure_refuses_a_topic_that_forgets(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """A topic whose cleanup deletes plans is refused, with the command that repairs it."""
+    """A topic whose cleanup policy deletes plans is refused, with the command that repairs it."""
     name = kafka_topic(config={"cleanup.policy": "delete"})
     forgetful = own.model_copy(update={"plan_topic": name})
     with (
@@ -66,7 +66,7 @@ def test_ensure_refuses_a_topic_that_forgets(
 def test_followers_need_no_codec(
     topic: PlanTopic, own: KafkaSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records in lz4, snappy and zstd are read by a follower that has none of these codecs."""
+    """A follower without lz4, snappy, zstd and gzip codecs reads records compressed by them."""
     codecs = ("lz4", "snappy", "zstd", "gzip")
     for codec in codecs:
         monkeypatch.setattr(f"kafka.codec.has_{codec}", lambda: False)
@@ -79,13 +79,13 @@ def test_followers_need_no_codec(
 
 
 def test_brokers_refuse_what_grows_beyond_the_limit(topic: PlanTopic, own: KafkaSettings) -> None:
-    """A record of kilobytes that a follower would decompress to more than a plan may have."""
+    """Brokers refuse a small compressed record that decompresses to more than a plan's limit."""
     with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
         send_compressed(topic, "gzip", LARGEST_PLAN_BYTES, own)
 
 
 def send_compressed(topic: PlanTopic, codec: str, times: int, own: KafkaSettings) -> None:
-    """Send the codec's name, so many times, compressed by it, as who may write to the topic."""
+    """Send one record, the codec's name repeated, compressed with that codec."""
     compressed = {"compression.type": codec, "message.max.bytes": 100_000_000}
     producer = Producer(own.librdkafka(**compressed))
     partition = topic.partition_for_key("orders")
@@ -114,7 +114,7 @@ def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
 def test_ensure_refuses_a_topic_that_takes_nothing(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """More copies must have a record than there are: said at the start, not at a publication."""
+    """A topic with fewer replicas than min.insync.replicas is refused before any publication."""
     name = kafka_topic(config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
     kafka = own.model_copy(update={"plan_topic": name})
     with (
@@ -127,7 +127,7 @@ def test_ensure_refuses_a_topic_that_takes_nothing(
 def test_keys_land_where_kafkas_default_partitioner_puts_them(
     topic: PlanTopic, own: KafkaSettings
 ) -> None:
-    """Another client's producer puts the same keys into the same partitions."""
+    """The producer of kafka-python puts the same keys into the same partitions."""
     groups = ["orders", "a", "b-2", "größe", "群", "x" * 200]
     producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
     theirs = [
@@ -140,7 +140,7 @@ def test_keys_land_where_kafkas_default_partitioner_puts_them(
 
 
 def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> None:
-    """A plan of several megabytes goes through; beyond the limit the error is permanent."""
+    """A plan of several megabytes is sent; beyond the limit the error is permanent."""
     large = bytes(LARGEST_PLAN_BYTES * 3 // 4)
     publish(topic, "orders", large, [])
     record = topic.read("orders")
@@ -160,9 +160,9 @@ def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> N
     ids=["ensure", "publish", "read"],
 )
 def test_an_unreachable_broker_is_worth_a_retry(act: Callable[[PlanTopic], Any]) -> None:
-    """Whatever is asked of a broker that does not answer, the error is transient.
+    """Each operation on a broker that does not answer raises a transient error.
 
-    It names the address and the reason, long before the client would give up.
+    It has the address and the reason, and is raised long before the client's own time-out.
     """
     settings = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=3600.0)
     said = r"127\.0\.0\.1:1: Connection refused"

@@ -1,4 +1,4 @@
-"""Who is not let in is told why, and what kafka-python logs of who is, holds no password."""
+"""Refused connections have an error with the reason, and kafka-python logs no password."""
 
 import logging
 from collections.abc import Callable
@@ -27,14 +27,14 @@ Settings = Callable[..., KafkaSettings]
 
 @pytest.fixture(scope="module")
 def broker(secured: SecuredBroker) -> SecuredBroker:
-    """Return a broker with a user, who may do nothing."""
+    """Return a broker with a user that has no rights."""
     secured.add_user("kim")
     return secured
 
 
 @pytest.fixture
 def settings(broker: SecuredBroker) -> Settings:
-    """Return a function that makes settings which let in, but for what is given otherwise."""
+    """Return a function that makes valid settings, with the given changes."""
 
     def make(changes: dict[str, str], servers: str = broker.servers) -> KafkaSettings:
         properties = broker.librdkafka("kim") | changes
@@ -49,7 +49,7 @@ def settings(broker: SecuredBroker) -> Settings:
 
 
 def said(settings: KafkaSettings) -> str:
-    """Return what the gateway says of a cluster that it cannot ask; a busy one takes longer."""
+    """Return the gateway's error when it cannot connect; a busy broker gets a longer time-out."""
     try:
         return _said(settings)
     except KafkaUnavailableError:
@@ -67,7 +67,7 @@ def _said(settings: KafkaSettings) -> str:
 def test_a_wrong_password_is_said_to_be_one(
     settings: Settings, broker: SecuredBroker, mechanism: str
 ) -> None:
-    """Where, for whom, and which settings to look at; not the password."""
+    """The error names address, user and the settings to check, but not the password."""
     message = said(settings({"sasl.mechanism": mechanism, "sasl.password": "hunter2"}))
     assert message.startswith(f"Kafka at {broker.servers} refuses the user kim: SASL auth")
     assert "sasl.password of kafka.properties" in message
@@ -75,12 +75,12 @@ def test_a_wrong_password_is_said_to_be_one(
 
 
 def test_a_mechanism_that_the_broker_lacks_is_named(settings: Settings) -> None:
-    """With those that it has."""
+    """The error lists the mechanisms that the broker has."""
     assert "SCRAM-SHA-512" in said(settings({"sasl.mechanism": "SCRAM-SHA-256"}))
 
 
 def test_an_unknown_authority_is_said_to_be_one(settings: Settings, tmp_path: Path) -> None:
-    """The certificate is not trusted; the setting that would name its authority is."""
+    """The error says that the certificate is not trusted, and names ssl.ca.location."""
     other, _ = certify(tmp_path, "another")
     message = said(settings({"ssl.ca.location": str(other)}))
     assert "shows a certificate that is not trusted" in message
@@ -90,7 +90,7 @@ def test_an_unknown_authority_is_said_to_be_one(settings: Settings, tmp_path: Pa
 def test_another_hosts_certificate_is_said_to_be_one(
     settings: Settings, broker: SecuredBroker
 ) -> None:
-    """The certificate is for 127.0.0.1, not for localhost."""
+    """The error says that the certificate, for 127.0.0.1, is not valid for localhost."""
     port = broker.servers.rpartition(":")[2]
     message = said(settings({}, f"localhost:{port}"))
     assert message.startswith(f"Kafka at localhost:{port} shows another host's certificate")
@@ -98,7 +98,7 @@ def test_another_hosts_certificate_is_said_to_be_one(
 
 
 def test_a_broker_that_is_down_refuses_nobody(settings: Settings) -> None:
-    """It is worth a retry."""
+    """The error is transient and no refusal, so that a retry may succeed."""
     (port,) = free_ports(1)
     down = settings({}, f"127.0.0.1:{port}")
     assert refusal(down) is None
@@ -110,7 +110,7 @@ def test_a_broker_that_is_down_refuses_nobody(settings: Settings) -> None:
 def test_kafka_python_logs_no_password(
     settings: Settings, caplog: pytest.LogCaptureFixture, user: str, mechanism: str
 ) -> None:
-    """Neither with its configuration nor with what it sends; what else it logs stays."""
+    """Its log of settings and requests has no password; other lines are kept."""
     caplog.set_level(logging.DEBUG, "kafka")
     named = settings({"sasl.mechanism": mechanism, "sasl.username": user})
     with suppress(GroupError), KafkaGateway(named) as gateway:

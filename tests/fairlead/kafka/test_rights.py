@@ -1,4 +1,4 @@
-"""The rights that docs/trust.md states suffice, on a broker that denies whatever is not allowed."""
+"""The rights in docs/trust.md suffice, on a broker that denies everything else."""
 
 import uuid
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ CLIENTS = ("kafka-python", "aiokafka", "confluent-kafka")
 
 @pytest.fixture(scope="module")
 def broker(secured: SecuredBroker) -> SecuredBroker:
-    """Return a broker with a planner who has the rights of the documents."""
+    """Return a broker with the user planner, who has the rights in the documents."""
     secured.add_user("planner")
     for right in rights("planner"):
         if right.name:
@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
-    """Brokers create topics by default: such a plan topic would lose plans."""
+    """Queries create no topic: brokers would create a plan topic whose cleanup deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
     with KafkaGateway(settings) as gateway, suppress(FairleadError):
@@ -101,9 +101,9 @@ def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict
 def test_rights_suffice_to_plan_and_to_follow(
     broker: SecuredBroker, orders: str, client: str
 ) -> None:
-    """The planner makes its topic, publishes, reads back, and sees who owns what; members follow.
+    """The planner creates its topic, publishes and sees owners; members follow the plan.
 
-    Each member has the rights of its client and no others, by TLS and SCRAM.
+    Each member logs in by TLS and SCRAM, and has only its client's documented rights.
     """
     group, user = f"group-{orders}", f"user-{orders}"
     broker.add_user(user)
@@ -137,8 +137,8 @@ def test_rights_suffice_to_plan_and_to_follow(
 def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
     """The planner describes the group, sends its members, and triggers rebalances.
 
-    Without READ it is refused. Plain consumers need only their topics and their group, and keep
-    their partitions in both cases.
+    A trigger without READ is refused. Plain consumers need rights on only their topics and group,
+    and keep their partitions in both cases.
     """
     group, user, stranger = (f"{what}-{orders}" for what in ("group", "user", "stranger"))
     consumes = [Right("groups", None, ("READ",)), Right("topics", None, ("DESCRIBE", "READ"))]
@@ -179,12 +179,12 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
 
 
 def pairs(member: Any) -> list[tuple[str, int]]:
-    """Return what a described member owns."""
+    """Return the topic and number of each partition that a described member owns."""
     return [(topic, n) for topic, numbers in member.partitions.items() for n in numbers]
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
-    """Else the test above would show nothing; and what is missing is said."""
+    """All requests of a user without rights fail or return nothing; errors name what is missing."""
     broker.add_user("nobody")
     settings = broker.settings("nobody")
     with pytest.raises(ConfigurationError, match=r"fairlead\.plans"):
@@ -196,11 +196,11 @@ def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
 
 
 def only(right: Right, operation: str) -> Right:
-    """Return one operation of a right."""
+    """Return a right with only one of its operations."""
     return replace(right, operations=(operation,))
 
 
-#: Topics of Fairlead's own, and whatever else a planner needs rights on.
+#: Fairlead's own topics, and the other resources on which a planner needs rights.
 OWN: Final = Settings().kafka
 PLANS: Final = Right("topic", OWN.plan_topic, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"))
 MEMBERS: Final = replace(PLANS, name=OWN.members_topic)
@@ -210,7 +210,7 @@ LISTING: Final = Right("cluster", "kafka-cluster", ("DESCRIBE",))
 GROUP: Final = Right("group", "{classic}", ("DESCRIBE",))
 BY_BROKER: Final = Right("group", "{by_broker}", ("DESCRIBE", "READ"))
 TOPIC: Final = Right("topic", "{topic}", ("DESCRIBE",))
-#: What is taken away, under which name the doctor tells it, what is to be given, and whether a
+#: The right to revoke, its name in the doctor's findings, the remedy's command, and whether a
 #: survey needs it.
 WAYS: Final = [
     (LISTING, "listing", "Describe --cluster", True),
@@ -231,16 +231,16 @@ WAYS: Final = [
 
 
 def named(right: Right, names: Mapping[str, str]) -> Right:
-    """Return a right on what has these names."""
+    """Return a right with these names filled into the name of its resource."""
     return replace(right, name=(right.name or "").format(**names))
 
 
 def test_each_right_that_is_missing_is_named_with_its_remedy(
     broker: SecuredBroker, orders: str
 ) -> None:
-    """By the doctor; by a survey where it needs it, and it does without the others.
+    """The doctor names each missing right; a survey names only the rights that it needs.
 
-    Where all are given nothing is named, but the right to make a topic that is not there.
+    If no right is missing, it names none, except the right to create a missing topic.
     """
     user, names = (
         f"doctored-{orders}",
@@ -295,7 +295,7 @@ def _is_named(settings: Settings, name: str, remedy: str) -> bool:
 
 
 def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
-    """Make the topics of Fairlead's own, where no test has."""
+    """Create Fairlead's own topics unless another test has created them."""
     compacted = {"cleanup.policy": "compact"}
     topics = [
         NewTopic(name, 1, config=compacted) for name in (kafka.plan_topic, kafka.members_topic)
@@ -308,7 +308,7 @@ def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
 
 
 def wrong(settings: Settings) -> list[Finding]:
-    """Return what the doctor finds of Kafka that takes a right."""
+    """Return the doctor's findings on Kafka whose remedy is a right."""
     return [
         finding
         for finding in examine_kafka(settings)
@@ -317,7 +317,7 @@ def wrong(settings: Settings) -> list[Finding]:
 
 
 def missed_of(topic: str, kafka: KafkaSettings) -> set[tuple[str, str]]:
-    """Return what a survey misses, but for rights on groups of other tests."""
+    """Return the rights that a survey misses, without rights on groups of other tests."""
     with KafkaGateway(kafka) as gateway:
         survey = Survey(gateway)
         survey.sample()
