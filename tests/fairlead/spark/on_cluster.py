@@ -1,7 +1,7 @@
-"""Lag and candidates of a fleet on whatever Spark the settings name, in a process of its own.
+"""Measure and plan groups on the Spark that the settings name, in a separate process.
 
-Belongs here: what `test_cluster` starts; it writes down where the work was done. Does not: any
-expectation.
+Belongs here: the program that `test_cluster` starts, which records the executors that did the work.
+Does not: any expectation.
 """
 
 import json
@@ -23,7 +23,7 @@ from fairlead.spark.warehouse import Warehouse
 
 
 def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
-    """Measure and plan a snapshot; return the candidates as they are in the warehouse."""
+    """Measure and plan a snapshot; return its candidates, read from the warehouse."""
     spark = build_session(load_settings().spark)
     write_lag(spark, warehouse, snapshot_id)
     groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()
@@ -33,7 +33,7 @@ def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
 
 
 def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Say which executor's worker a task runs in: its parent process."""
+    """Return the process id of the task's executor: the parent of the Python worker."""
     for _ in batches:
         pass
     yield pa.RecordBatch.from_pydict({"executor": pa.array([os.getppid()], pa.int64())})

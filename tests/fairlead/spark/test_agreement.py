@@ -1,4 +1,4 @@
-"""One analysis: a look, a command and a task come to the same of the same group."""
+"""Samples, `fairlead plan` and Spark tasks analyse the same group with the same result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 
 
 class Fleet:
-    """Groups of random sizes with a day of looks, and what is remembered of every other one."""
+    """Groups of random sizes with samples of a day; capacities of every other one are known."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -64,7 +64,7 @@ class Fleet:
         }
 
     def of_groups(self, names: Sequence[str]) -> GroupSnapshot:
-        """Return the snapshot of some of the groups, in an order of its own."""
+        """Return the snapshot of some of the groups."""
         wanted = pa.array(names, pa.string())
         samples = self.taken.samples
         return replace(self.taken, samples=samples.filter(pc.is_in(samples["group"], wanted)))
@@ -78,12 +78,12 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 @pytest.fixture(scope="module")
 def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
-    """Return group to its rows of candidates by assignor, as one task analyses all groups."""
+    """Return each group's rows of candidates by assignor, computed in a single task."""
     return analysed_in(fleet, [fleet.names])
 
 
 def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
-    """Analyse the groups in tasks, as executors do."""
+    """Analyse each batch of groups in one task, as executors do."""
     questions = [
         {
             "group": name,
@@ -114,7 +114,7 @@ def assert_same(found: Row, expected: Row) -> None:
 
 
 def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None:
-    """Or what follows would compare nothing: some groups need a plan, some do not."""
+    """Some groups need a plan and some do not, so that the other tests compare both cases."""
     decisions = [rows[OBSERVED]["decision"] for rows in by_task.values()]
     assert {*decisions} == {"plan", "no change"}
     assert len(decisions) == GROUPS
@@ -123,7 +123,7 @@ def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None
 def test_tasks_agree_whatever_is_analysed_beside_a_group(
     fleet: Fleet, by_task: dict[str, dict[str, Row]]
 ) -> None:
-    """In batches of other sizes, in another order: each row is the same."""
+    """Each group's rows are the same when batches have another size and order."""
     names = list(np.random.default_rng(1).permutation(fleet.names))
     batches = [names[first : first + 7] for first in range(0, len(names), 7)]
     again = analysed_in(fleet, batches)
@@ -134,7 +134,7 @@ def test_tasks_agree_whatever_is_analysed_beside_a_group(
 
 
 def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """The same diagnosis and figures; it calls for the same plans."""
+    """A sample has the same diagnoses and figures as tasks, and requests the same plans."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
@@ -152,7 +152,7 @@ def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]
 
 
 class Recorded:
-    """Answers for one group as the gateway would have at the moment of the snapshot."""
+    """A gateway that returns the groups' state at the moment of the snapshot."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -163,7 +163,7 @@ class Recorded:
 
 
 def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """`fairlead plan` decides as a run would: the same outcome, reason, and owners."""
+    """`fairlead plan` has the same outcome, reason and figures as a run."""
     gateway = cast("KafkaGateway", Recorded(fleet))
     for group in fleet.names[: form(short=10, long=GROUPS)]:
         memory = GroupMemories(fleet.capacities)

@@ -27,7 +27,7 @@ RANGE = Policy(assignors=("range",))
 def snapshot(
     lags: dict[str, list[int | None]], errors: dict[str, str] | None = None
 ) -> GroupSnapshot:
-    """Return a snapshot: group to the lags of its topic; a owns the first half, b the others."""
+    """Return a snapshot with these lags by group; a owns the first half, and b the others."""
     snapshot_id = new_snapshot_id(NOON)
     rows = []
     for group in sorted({*lags, *(errors or {})}):
@@ -54,7 +54,7 @@ def snapshot(
 
 
 def remember(warehouse: Warehouse, taken: GroupSnapshot) -> None:
-    """Write down looks of the minutes before a snapshot."""
+    """Store samples of the minutes before a snapshot."""
     archive = SampleArchive(warehouse.path)
     past = [recalled(row) for row in taken.samples.to_pylist()]
     for before in range(past[0].num_rows - 1):
@@ -68,7 +68,7 @@ SKEWED: list[int | None] = [100, 80, 5, 5]
 def test_each_group_is_analysed_by_its_policy_and_fails_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Every listed group has a row; what is wrong with one does not reach another, nor the job."""
+    """Each listed group has rows by its policy; an error in one affects no other group."""
     warehouse = Warehouse(str(tmp_path))
     taken = snapshot(
         {"good-1": SKEWED, "good-2": [0, 0], "empty": [3], "holes": [1, None]}, {"bad": "why"}
@@ -102,7 +102,7 @@ def test_each_group_is_analysed_by_its_policy_and_fails_alone(
 
 
 def test_what_is_remembered_reaches_the_analysis(spark: SparkSession, tmp_path: Path) -> None:
-    """Speeds, and when a plan took effect, as Postgres has them, to each group its own."""
+    """Capacities and the time when a plan took effect reach the analysis of their own group."""
     warehouse, taken = Warehouse(str(tmp_path)), snapshot({"g": SKEWED, "h": SKEWED})
     warehouse.write_snapshot(taken, {})
     remember(warehouse, taken)
@@ -129,7 +129,7 @@ def test_what_is_remembered_reaches_the_analysis(spark: SparkSession, tmp_path: 
 def test_groups_stay_in_the_tasks_they_were_dealt_out_to(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Each writes its part, in the order of names; the giant's is the last."""
+    """Each task writes its groups to one part, in order of names; the giant group's is last."""
     warehouse = Warehouse(str(tmp_path))
     small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}
     taken = snapshot({**small, "c": [0] * 30})

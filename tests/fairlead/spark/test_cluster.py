@@ -1,4 +1,4 @@
-"""Spark elsewhere: a standalone master with two workers, and a Spark Connect server."""
+"""Planning on a separate Spark: a Spark Connect server."""
 
 import json
 import os
@@ -66,13 +66,13 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.usefixtures("spark")
 def test_fleet_is_planned_through_spark_connect(connect_server: str, tmp_path: Path) -> None:
-    """The planner holds no JVM then; what comes out is the same."""
+    """The planner's results through Spark Connect, without a JVM of its own, are the same."""
     properties = {"spark.sql.shuffle.partitions": "4"}
     assert planned_elsewhere(connect_server, properties, tmp_path)
 
 
 def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> list[int]:
-    """Plan a fleet there and here, compare; return which processes there had Python workers."""
+    """Plan groups there and here, and compare; return the process ids of executors there."""
     warehouse = Warehouse(str(folder / "warehouse"))
     fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
     warehouse.write_snapshot(fleet, {})

@@ -1,4 +1,4 @@
-"""Lag of a snapshot in Spark: which samples it looks back on, every group once."""
+"""Lag of a snapshot in Spark: the earlier samples that it uses, and its rows."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SNAPSHOT = new_snapshot_id(NOON)
 NOW: dict[str, Any] = {"snapshot_id": SNAPSHOT, "snapshot_at": NOON}
-#: Of the topics s-0, t-0 and t-1 at the snapshot; t-1 could not be read.
+#: Partitions s-0, t-0 and t-1 at the snapshot; t-1 could not be read.
 TOPICS: dict[str, Any] = {"topics": ["s", "t"], "counts": [1, 2]}
 OFFSETS = {"begin": [0, 0, -1], "end": [36_000, 72_000, -1], "committed": [-1, 54_000, 5]}
 
 
 def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
-    """Write a snapshot of groups that are alike; `columns` are those of the last one."""
+    """Write a snapshot of equal groups, with `columns` changed for the last one."""
     rows = [
         {"group": group, "sample_id": SNAPSHOT, "at": NOON, **TOPICS, **OFFSETS} for group in groups
     ]
@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write down a look, so many minutes before noon; `arrived`: since then, at t-0."""
+    """Store a sample of a time before noon; at t-0 `arrived` records arrived since then."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
@@ -46,7 +46,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Return the rows of the snapshot."""
+    """Compute the snapshot's lag; return its rows by group and topic."""
     write_lag(spark, warehouse, SNAPSHOT)
     lag = warehouse.load("lag", SNAPSHOT)
     assert lag.schema == LAG
@@ -57,7 +57,7 @@ def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
 
 
 def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Without looks, of the snapshot alone: what it cannot tell is null."""
+    """Each readable partition has a row; without earlier samples, rates are null."""
     write(warehouse, ["g"])
     assert measured(spark, warehouse) == [
         {
@@ -82,7 +82,7 @@ def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Wa
 
 
 def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Or null, where nobody owns the partition, or claims contradict each other."""
+    """Each row has the partition's owner, or null if the partition has no owner."""
     write(warehouse, ["g"], members=["one", "two"], owner=[1, 0, 0])
     assert [row["member"] for row in measured(spark, warehouse)] == ["two", "one"]
     write(warehouse, ["g"], members=["one", "two"], owner=[1, -1, 0])
@@ -92,14 +92,14 @@ def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """Its lag and losses are written, apart from the group's; a group without members left none."""
+    """Rows of a topic without subscribers have no status, unless the group has no members."""
     write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
 
 
 def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The commit lay below the log's start already in the look a quarter of an hour before."""
+    """Lost records have the time of the first sample in which the log began after the commit."""
     write(warehouse, ["g"])
     look = SampleArchive(warehouse.path)
     at = NOON - timedelta(minutes=15)
@@ -120,7 +120,7 @@ def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse:
 def test_looks_of_the_last_hour_are_looked_back_on(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """The snapshot itself may be among them, and one twice; what lies before does not count."""
+    """Rates use samples of the last hour, ignoring older, repeated and simultaneous ones."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):
@@ -130,7 +130,7 @@ def test_looks_of_the_last_hour_are_looked_back_on(
 
 
 def test_rare_looks_are_looked_back_on_further(spark: SparkSession, warehouse: Warehouse) -> None:
-    """A cadence of hours loses neither rates nor statuses; two looks of the day are enough."""
+    """Rates and statuses of rarely sampled groups use older samples, of up to a day."""
     write(warehouse, ["g", "often"])
     remember(warehouse, 10, 6_000, "often")
     remember(warehouse, 20, 12_000, "often")

@@ -1,4 +1,4 @@
-"""Lag held against Kafka's own consumer-group tool, on a real broker."""
+"""Lag compared with Kafka's own consumer-group tool, on a real broker."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
-    """Return partition to the tool's column LAG; `-` where it knows none."""
+    """Return the column LAG of Kafka's tool by partition; `-` if the tool has no lag."""
     output = run_kafka_tool(
         TOOL,
         *("--bootstrap-server", settings.kafka.bootstrap_servers),
@@ -47,12 +47,12 @@ def test_lag_equals_the_column_of_kafkas_tool(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Plain, caught up, truncated beyond the commit, uncommitted: where Kafka knows, we agree.
+    """Lag equals the tool's column LAG wherever the tool has a number for the partition.
 
-    But for what was deleted before it was read.
+    Only the tool counts records that were deleted before they were read.
 
-    The topic is compacted and its keys repeat, so that offsets outnumber records. Where nothing was
-    committed, Kafka's tool shows no lag; KAFKA-5337's rule has one.
+    The topic is compacted and its keys repeat, so that offsets outnumber records. For partitions
+    without a commit Kafka's tool shows no lag, but the rule of KAFKA-5337 defines one.
     """
     topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact,delete"})
     producer = Producer(settings.kafka.librdkafka())
@@ -61,7 +61,7 @@ def test_lag_equals_the_column_of_kafkas_tool(
             producer.produce(topic, b"record", key=str(number % 3), partition=partition)
     assert producer.flush(PATIENCE_S) == 0
     commit(settings, unique_name, topic, {0: 20, 1: 40, 2: 5})
-    # Truncated: partition 2 beyond the commit, partition 3 without any commit.
+    # Truncated: partition 2 after its commit, partition 3 without any commit.
     admin = AdminClient(settings.kafka.librdkafka())
     cut = [TopicPartition(topic, 2, 10), TopicPartition(topic, 3, 15)]
     for future in admin.delete_records(cut).values():

@@ -1,4 +1,4 @@
-"""Spark's JVM is told its properties, and nobody else is."""
+"""Properties of Spark reach its JVM and nobody else."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 VALUE = " hunter2\\ = é\n#!"
-#: Run in a process of its own: a JVM is started once in each.
+#: Run in a separate process: each process can start only one JVM.
 PROGRAM = """
 import json, os, sys, psutil
 from fairlead.settings import SparkSettings
@@ -46,7 +46,7 @@ print(json.dumps({
 
 @pytest.mark.spark
 def test_a_secret_among_the_properties_stands_on_no_command_line() -> None:
-    """Whoever lists processes does not read it; what needs it does."""
+    """The secret is on no command line or in an environment, but Spark and Hadoop have it."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(VALUE)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Analysing one group, without Spark."""
+"""Analysis of one group, without Spark."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,14 +32,14 @@ def group(
     series: pa.Table | None = None,
     **more: Any,
 ) -> Group:
-    """Return a group: name to subscription and owned partitions; topic to lags."""
+    """Return a group of members (subscriptions, owned partitions) and lags by topic."""
     if series is None:
         series = samples(look(members, lags, error=error, protocol=protocol))
     return Group(series, **more)
 
 
 def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[str, Any]:
-    """Return a look at such a group."""
+    """Return a sample of such a group."""
     names = sorted(members)
     owners = {
         partition: names.index(name) for name, (_, owned) in members.items() for partition in owned
@@ -62,7 +62,7 @@ def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[s
 
 
 def analysed(group: Group, planning: PlanningOptions = PLANNING) -> dict[str, dict[str, Any]]:
-    """Return assignor to its row, as it is written."""
+    """Analyse a group; return its written rows by assignor."""
     batch = as_batch(analyse_group(group, planning))
     assert batch.schema == CANDIDATES
     rows = batch.to_pylist()
@@ -76,12 +76,12 @@ BACKLOG = {"t": [100, 80, 5, 5]}
 
 
 def fallen_behind(**more: Any) -> Group:
-    """Return a group of which one member has fallen behind for twenty minutes."""
+    """Return a group in which one member has been falling behind for twenty minutes."""
     return group(SKEWED, BACKLOG, series=recalled(filled(look(SKEWED, BACKLOG))), **more)
 
 
 def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
-    """The example of KAFKA-5337: what is now, and what each assignor would make of it."""
+    """The example of KAFKA-5337: lags of the observed and of each assignor's assignment."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
@@ -92,7 +92,7 @@ def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
 
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
-    """What is the matter, how late it gets, and how late under the plan, from its looks."""
+    """The rows have diagnosis, utilisation and forecast, before and under the plan."""
     found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
@@ -112,7 +112,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
 
 
 def test_what_was_known_before_is_remembered() -> None:
-    """Of members that are there, and of names that may come back; not of member ids."""
+    """Capacities of present members and of reusable names are kept; those of member ids are not."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
     known = dict.fromkeys(("b", "left", gone), slow)
@@ -124,7 +124,7 @@ def test_what_was_known_before_is_remembered() -> None:
 
 
 def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
-    """In a fleet, candidates of groups that stay as they are would be most of the work."""
+    """Without `compare`, a healthy group has no candidates, which saves most of the work."""
     calm = {"t": [0, 0, 0, 0]}
     healthy = group(SKEWED, calm, series=recalled(filled(look(SKEWED, calm))))
     assert list(analysed(healthy)) == [OBSERVED, "lag-aware", "range"]
@@ -134,7 +134,7 @@ def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
 
 
 def test_only_what_members_read_is_planned() -> None:
-    """Topics with commits but without subscribers do not enter the problem."""
+    """Topics that have commits but no subscribers are left out."""
     found = analysed(group({"a": (["t"], [])}, {"t": [1], "left": [5, 5]}))
     assert found[OBSERVED]["topics"] == ["t"]
 
@@ -148,7 +148,7 @@ def test_only_what_members_read_is_planned() -> None:
     ],
 )
 def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
-    """Without members or partitions there are no candidates, and that is no error."""
+    """A group without members or partitions has an outcome, but no candidates and no error."""
     found = analysed(group(members, {"t": [1]}))
     assert list(found) == [OBSERVED]
     assert (found[OBSERVED]["outcome"], found[OBSERVED]["error"]) == (outcome, None)
@@ -158,7 +158,7 @@ def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
 
 
 def test_a_group_with_an_error_is_not_planned() -> None:
-    """What the snapshot says is passed on, without figures."""
+    """The row has the snapshot's error and no figures."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2]}, error="rebalancing"))
     assert [(row["error"], row["lag_max"], row["owner"]) for row in found.values()] == [
         ("rebalancing", None, None)
@@ -166,7 +166,7 @@ def test_a_group_with_an_error_is_not_planned() -> None:
 
 
 def test_a_partition_that_could_not_be_read_is_an_error() -> None:
-    """Where its lag is unknown, its topic is not planned as if it were shorter."""
+    """A topic with an unknown lag is an error; it is not planned without that partition."""
     row = look(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
     found = analysed(group(ONE_OWNS_ALL, {}, series=samples(row)))
@@ -174,7 +174,7 @@ def test_a_partition_that_could_not_be_read_is_an_error() -> None:
 
 
 def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect in one assignor, or an invalid assignment, does not reach the others."""
+    """An assignor that raises, or returns an invalid assignment, does not affect the others."""
 
     def broken(problem: Any) -> Assignment:
         raise RuntimeError(f"broken by {problem.topics[0]}")

@@ -1,4 +1,4 @@
-"""The warehouse: what is written is read back, whole or not at all."""
+"""The warehouse: snapshots and tables that were written completely are read back."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ def snapshot_at(at: datetime) -> GroupSnapshot:
 
 
 def test_snapshot_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    """Values, types and time zones survive; what was seen is a sample, and stands nowhere else."""
+    """The samples are read back equal, with types and time zones; no other table has them."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot, {"g": "fleet"})
     assert warehouse.load("groups", snapshot.snapshot_id).to_pylist() == [
@@ -46,7 +46,7 @@ def test_snapshot_comes_back_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -> None:
-    """Its files are plain Parquet, a folder a day: types, values and nulls are as written."""
+    """Spark reads the samples' Parquet files with the types, values and nulls that were written."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot, {})
     read = spark.read.parquet(f"{tmp_path}/samples/*/*.parquet").toArrow()
@@ -54,7 +54,7 @@ def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -
 
 
 def test_a_table_in_parts_is_found_when_all_are_written(tmp_path: Path) -> None:
-    """Not before, nor where a part fails; of a part that is written twice the last one counts."""
+    """A table exists once all its parts are written; the last version of each part counts."""
     warehouse = Warehouse(str(tmp_path))
     schema = pa.schema({"number": pa.int64()})
 
@@ -81,7 +81,7 @@ def test_a_table_in_parts_is_found_when_all_are_written(tmp_path: Path) -> None:
 
 
 def test_pruning_removes_what_is_older_and_nothing_else(tmp_path: Path) -> None:
-    """All tables of an old snapshot go, a later one stays whole; pruning again finds nothing."""
+    """All tables of an old snapshot are removed; newer snapshots are kept."""
     warehouse = Warehouse(str(tmp_path))
     old, new = snapshot_at(NOON - timedelta(days=3)), snapshot_at(NOON)
     for snapshot in (old, new):

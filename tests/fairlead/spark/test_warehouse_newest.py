@@ -1,4 +1,4 @@
-"""Which snapshot a step works on."""
+"""Choosing the snapshot that a step works on."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: str) -> Recent:
-    """Write a snapshot of groups in cohorts, and tables computed from it; return it whole."""
+    """Store a snapshot of groups in cohorts, and further tables for it; return its reference."""
     at = NOON + timedelta(minutes=minute)
     snapshot_id = f"{at:%Y%m%dT%H%M%S}.000000Z-00000000"
     names = sorted(cohorts)
@@ -32,21 +32,21 @@ def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: st
 
 
 def test_snapshot_without_the_table_is_passed_over(warehouse: Warehouse) -> None:
-    """What a killed run left half done is not worked on: the last whole one is."""
+    """A snapshot that a killed run left incomplete is skipped; the last complete one is used."""
     whole = keep(warehouse, 1, {"a": "a"}, "lag")
     keep(warehouse, 2, {"a": "a"})
     assert warehouse.newest(["a"], "lag", EVENING) == [whole]
 
 
 def test_groups_of_other_cohorts_are_left_out(warehouse: Warehouse) -> None:
-    """A snapshot may hold more than a run is about; the groups of a cohort ascend."""
+    """Only groups of the run's cohort are used, sorted by name."""
     keep(warehouse, 1, {"b": "fleet", "a": "fleet", "c": "c"})
     (found,) = warehouse.newest(["fleet"], "groups", EVENING)
     assert found.groups == ("a", "b")
 
 
 def test_cohorts_seen_in_different_snapshots_are_each_found(warehouse: Warehouse) -> None:
-    """A run over cohorts that were measured one by one works on several, oldest first."""
+    """A run over cohorts with separate snapshots works on each of them, oldest first."""
     of_a = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 2, {"b": "b"})
     of_b = keep(warehouse, 3, {"b": "b"})
@@ -54,14 +54,14 @@ def test_cohorts_seen_in_different_snapshots_are_each_found(warehouse: Warehouse
 
 
 def test_snapshot_of_a_clock_that_was_ahead_is_passed_over(warehouse: Warehouse) -> None:
-    """Dated tomorrow, it would be worked on for a day."""
+    """A snapshot dated in the future is skipped; otherwise it would be used for a day."""
     real = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 24 * 60, {"a": "a"})
     assert warehouse.newest(["a"], "groups", NOON + timedelta(minutes=1)) == [real]
 
 
 def test_snapshot_that_a_run_took_is_found_by_its_id(warehouse: Warehouse) -> None:
-    """Whatever is newer: with the groups that are wanted, once the table is there."""
+    """The run's own snapshot is used, even if a newer one exists, once the table exists."""
     mine = keep(warehouse, 1, {"a": "a", "b": "b"}, "lag")
     keep(warehouse, 2, {"a": "a"}, "lag")
     assert warehouse.of_groups(mine.snapshot_id, "lag", lambda *_: True) == [mine]
