@@ -90,7 +90,7 @@ def produce(settings: Settings) -> Produce:
 
 @pytest.fixture
 def commit(settings: Settings) -> Commit:
-    """Return a function that commits offsets for a group as a lone consumer without members."""
+    """Return a function that commits offsets for a group that has no members."""
 
     def commit(group: str, offsets: dict[tuple[str, int], int]) -> None:
         consumer = Consumer(settings.kafka.librdkafka(**{"group.id": group}))
@@ -107,8 +107,8 @@ def commit(settings: Settings) -> Commit:
 def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
     """Return a function that lets one member join a group with any bytes as metadata.
 
-    `join_raw(group, metadata, settle=True, stay=True)`; without `settle`, its leader never assigns
-    anything, and without `stay` it leaves at once.
+    `join_raw(group, metadata, settle=True, stay=True)`; if `settle` is false, the leader never
+    assigns anything; if `stay` is false, it leaves at once.
     """
     admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)
 

@@ -1,7 +1,6 @@
 """Plain confluent-kafka consumers of the consumer protocol (KIP-848), polled by one thread.
 
-Belongs here: consumers that come, go and write down what is taken from them. Does not: anything
-that knows of plans.
+Belongs here: consumers that join, leave and record revocations. Does not: anything about plans.
 """
 
 import threading
@@ -18,14 +17,14 @@ Owned = dict[str, dict[str, list[int]]]
 
 
 class BrokerAssigned:
-    """Consumers of groups in which the broker assigns. A context manager.
+    """Consumers of groups whose assignment the broker computes. A context manager.
 
     Parameters
     ----------
     settings
         The cluster.
     config
-        Of every consumer, over the settings.
+        Properties of every consumer, which override the settings.
     """
 
     def __init__(self, settings: KafkaSettings, **config: Any) -> None:
@@ -36,7 +35,7 @@ class BrokerAssigned:
         self._thread = threading.Thread(target=self._poll)
         #: Name and partitions of each revocation, in order.
         self.revoked: list[tuple[str, list[tuple[str, int]]]] = []
-        #: What they have read.
+        #: Values of the records that the consumers have read.
         self.values: list[bytes] = []
 
     def __enter__(self) -> Self:

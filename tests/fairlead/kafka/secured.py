@@ -1,7 +1,7 @@
 """A broker that requires TLS and SCRAM, and denies everything that is not allowed explicitly.
 
-Belongs here: the broker, its certificate, users and their rights as documents state them. Does not:
-what must be possible with them (`test_rights`).
+Belongs here: the broker, its certificate, users and their documented rights. Does not: tests of
+what these rights allow (`test_rights`).
 """
 
 import ipaddress
@@ -53,17 +53,16 @@ _KINDS: Final = {
 
 @dataclass(frozen=True)
 class Right:
-    """One row of the table of rights, for one kind of user.
+    """One row of the documents' table of rights, for one kind of user.
 
     Parameters
     ----------
     kind
-        Such as "topic".
+        Kind of resource, for example "topic".
     name
-        Of the one thing, or the first letters of its name; None: whatever the group reads, and
-        the group.
+        The resource's name or its prefix; None: the group itself and all topics that it reads.
     operations
-        Such as "READ".
+        Allowed operations, for example "READ".
     """
 
     kind: str
@@ -91,16 +90,16 @@ def rights(column: str) -> list[Right]:
 
 @dataclass(frozen=True)
 class SecuredBroker:
-    """The broker, running.
+    """The running broker.
 
     Parameters
     ----------
     open_servers
-        Where whoever connects may do everything, without a password.
+        Address of the listener that allows everything without a password.
     servers
-        Where the others connect.
+        Address of the listener with TLS and SCRAM.
     certificate
-        The authority that signed the broker's own.
+        File of the authority that signed the broker's certificate.
     """
 
     open_servers: str
@@ -109,7 +108,7 @@ class SecuredBroker:
 
     @cached_property
     def admin(self) -> AdminClient:
-        """An administrator's client."""
+        """Return an administrator's client."""
         return AdminClient({"bootstrap.servers": self.open_servers, **QUIET})
 
     def add_user(self, user: str) -> None:
@@ -170,7 +169,7 @@ class SecuredBroker:
         return self._plain(user) | {"ssl_context": context}
 
     def settings(self, user: str) -> KafkaSettings:
-        """Return the planner's settings, as this user."""
+        """Return the planner's settings with this user's login."""
         return KafkaSettings(properties=self.librdkafka(user), request_timeout_s=PATIENCE_S)
 
     def _plain(self, user: str) -> dict[str, Any]:

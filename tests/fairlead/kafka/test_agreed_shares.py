@@ -120,7 +120,7 @@ def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 @pytest.mark.kafka
 def test_gateway_sees_what_followers_own(group: ConfluentGroup, settings: Settings) -> None:
-    """A plan that range would never make is seen as followed; also beside a plain consumer."""
+    """The gateway reports the plan's shares, unlike range's; also with a plain consumer."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name)

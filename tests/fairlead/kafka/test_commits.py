@@ -37,7 +37,7 @@ groups = st.builds(
 
 @given(st.lists(groups, max_size=4, unique_by=lambda group: group.group_id))
 def test_response_is_decoded_as_kafka_python_encodes_it(asked: list[Any]) -> None:
-    """All errors, offsets and metadata arrive; partitions without a commit are left out."""
+    """Errors, offsets and metadata are decoded; partitions without a commit are left out."""
     body = OffsetFetchResponse(throttle_time_ms=7, groups=asked).encode(version=8)
 
     decoded = decode_commits(bytes(body))

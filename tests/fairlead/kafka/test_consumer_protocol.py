@@ -1,4 +1,4 @@
-"""Groups in which the broker assigns (KIP-848), on the run's broker."""
+"""Groups of the consumer protocol (KIP-848), on the run's broker."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
 ) -> None:
     """Names, subscriptions, owners and offsets are complete, for all kinds of member ids.
 
-    One has an instance id, one a client id of its own, two share theirs; a fifth reads another
-    topic, by a pattern. A group that its last member has left is empty, and no error.
+    One member has an instance id, one a unique client id, two share a client id; a fifth reads
+    another topic by a pattern. A group whose last member has left is empty, without an error.
     """
     first, second = (kafka_topic(f"{unique_name}-{n}", partitions=5) for n in "ab")
     produce(first, [3, 1, 0, 0, 0])

@@ -136,7 +136,7 @@ def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
 def test_no_process_is_lost_when_coordinators_move(
     three_brokers: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Librdkafka's list_consumer_group_offsets ends the process then: issue 5040."""
+    """Librdkafka's list_consumer_group_offsets would crash the process (issue 5040)."""
     monkeypatch.setitem(KafkaAdminClient.DEFAULT_CONFIG, "metadata_max_age_ms", REFRESHED_MS)
     servers = three_brokers.bootstrap_servers
     settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=PATIENCE_S)

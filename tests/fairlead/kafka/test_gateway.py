@@ -190,8 +190,8 @@ def test_broken_groups_among_many_concern_no_other(
 ) -> None:
     """A broken or useless answer affects only its own rows.
 
-    One member's metadata keeps kafka-python from reading the answer on all groups that were asked
-    about together; another's can be told to be no consumer protocol; one group does not exist.
+    One member's metadata make kafka-python fail on the response for all groups of a request;
+    another's are not of the consumer protocol; one group does not exist.
     """
     topic = kafka_topic()
     good = [f"{unique_name}-{number:02}" for number in range(12)]

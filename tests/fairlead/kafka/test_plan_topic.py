@@ -32,7 +32,7 @@ def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
 
 @pytest.fixture
 def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
-    """Return the plan topic, created."""
+    """Return the plan topic, which exists on the broker."""
     with PlanTopic(own) as topic:
         topic.ensure()
         yield topic
@@ -53,7 +53,7 @@ def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSetti
 def test_ensure_refuses_a_topic_that_forgets(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """A topic whose cleanup deletes plans is refused, with the command that repairs it."""
+    """A topic whose cleanup policy deletes plans is refused, with the command that repairs it."""
     name = kafka_topic(config={"cleanup.policy": "delete"})
     forgetful = own.model_copy(update={"plan_topic": name})
     with (
@@ -66,7 +66,7 @@ def test_ensure_refuses_a_topic_that_forgets(
 def test_followers_need_no_codec(
     topic: PlanTopic, own: KafkaSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records in lz4, snappy and zstd are read by a follower that has none of these codecs."""
+    """A follower without lz4, snappy, zstd and gzip codecs reads records compressed by them."""
     codecs = ("lz4", "snappy", "zstd", "gzip")
     for codec in codecs:
         monkeypatch.setattr(f"kafka.codec.has_{codec}", lambda: False)
@@ -127,7 +127,7 @@ def test_ensure_refuses_a_topic_that_takes_nothing(
 def test_keys_land_where_kafkas_default_partitioner_puts_them(
     topic: PlanTopic, own: KafkaSettings
 ) -> None:
-    """Another client's producer puts the same keys into the same partitions."""
+    """The producer of kafka-python puts the same keys into the same partitions."""
     groups = ["orders", "a", "b-2", "größe", "群", "x" * 200]
     producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
     theirs = [

@@ -39,7 +39,7 @@ def produce(services: Services, topic: str, keys: Sequence[bytes | None], **conf
 
 
 def sampled(settings: Settings, topic: str, records: int = 10_000) -> RecordSample:
-    """Sample the last hour."""
+    """Sample the records of the last hour."""
     with open_log(settings.kafka, topic) as log:
         return log.sample(log.window(HOUR_S), records)
 
@@ -56,7 +56,7 @@ def counts_of(sample: RecordSample) -> Counter[bytes | None]:
 def test_every_key_is_read_whatever_the_compression(
     settings: Settings, services: Services, kafka_topic: KafkaTopic, codec: str
 ) -> None:
-    """A topic smaller than the sample is read whole; null keys count."""
+    """A topic smaller than the sample is read completely, including records without a key."""
     topic = kafka_topic(partitions=3)
     keys: list[bytes | None] = [b"key-%d" % (number % 7) for number in range(700)]
     keys += [None] * 50
@@ -92,7 +92,7 @@ def test_aborted_records_and_markers_are_not_counted(
 def test_compacted_log_has_fewer_records_than_offsets(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """The estimate counts records; tombstones are records of their key."""
+    """The estimate counts records instead of offsets, and a tombstone as a record of its key."""
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "100",
@@ -119,7 +119,7 @@ def test_bytes_bound_what_is_read(
     kafka_topic: KafkaTopic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Most of the topic is left unread; runs that were read are whole."""
+    """The limit in bytes stops sampling early; each run that was read is complete."""
     topic = kafka_topic(partitions=2)
     keys: list[bytes | None] = [b"key-%d" % number for number in range(20_000)]
     produce(services, topic, keys, **{"batch.size": 4_096})
@@ -135,7 +135,7 @@ def test_bytes_bound_what_is_read(
 def test_retention_deletes_records_meanwhile(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """Runs before the new begin of the log are empty."""
+    """Runs before the log's new begin offset are empty."""
     topic = kafka_topic(partitions=1)
     produce(services, topic, [b"old"] * 400 + [b"new"] * 400)
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
@@ -149,7 +149,7 @@ def test_retention_deletes_records_meanwhile(
 def test_nothing_is_committed_and_no_group_is_made(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """The broker does not list the group id that the sampling consumer must have."""
+    """The broker does not list the sampling consumer's group id after sampling."""
     topic = kafka_topic(partitions=2)
     produce(services, topic, [b"a"] * 10)
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
@@ -164,7 +164,7 @@ def test_nothing_is_committed_and_no_group_is_made(
 def test_missing_right_is_named_with_its_remedy(
     secured: SecuredBroker, rights: tuple[str, ...]
 ) -> None:
-    """Without any right, and with only DESCRIBE."""
+    """The error names READ, both without any right and with only DESCRIBE."""
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"topic-{uuid.uuid4().hex[:8]}"
     secured.add_user(user)
     create_topics(secured.admin, NewTopic(topic, 1))

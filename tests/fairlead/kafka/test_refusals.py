@@ -90,7 +90,7 @@ def test_an_unknown_authority_is_said_to_be_one(settings: Settings, tmp_path: Pa
 def test_another_hosts_certificate_is_said_to_be_one(
     settings: Settings, broker: SecuredBroker
 ) -> None:
-    """The certificate is for 127.0.0.1, not for localhost."""
+    """The error says that the certificate, for 127.0.0.1, is not valid for localhost."""
     port = broker.servers.rpartition(":")[2]
     message = said(settings({}, f"localhost:{port}"))
     assert message.startswith(f"Kafka at localhost:{port} shows another host's certificate")

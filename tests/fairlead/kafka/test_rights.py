@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
-    """Brokers create topics by default: such a plan topic would lose plans."""
+    """Queries create no topic: brokers would create a plan topic whose cleanup deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
     with KafkaGateway(settings) as gateway, suppress(FairleadError):
@@ -103,7 +103,7 @@ def test_rights_suffice_to_plan_and_to_follow(
 ) -> None:
     """The planner creates its topic, publishes, reads back and sees owners; members follow.
 
-    Each member has the rights of its client and no others, by TLS and SCRAM.
+    Each member logs in by TLS and SCRAM, and has only its client's documented rights.
     """
     group, user = f"group-{orders}", f"user-{orders}"
     broker.add_user(user)
@@ -137,8 +137,8 @@ def test_rights_suffice_to_plan_and_to_follow(
 def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
     """The planner describes the group, sends its members, and triggers rebalances.
 
-    Without READ it is refused. Plain consumers need only their topics and their group, and keep
-    their partitions in both cases.
+    A trigger without READ is refused. Plain consumers need rights on only their topics and group,
+    and keep their partitions in both cases.
     """
     group, user, stranger = (f"{what}-{orders}" for what in ("group", "user", "stranger"))
     consumes = [Right("groups", None, ("READ",)), Right("topics", None, ("DESCRIBE", "READ"))]
@@ -196,7 +196,7 @@ def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
 
 
 def only(right: Right, operation: str) -> Right:
-    """Return one operation of a right."""
+    """Return a right with only one of its operations."""
     return replace(right, operations=(operation,))
 
 
@@ -210,7 +210,7 @@ LISTING: Final = Right("cluster", "kafka-cluster", ("DESCRIBE",))
 GROUP: Final = Right("group", "{classic}", ("DESCRIBE",))
 BY_BROKER: Final = Right("group", "{by_broker}", ("DESCRIBE", "READ"))
 TOPIC: Final = Right("topic", "{topic}", ("DESCRIBE",))
-#: What is taken away, under which name the doctor tells it, what is to be given, and whether a
+#: The right to revoke, its name in the doctor's findings, the remedy's command, and whether a
 #: survey needs it.
 WAYS: Final = [
     (LISTING, "listing", "Describe --cluster", True),
@@ -238,9 +238,9 @@ def named(right: Right, names: Mapping[str, str]) -> Right:
 def test_each_right_that_is_missing_is_named_with_its_remedy(
     broker: SecuredBroker, orders: str
 ) -> None:
-    """By the doctor; by a survey where it needs it, and it does without the others.
+    """The doctor names each missing right; a survey names only the rights that it needs.
 
-    Where all are given nothing is named, but the right to make a topic that is not there.
+    If no right is missing, it names none, except the right to create a missing topic.
     """
     user, names = (
         f"doctored-{orders}",

@@ -81,7 +81,7 @@ def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
 
 
 def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
-    """Analyse the groups in tasks, as executors do."""
+    """Analyse each batch of groups in one task, as executors do."""
     questions = [
         {
             "group": name,

@@ -27,7 +27,7 @@ RANGE = Policy(assignors=("range",))
 def snapshot(
     lags: dict[str, list[int | None]], errors: dict[str, str] | None = None
 ) -> GroupSnapshot:
-    """Return a snapshot: group to the lags of its topic; a owns the first half, b the others."""
+    """Return a snapshot with these lags by group; a owns the first half, and b the others."""
     snapshot_id = new_snapshot_id(NOON)
     rows = []
     for group in sorted({*lags, *(errors or {})}):

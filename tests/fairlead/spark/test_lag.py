@@ -46,7 +46,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Return the rows of the snapshot."""
+    """Compute the snapshot's lag; return its rows by group and topic."""
     write_lag(spark, warehouse, SNAPSHOT)
     lag = warehouse.load("lag", SNAPSHOT)
     assert lag.schema == LAG

@@ -1,4 +1,4 @@
-"""Lag held against Kafka's own consumer-group tool, on a real broker."""
+"""Lag compared with Kafka's own consumer-group tool, on a real broker."""
 
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,10 @@ def test_lag_equals_the_column_of_kafkas_tool(
 ) -> None:
     """Plain, caught up, truncated, uncommitted: equal to the column of Kafka's tool, if known.
 
-    But for what was deleted before it was read.
+    Only the tool counts records that were deleted before they were read.
 
-    The topic is compacted and its keys repeat, so that offsets outnumber records. Where nothing was
-    committed, Kafka's tool shows no lag; KAFKA-5337's rule has one.
+    The topic is compacted and its keys repeat, so that offsets outnumber records. For partitions
+    without a commit Kafka's tool shows no lag, but the rule of KAFKA-5337 defines one.
     """
     topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact,delete"})
     producer = Producer(settings.kafka.librdkafka())
@@ -61,7 +61,7 @@ def test_lag_equals_the_column_of_kafkas_tool(
             producer.produce(topic, b"record", key=str(number % 3), partition=partition)
     assert producer.flush(PATIENCE_S) == 0
     commit(settings, unique_name, topic, {0: 20, 1: 40, 2: 5})
-    # Truncated: partition 2 beyond the commit, partition 3 without any commit.
+    # Truncated: partition 2 after its commit, partition 3 without any commit.
     admin = AdminClient(settings.kafka.librdkafka())
     cut = [TopicPartition(topic, 2, 10), TopicPartition(topic, 3, 15)]
     for future in admin.delete_records(cut).values():

@@ -1,4 +1,4 @@
-"""Analysing one group, without Spark."""
+"""Analysis of one group, without Spark."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ def group(
     series: pa.Table | None = None,
     **more: Any,
 ) -> Group:
-    """Return a group: name to subscription and owned partitions; topic to lags."""
+    """Return a group of members (subscriptions, owned partitions) and lags by topic."""
     if series is None:
         series = samples(look(members, lags, error=error, protocol=protocol))
     return Group(series, **more)
@@ -124,7 +124,7 @@ def test_what_was_known_before_is_remembered() -> None:
 
 
 def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
-    """In a fleet, candidates of groups that stay as they are would be most of the work."""
+    """Without `compare`, a healthy group has no candidates, which saves most of the work."""
     calm = {"t": [0, 0, 0, 0]}
     healthy = group(SKEWED, calm, series=recalled(filled(look(SKEWED, calm))))
     assert list(analysed(healthy)) == [OBSERVED, "lag-aware", "range"]
@@ -134,7 +134,7 @@ def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
 
 
 def test_only_what_members_read_is_planned() -> None:
-    """Topics with commits but without subscribers do not enter the problem."""
+    """Topics that have commits but no subscribers are left out."""
     found = analysed(group({"a": (["t"], [])}, {"t": [1], "left": [5, 5]}))
     assert found[OBSERVED]["topics"] == ["t"]
 
@@ -148,7 +148,7 @@ def test_only_what_members_read_is_planned() -> None:
     ],
 )
 def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
-    """Without members or partitions there are no candidates, and that is no error."""
+    """A group without members or partitions has an outcome, but no candidates and no error."""
     found = analysed(group(members, {"t": [1]}))
     assert list(found) == [OBSERVED]
     assert (found[OBSERVED]["outcome"], found[OBSERVED]["error"]) == (outcome, None)
@@ -166,7 +166,7 @@ def test_a_partition_that_could_not_be_read_is_an_error() -> None:
 
 
 def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect in one assignor, or an invalid assignment, does not reach the others."""
+    """An assignor that raises, or returns an invalid assignment, does not affect the others."""
 
     def broken(problem: Any) -> Assignment:
         raise RuntimeError(f"broken by {problem.topics[0]}")

@@ -46,7 +46,7 @@ def test_snapshot_comes_back_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -> None:
-    """Its files are plain Parquet, a folder a day: types, values and nulls are as written."""
+    """Spark reads the samples' Parquet files with the types, values and nulls that were written."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot, {})
     read = spark.read.parquet(f"{tmp_path}/samples/*/*.parquet").toArrow()

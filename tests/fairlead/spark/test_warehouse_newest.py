@@ -20,7 +20,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: str) -> Recent:
-    """Write a snapshot of groups in cohorts, and tables computed from it; return it whole."""
+    """Store a snapshot of groups in cohorts, and further tables for it; return its reference."""
     at = NOON + timedelta(minutes=minute)
     snapshot_id = f"{at:%Y%m%dT%H%M%S}.000000Z-00000000"
     names = sorted(cohorts)
