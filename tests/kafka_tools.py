@@ -1,7 +1,8 @@
-"""Run Kafka's command-line tools."""
+"""Run Kafka's command-line tools and small Java programs on Kafka's jars."""
 
 import os
 import subprocess
+from pathlib import Path
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox.jars import kafka_classpath
@@ -24,22 +25,41 @@ def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = PATIENCE
     SandboxError
         It failed, with the end of its output, or took longer than `timeout_s` seconds.
     """
+    return _run(main_class, *arguments, standard_input=None, timeout_s=timeout_s)
+
+
+def run_java_source(
+    source: Path, *arguments: str, standard_input: str | None = None, timeout_s: float = PATIENCE_S
+) -> str:
+    """Compile and run one Java file on Kafka's jars and return what it printed.
+
+    Needs a JDK: a Java runtime alone has no compiler.
+
+    Raises
+    ------
+    SandboxError
+        It does not compile or failed, with the end of its output, or took too long.
+    """
+    return _run(str(source), *arguments, standard_input=standard_input, timeout_s=timeout_s)
+
+
+def _run(*arguments: str, standard_input: str | None, timeout_s: float) -> str:
     command = [
         *(str(find_java()), *BRIEF, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
-        *("-cp", os.pathsep.join(map(str, kafka_classpath())), main_class, *arguments),
+        *("-cp", os.pathsep.join(map(str, kafka_classpath())), *arguments),
     ]
     try:
         result = subprocess.run(
             command,
-            stdin=subprocess.DEVNULL,
+            input=standard_input or "",
             capture_output=True,
             text=True,
             timeout=timeout_s,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SandboxError(f"{main_class} takes longer than {timeout_s:.0f} s") from error
+        raise SandboxError(f"{arguments[0]} takes longer than {timeout_s:.0f} s") from error
     if result.returncode:
         output = (result.stdout + result.stderr).strip()[-2000:]
-        raise SandboxError(f"{main_class} ended with code {result.returncode}:\n{output}")
+        raise SandboxError(f"{arguments[0]} ended with code {result.returncode}:\n{output}")
     return result.stdout
