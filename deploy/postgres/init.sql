@@ -23,7 +23,7 @@ CREATE USER reader PASSWORD :'reader' IN ROLE fairlead_reader CONNECTION LIMIT 2
 CREATE DATABASE fairlead OWNER owner;
 
 -- Without a right to any table, whoever may log in could fill the server's one table of locks with advisory
--- ones, and its disk with large objects. Migrations, by the owner, take turns by one such lock.
+-- locks, and its disk with large objects. Migrations, by the owner, take turns by an advisory lock.
 \connect fairlead
 DO $$
 DECLARE

@@ -1,4 +1,4 @@
-"""What is tried again: a broker that does not answer, not a setting that is wrong."""
+"""Retries: for a broker that does not answer, not for a wrong setting."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ AT_ONCE = dg.RetryPolicy(max_retries=RETRIES.max_retries)
 
 
 def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
-    """Return how often a run tried again, and what it said when it failed."""
+    """Return a run's number of retries, and its error."""
     (failure,) = (event for event in result.all_events if event.is_step_failure)
     error = failure.step_failure_data.error
     assert error is not None
@@ -27,7 +27,7 @@ def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
 def test_a_wrong_setting_ends_the_pipeline_at_its_first_attempt(
     job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not get right by waiting: nobody waits 14 s to be told."""
+    """Waiting does not help: the error comes without the 14 s of retries."""
     config = tmp_path / "fairlead.toml"
     config.write_text("kafka.lease = 5\n")
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
@@ -54,7 +54,7 @@ def test_a_wrong_setting_ends_the_pipeline_at_its_first_attempt(
 def test_what_may_heal_is_tried_again(
     error: type[FairleadError], attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Services that do not answer for a moment; nothing that somebody has to change."""
+    """Services that do not answer for a moment, but no errors that a person must correct."""
     monkeypatch.setattr("assets.steps.RETRIES", AT_ONCE)
 
     @step(group_name="test", kinds=set(), changed="nothing", description="Fails.")

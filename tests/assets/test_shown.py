@@ -10,7 +10,7 @@ from fairlead.spark.planning import CANDIDATES
 
 
 def test_candidates_show_what_reported_records_take() -> None:
-    """Of the worst group, and in the table; empty for a group whose consumers do not report."""
+    """For the worst group, and in the table; empty for a group whose consumers do not report."""
     times = {str(number): [0.004, 0.005, 0.006] for number in range(3)} | {"3": [0.03, 0.04, 0.05]}
     reported = {"partitions": {"t": times}, "consumers": {"a": 0.9, "b": 0.4}}
     row = {

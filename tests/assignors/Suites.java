@@ -104,7 +104,7 @@ public final class Suites {
         }
     }
 
-    /** What the assignors have in common: the question to `fairlead assign`, and its answer. */
+    /** Sends the question of an assignor to `fairlead assign`, and returns its answer. */
     private static Map<String, List<TopicPartition>> ask(
             String assignor, Map<String, List<PartitionInfo>> topics,
             Map<String, Subscription> members, Map<String, MemberData> claims) {
@@ -143,7 +143,7 @@ public final class Suites {
                 share.add(new TopicPartition(topic.getKey(), partition.asInt()))));
             MemberData claim = claims.get(member.getKey());
             if (claim != null) {
-                // Lists are in no order that counts; Kafka's name what was owned first.
+                // Lists have no meaningful order, but Kafka's have earlier partitions first.
                 Map<TopicPartition, Integer> place = new HashMap<>();
                 claim.partitions.forEach(partition -> place.put(partition, place.size()));
                 share.sort(Comparator.comparingInt(p -> place.getOrDefault(p, Integer.MAX_VALUE)));
@@ -299,7 +299,7 @@ public final class Suites {
                 member.getValue().properties().forEach(topic -> topic.getValue().forEach(partition ->
                     share.computeIfAbsent(Uuid.fromString(topic.getKey()), id -> new HashSet<>())
                         .add(partition.asInt())));
-                // What stays the same is the same object, which an answer in JSON cannot be.
+                // An unchanged share must be the same object, which an answer in JSON cannot be.
                 MemberAssignment before = group.memberAssignment(member.getKey());
                 shares.put(member.getKey(), share.equals(before.partitions())
                     ? before : new MemberAssignmentImpl(share));

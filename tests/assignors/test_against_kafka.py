@@ -136,7 +136,7 @@ def ask_uniform(oracle: Oracle, topics: Topics, members: Members) -> Share:
 
 
 def rejoined(problem: Problem, members: Members, owner: Int32, *, generation: int = 3) -> Members:
-    """Let every member claim exactly what `owner` gives it."""
+    """Let every member claim exactly its partitions in `owner`."""
     claims: dict[str, dict[str, list[int]]] = {name: {} for name in members}
     for index in np.flatnonzero(owner >= 0).tolist():
         topic, partition = problem.partition_name(index)

@@ -1,4 +1,4 @@
-"""The assignors that ignore who owns what: the documents' examples and the loops as published."""
+"""The assignors that ignore owners: the documents' examples and the published loops."""
 
 from collections import Counter
 

@@ -100,7 +100,7 @@ TESTS = {
 
 @dataclass(frozen=True)
 class Result:
-    """One test: what was wrong, if anything, and what had been asked last."""
+    """One test: its failure, if any, and its last question."""
 
     method: str
     wrong: str | None

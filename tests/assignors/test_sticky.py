@@ -77,7 +77,7 @@ def test_gives_back_the_same_shares_without_a_network(seed: int) -> None:
 
 @pytest.mark.parametrize("keep_all", [True, False])
 def test_swaps_touch_neither_loads_nor_what_is_kept(*, keep_all: bool) -> None:
-    """From a start with optimal loads and kept partitions, spread is nearly optimal."""
+    """From optimal loads and kept partitions, swaps give a nearly optimal spread."""
     spread_best, improved = [], 0
     for seed, problem in small(400):
         start = as_loads_want(problem, keep_all=keep_all)

@@ -1,4 +1,4 @@
-"""In a container: say whether the plan topic has of the group `carts` what the database says."""
+"""In a container: compare the group `carts` in the plan topic with the database."""
 
 import sys
 

@@ -25,7 +25,7 @@ from fairlead.sandbox import jars
 
 ROOT: Final = Path(__file__).parents[2]
 TARGET: Final = ROOT / "dist" / "fairlead.cdx.json"
-#: What packages say of their licences without an SPDX expression: classifiers, then words.
+#: Licences in packages' metadata without an SPDX expression: classifiers, then words.
 _SAID: Final = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
@@ -57,7 +57,7 @@ _LEFT_OUT: Final = {
     "log4j-1.2-api": ("org.apache.logging.log4j", "Apache-2.0"),
     "vertx-uri-template": ("io.vertx", "Apache-2.0"),
 }
-#: Of Kafka's jars, by the start of their groups: what is not Apache-2.0, and what is.
+#: Licences of Kafka's jars by the start of their groups, if not Apache-2.0, and those that are.
 _OF_KAFKA: Final = {
     "com.github.luben": "BSD-2-Clause",
     "com.google.re2j": "BSD-3-Clause",
@@ -85,7 +85,7 @@ _OF_GROUP: Final = re.compile(r"(?P<group>.+?)_(?P<jar>[^_]+(_2\.13)?-\d.*\.jar)
 
 
 def bill() -> Bom:
-    """Return what the image has, and, as optional, what the sandbox downloads beside it."""
+    """Return the packages of the image and, as optional, the sandbox's downloads."""
     bom = Bom()
     packages = {found.name.lower(): found for found in _needed(DISTRIBUTION, {"planner"})}
     own = packages.pop(DISTRIBUTION)
@@ -102,7 +102,7 @@ def bill() -> Bom:
 
 
 def licence(package: Distribution) -> str:
-    """Return a package's licence as an SPDX expression, from what its metadata say."""
+    """Return a package's licence as an SPDX expression, from its metadata."""
     said: dict[str, Any] = package.metadata.json
     if "license_expression" in said:
         return str(said["license_expression"])
@@ -114,7 +114,7 @@ def licence(package: Distribution) -> str:
 
 
 def _needed(name: str, extras: set[str]) -> Iterator[Distribution]:
-    """Yield the packages that a package needs here, itself among them; some more than once."""
+    """Yield a package and the packages that it needs here; some more than once."""
     seen: set[tuple[str, frozenset[str]]] = set()
     left = [(name, frozenset(extras))]
     while left:

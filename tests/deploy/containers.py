@@ -29,7 +29,7 @@ IMAGE: Final = "localhost/fairlead-test/fairlead"
 BESIDE: Final = "localhost/fairlead-test/beside"
 _CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
 _PODMAN: Final = ("podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs")
-#: What stands in for images of registries: the image and the command here.
+#: Replacements for images of registries: the local image and the command.
 _STAND_INS: Final[dict[str, tuple[str, list[str]]]] = {
     "postgres": (BESIDE, ["sh", "/tests/postgres.sh"]),
     "kafka": (IMAGE, ["sh", "/tests/kafka.sh"]),
@@ -44,12 +44,12 @@ _STAND_INS: Final[dict[str, tuple[str, list[str]]]] = {
 
 
 def interpolated(value: str) -> str:
-    """Return a value as Compose does, where every variable without a default is `secret`."""
+    """Replace variables as Compose does; a variable without a default is `secret`."""
     return VARIABLE.sub(lambda found: found[2] or "secret", value)
 
 
 def run(*words: str | Path, timeout_s: float = 900) -> str:
-    """Run a command and return what it printed; fail with all that it said."""
+    """Run a command and return its output; fail with all of its output."""
     ended = subprocess.run(
         [*map(str, words)],
         env={**os.environ, "CONTAINERS_CONF": str(Path(__file__).with_name("containers.conf"))},
@@ -150,7 +150,7 @@ class Composed:
         self._run(name, IMAGE, list(command), [*self._shared(), "--tmpfs=/tmp"])
 
     def exec(self, service: str, *words: str) -> str:
-        """Run a command in a service's container and return what it printed."""
+        """Run a command in a service's container and return its output."""
         return run(*_PODMAN, "exec", self._of(service), *words)
 
     def begin(self, service: str, *words: str) -> "subprocess.Popen[bytes]":
@@ -160,7 +160,7 @@ class Composed:
         return subprocess.Popen(command, stdout=quiet, stderr=quiet)
 
     def answer(self, service: str, *words: str) -> str | None:
-        """Return what a command in a service's container printed; None: it failed."""
+        """Return the output of a command in a service's container; None: it failed."""
         command = [*_PODMAN, "exec", self._of(service), *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         return ended.stdout.strip() if ended.returncode == 0 else None
@@ -171,7 +171,7 @@ class Composed:
         return self.answer(service, *words) is not None
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for a condition; fail with what the containers said."""
+        """Wait for a condition; fail with the containers' output."""
 
         def said() -> str:
             logs = (f"== {name}\n{self.log(name)[-1500:]}" for name in self._started)
@@ -184,14 +184,14 @@ class Composed:
         return run(*_PODMAN, "wait", self._of(service)).strip() == "0"
 
     def log(self, service: str) -> str:
-        """Return what a container printed."""
+        """Return a container's output."""
         ended = subprocess.run(
             [*_PODMAN, "logs", self._of(service)], capture_output=True, text=True, check=False
         )
         return ended.stdout + ended.stderr
 
     def stop(self, service: str) -> None:
-        """Send SIGTERM, and SIGKILL to what does not end."""
+        """Send SIGTERM, and SIGKILL to processes that do not end."""
         run(*_PODMAN, "stop", "--time", str(int(PATIENCE_S)), self._of(service))
 
     def kill(self, service: str) -> None:

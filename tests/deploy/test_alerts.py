@@ -30,7 +30,7 @@ def promtool() -> Path:
 
 
 def run(*command: str, folder: Path) -> None:
-    """Run a program; what it says is the error's text where it fails."""
+    """Run a program; if it fails, the error has its output."""
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, timeout=600
     )

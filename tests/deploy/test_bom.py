@@ -12,7 +12,7 @@ from cyclonedx.schema import SchemaVersion
 
 from tests.deploy.bom import ROOT, bill
 
-#: What Apache-2.0 may be shipped beside, unchanged: libraries under the weaker copyleft too.
+#: Licences that may be shipped with Apache-2.0 code, unchanged; weak copyleft included.
 COMPATIBLE = {
     *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CDDL-1.0", "CDDL-1.1"),
     *("EPL-2.0", "ICU", "ISC", "LGPL-3.0-only", "LGPL-3.0-or-later", "MIT", "MIT-0", "MIT-CMU"),

@@ -20,7 +20,7 @@ from tests.deploy.charts import (
     tool,
 )
 
-#: Of dagster-values.yaml, what comes from Secrets.
+#: Values of dagster-values.yaml that come from Secrets.
 SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}
 #: Kinds that hold pods, by the way to the pod.
 PODS = {

@@ -36,13 +36,13 @@ DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
-#: Of the Compose specification, what is used here.
+#: The used part of the Compose specification.
 TOP_LEVEL = {"name", "services", "volumes"}
 KEYS = {
     *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image"),
     *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
-#: Where Dagster's programs are: to import them takes a second, for the tests of them alone.
+#: Modules of Dagster's programs: importing them takes a second, so only their tests do.
 DAGSTERS = {
     "dagster": "dagster._cli:cli",
     "dagster-daemon": "dagster._daemon.cli:cli",

@@ -58,7 +58,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
         composed.remove()
 
 
-#: Grafana shows what Prometheus has; Debian has no package of it.
+#: Grafana only shows Prometheus's data, and Debian has no package of it.
 SERVICES = [name for name in COMPOSE["services"] if name != "grafana"]
 READY_AFTER_S: dict[str, float] = {}
 
@@ -118,7 +118,7 @@ def test_figures(composed: Composed, record_property: Callable[[str, object], No
 def test_kills_leave_database_and_topic_agreed(
     followed: Composed, pytestconfig: pytest.Config
 ) -> None:
-    """Containers are killed while plans are sent: the topic then has what the database says."""
+    """Containers are killed while plans are sent: afterwards the topic agrees with the database."""
     chance = random.Random(2026)
     versions: list[int] = []
     amid = 0
@@ -153,7 +153,7 @@ def back(composed: Composed, name: str) -> None:
 
 
 def agreed(composed: Composed, after: str) -> int:
-    """Wait until the topic has what the database says; return the published version."""
+    """Wait until topic and database agree; return the published version."""
     found: list[str] = []
 
     def ask() -> bool:
@@ -167,7 +167,7 @@ def agreed(composed: Composed, after: str) -> int:
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
 def test_ends_by_itself_and_leaves_nothing_half_published(followed: Composed, name: str) -> None:
-    """SIGTERM amid a step ends each service, nobody has to kill it; topic and database agree."""
+    """SIGTERM during a step ends each service without a kill; topic and database agree."""
     published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
     step = WITHDRAW if asked(followed, published) == "1" else PUBLISH
     sending = followed.begin("code", "sh", "-c", step)
@@ -181,6 +181,6 @@ def test_ends_by_itself_and_leaves_nothing_half_published(followed: Composed, na
 
 
 def asked(composed: Composed, query: str) -> str:
-    """Return what Fairlead's database answers."""
+    """Return the answer of Fairlead's database."""
     words = ["psql", "--username", "postgres", "--no-align", "--tuples-only", "--command", query]
     return composed.exec("postgres", *words, "fairlead").strip()

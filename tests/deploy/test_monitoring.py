@@ -37,7 +37,7 @@ LINK = re.compile(
     r'\{\{ with query "fairlead_web_info" \}\}\{\{ \. \| first \| label "(?P<label>\w+)" \}\}'
     r"\{\{ end \}\}(?P<path>/.*)"
 )
-#: What a group variable becomes when all are chosen.
+#: The value of a group variable if all are chosen.
 VARIABLES = {"$group": ".*"}
 
 
