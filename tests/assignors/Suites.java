@@ -173,7 +173,7 @@ public final class Suites {
         }
     }
 
-    /** Partitions that somebody else claims, with who has them now: what Kafka calls transferring. */
+    /** Partitions claimed by another member, with their owner: Kafka calls them transferring. */
     private static Map<TopicPartition, String> transferring(
             Map<String, List<TopicPartition>> shares, Map<String, MemberData> claims) {
         Map<TopicPartition, Integer> newest = new HashMap<>();

@@ -133,7 +133,7 @@ def not_back(problem: Problem, owner: Int32) -> tuple[int, ...]:
 
 
 def far(problem: Problem, owner: Int32) -> int:
-    """Return what `sticky` minimises last: partitions read from another rack, both being known."""
+    """Return the last aim of `sticky`: partitions read from another rack, both being known."""
     if problem.rack_set_of is None:
         return 0
     replicas = [problem.rack_sets[number] for number in problem.rack_set_of.tolist()]

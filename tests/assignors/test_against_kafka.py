@@ -169,7 +169,7 @@ def change(rng: random.Random, topics: Topics, members: Members, *, equal: bool)
 
 
 def as_kafka_can_take(rng: random.Random, topics: Topics, members: Members) -> Members:
-    """Spare Kafka what it mistreats: members that read nothing, claims on deleted partitions."""
+    """Remove what Kafka handles badly: members without topics, claims on deleted partitions."""
     filled = sorted(topic for topic, count in topics.items() if count)
     spared = {}
     for name, member in members.items():

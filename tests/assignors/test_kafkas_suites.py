@@ -145,7 +145,7 @@ def test_passes_all_but_what_is_listed(suite: str, results: dict[str, list[Resul
 def test_what_fails_is_no_worse_than_kafkas(
     suite: str, results: dict[str, list[Result]], oracle: Oracle
 ) -> None:
-    """Asked the same, Kafka's own answer is no better: loads, kept, spread, older claims, racks."""
+    """For the same question Kafka is no better: loads, kept, spread, older claims, racks."""
     failed = [test for test in results[suite] if test.wrong]
     assert failed
     for test in failed:
