@@ -21,7 +21,7 @@ def test_dependencies_point_one_way() -> None:
 
 
 def test_architecture_page_draws_the_floors_that_are_enforced() -> None:
-    """The drawing is the contract's own."""
+    """The drawing shows the layers of the import contract."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (floors,) = (
         contract["layers"]

@@ -22,8 +22,8 @@ CREATE USER approver PASSWORD :'approver' IN ROLE fairlead_approver CONNECTION L
 CREATE USER reader PASSWORD :'reader' IN ROLE fairlead_reader CONNECTION LIMIT 20;
 CREATE DATABASE fairlead OWNER owner;
 
--- Without a right to any table, whoever may log in could fill the server's one table of locks with advisory
--- ones, and its disk with large objects. Migrations, by the owner, take turns by one such lock.
+-- Without a right to any table, a login could still fill the server's one lock table with advisory
+-- locks, and its disk with large objects. Migrations, by the owner, take turns by an advisory lock.
 \connect fairlead
 DO $$
 DECLARE

@@ -90,7 +90,7 @@ def test_snapshot_whose_groups_could_be_read_passes(
 
 
 def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: RunChecks) -> None:
-    """The check says which group, and why."""
+    """The check names the group and the reason."""
     keep_snapshot(pipeline, error="its coordinator is gone")
     assert run_check("every_group_was_read") == {
         "every_group_was_read": ["orders: its coordinator is gone"]
@@ -186,7 +186,7 @@ def test_altered_balance_fails(
 def test_missing_balance_is_named_and_stops_nobody(
     pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks
 ) -> None:
-    """A plan without its rows is one plan's defect: the check fails, and nothing waits for it."""
+    """A plan without its rows fails the check, and does not delay other plans."""
     propose(SOUND)
     pipeline.tamper("DELETE FROM fairlead_raw.plan_balance WHERE kind = 'predicted'")
     problems = run_check("stored_metrics_agree")["stored_metrics_agree"]

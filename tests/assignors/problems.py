@@ -39,7 +39,7 @@ def random_racks(rng: random.Random, topics: Topics) -> Racks:
 
 
 def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool) -> Members:
-    """Draw members whose claims may conflict, be stale, or name what no longer exists."""
+    """Draw members whose claims may conflict, be old, or name deleted partitions."""
     everything = sorted(topics)
     return {
         f"c{number}": Member(
@@ -75,7 +75,7 @@ def small_problems(count: int, *, largest: int = 800) -> Iterator[tuple[int, Pro
 
 
 def rejoin(problem: Problem, owner: Int32) -> Problem:
-    """Return the problem that arises when everybody really owns what `owner` says."""
+    """Return the problem in which each member owns what `owner` assigns to it."""
     return replace(problem, owner=owner)
 
 
@@ -105,7 +105,7 @@ def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
 
 
 def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
-    """Return what `sticky` minimises third.
+    """Return the third aim of `sticky`.
 
     The largest share over the even share, minus the members that topics are on, squared shares.
     """
@@ -124,7 +124,7 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
 
 
 def not_back(problem: Problem, owner: Int32) -> tuple[int, ...]:
-    """Return what `sticky` minimises fourth.
+    """Return the fourth aim of `sticky`.
 
     Minus the partitions that are with their newest earlier owner, then with the one before, ...
     """
@@ -133,7 +133,7 @@ def not_back(problem: Problem, owner: Int32) -> tuple[int, ...]:
 
 
 def far(problem: Problem, owner: Int32) -> int:
-    """Return what `sticky` minimises last: partitions read from another rack, both being known."""
+    """Return the last aim of `sticky`: partitions read from another rack, both being known."""
     if problem.rack_set_of is None:
         return 0
     replicas = [problem.rack_sets[number] for number in problem.rack_set_of.tolist()]

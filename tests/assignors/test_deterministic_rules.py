@@ -1,4 +1,4 @@
-"""The assignors that ignore who owns what: the documents' examples and the loops as published."""
+"""The assignors that ignore owners: the documents' examples and the published loops."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ def published_lag_aware(problem: Problem) -> Int32:
 
 
 def published_fair(problem: Problem) -> Int32:
-    """KIP-49's loop, as described; of equally loaded members, who has least of the topic."""
+    """KIP-49's loop: of equally loaded members, the one with the fewest of the topic is next."""
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     load = dict.fromkeys(range(len(problem.members)), 0)
     topics = range(len(problem.topics))

@@ -1,4 +1,4 @@
-"""What a problem may say: each contradiction is an error that names its place."""
+"""Validation of problems: each contradiction is an error that names its place."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Moves for racks: what they save, what they keep to, and how near to the best they come."""
+"""Moves for racks: their savings, their limits, and their distance from the optimum."""
 
 from itertools import product
 

@@ -14,7 +14,7 @@ MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
 
 
 def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
-    """Draw a group half of whose members own everything, skewed: partitions pass several hands."""
+    """Draw a group in which half of the members own all: partitions move several times."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(3, 8))]
     count = rng.randint(10, 60)
@@ -44,4 +44,4 @@ def test_reasons_name_only_who_is_concerned() -> None:
                 assert ends[roomy[2]].to_member == roomy[1], f"seed {seed}: {move}"
             told[reason.split(" ", 1)[0]] += 1
     assert min(told["relieves"], told["makes"], told["evens"]) > 0
-    assert told["is"] < told.total() / 100  # handed on, and nothing better to say
+    assert told["is"] < told.total() / 100  # a partition in transit, without a better reason

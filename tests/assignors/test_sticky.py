@@ -54,7 +54,7 @@ def test_equals_the_best_of_all_assignments() -> None:
 
 @pytest.mark.parametrize("keep_all", [True, False])
 def test_swaps_touch_neither_loads_nor_what_is_kept(*, keep_all: bool) -> None:
-    """From a start with optimal loads and kept partitions, spread is nearly optimal."""
+    """From optimal loads and kept partitions, swaps give a nearly optimal spread."""
     spread_best, improved = [], 0
     for seed, problem in small(400):
         start = flow.solve(problem, keep_all=keep_all)

@@ -1,4 +1,4 @@
-"""Sticky lag-aware: what it promises about load, moves, limits, and its account of itself."""
+"""Sticky lag-aware: its guarantees on load, moves and limits, and its report."""
 
 import random
 from dataclasses import replace
@@ -25,7 +25,7 @@ from tests.cost import costs_at_most
 
 
 def plan(problem: Problem, **options: Any) -> Assignment:
-    """Plan, and check what must hold of any plan."""
+    """Plan, and check the properties of every plan."""
     assignment = assign("sticky-lag-aware", problem, **options)
     assert not violations(problem, assignment)
     return assignment
@@ -84,7 +84,7 @@ def test_no_member_gets_more_of_a_topic_than_allowed() -> None:
 
 
 def test_capacity_shares_the_load_in_proportion() -> None:
-    """A member of capacity 3 carries three times what one of capacity 1 does."""
+    """A member of capacity 3 gets three times the load of a member of capacity 1."""
     members = {"big": Member(["t"], capacity=3.0), "small": Member(["t"])}
     problem = Problem.of({"t": 40}, members, {"t": [10] * 40})
     assert plan(problem).counts.tolist() == [30, 10]

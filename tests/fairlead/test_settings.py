@@ -1,4 +1,4 @@
-"""Settings: which source wins, what is refused, and that secrets stay secret."""
+"""Settings: precedence of sources, refused values, and secrets that stay secret."""
 
 import hashlib
 import traceback
@@ -35,7 +35,7 @@ def test_variables_win_over_the_file_setting_by_setting(
 
 
 def test_a_file_that_changes_is_read_anew_and_named(config: Path) -> None:
-    """Settings say which file they are of, and what was in it; a wrong file changes nothing."""
+    """Settings name their file and its content; a wrong file changes nothing."""
     first = load_settings()
     assert reloaded(first) is first
     text = '[[policies]]\ngroups = "orders"\n'
@@ -110,7 +110,7 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
     ],
 )
 def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: str) -> None:
-    """Whatever table it stands in; where nothing is near, all keys of the table are named."""
+    """In any table; if no key is similar, all keys of the table are named."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
@@ -125,7 +125,7 @@ def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: st
 def test_errors_in_variables_name_the_variable(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a variable sets what the file sets too, the variable is what is wrong."""
+    """If a variable and the file set the same key, the error names the variable."""
     config.write_text("[kafka]\nrequest_timeout_s = 5\n")
     monkeypatch.setenv("FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S", "0")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S: kafka\."):
@@ -217,7 +217,7 @@ def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
 def test_variable_that_is_no_json_is_told_apart_from_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A variable that must be JSON and is not is named as a variable, its value unseen."""
+    """A variable that is not valid JSON is named, without its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:
         load_settings()
@@ -225,7 +225,7 @@ def test_variable_that_is_no_json_is_told_apart_from_the_file(
 
 
 def test_warehouse_is_under_the_state_directory_unless_told(tmp_path: Path) -> None:
-    """Snapshots go to an absolute path that every executor understands, or where one says."""
+    """Otherwise the warehouse is at an absolute path that every executor understands."""
     assert Settings(state_dir=tmp_path).warehouse_path == str(tmp_path / "warehouse")
     assert Settings(state_dir=Path("here")).warehouse_path == str(Path.cwd() / "here" / "warehouse")
     assert Settings(warehouse="s3a://bucket/lag").warehouse_path == "s3a://bucket/lag"

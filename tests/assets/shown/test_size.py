@@ -1,4 +1,4 @@
-"""What steps show stays small, however large the fleet and the group, however long the names."""
+"""Metadata of steps stay small for any number of groups, size of groups, and length of names."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_candidates_of_a_fleet() -> None:
-    """Those of the groups that are forecast latest, each with what is the matter."""
+    """The groups with the largest forecast lag, each with its diagnosis."""
     table = pa.Table.from_pylist(
         [
             {

@@ -1,4 +1,4 @@
-"""What of the coordination topic is let in, whoever wrote it."""
+"""Accepted and refused records of the coordination topic."""
 
 import json
 import random

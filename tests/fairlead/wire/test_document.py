@@ -1,4 +1,4 @@
-"""The plan document: bytes that are read back, and bytes that must not be believed."""
+"""The plan document: bytes that are read back, and bytes that are refused."""
 
 import json
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def _read(raw: Any, **options: Any) -> PlanDocument:
 
 @given(documents())
 def test_what_is_written_is_read_back(plan: PlanDocument) -> None:
-    """Any plan survives the trip: the bytes of what was read are the bytes that were written."""
+    """For any plan, reading and writing again gives the same bytes."""
     value = plan.to_bytes()
     read = PlanDocument.from_bytes(value, group=plan.group)
     assert read.to_bytes() == value
@@ -105,7 +105,7 @@ def test_what_is_written_is_read_back(plan: PlanDocument) -> None:
 
 
 def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
-    """Equal plans have equal bytes, whatever order their topics and members were put in."""
+    """Equal plans have equal bytes, for any order of topics and members."""
     forward, backward = _plan(), _plan()
     backward["members"] = dict(reversed(backward["members"].items()))
     assert _read(forward).to_bytes() == _read(backward).to_bytes()
@@ -196,7 +196,7 @@ def test_deep_nesting_is_refused() -> None:
 
 
 def test_claims_do_not_multiply_memory() -> None:
-    """Many members that all claim a whole large topic are refused at the second."""
+    """Of many members that all claim a whole large topic, the second one is refused."""
     raw = _plan() | {
         "partition_counts": {"t0": 9_000_000},
         "members": {
@@ -210,7 +210,7 @@ def test_claims_do_not_multiply_memory() -> None:
 
 
 def test_a_name_that_stands_twice_is_refused() -> None:
-    """JSON readers keep the last of two: the first could hide a second owner."""
+    """JSON readers keep the last of two equal names: the first could hide a second owner."""
     twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
     with pytest.raises(InvalidPlanError, match="occurs twice"):
         PlanDocument.from_bytes(twice)

@@ -1,4 +1,4 @@
-"""Records of the members topic: to the byte, in any language, and what must not be believed."""
+"""Records of the members topic: the same bytes in all languages; invalid ones are refused."""
 
 import base64
 import json
