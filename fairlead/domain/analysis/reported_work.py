@@ -44,7 +44,7 @@ _WORKS: Final = 0.2
 #: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
 _KNOWN_SHARE: Final = 0.8
 #: Share that is most of the time.
-_MOST: Final = 0.5
+_MAINLY: Final = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,14 +398,14 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     newest = slice(-newest_steps(series), None)
     recent_s, waited_s = np.where(valid, counters[:2], 0.0)[:, newest].sum(axis=1)
     # Half of the steps must be reported.
-    shows = recent_s >= _MOST * series.seconds[newest].sum()
+    shows = recent_s >= _MAINLY * series.seconds[newest].sum()
     return _Steps(
         counts=counts & (records > 0),
         by=by,
         work=work,
         busy=busy,
         worked_s=elapsed - waiting,
-        waits=np.isfinite(busy) & shows & (waited_s >= _MOST * recent_s),
+        waits=np.isfinite(busy) & shows & (waited_s >= _MAINLY * recent_s),
         ignored=int((linked & ~counts).sum()),
     )
 
