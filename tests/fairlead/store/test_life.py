@@ -92,7 +92,7 @@ CHANGES = [
     "UPDATE fairlead_raw.decision SET reason = 'another'",
     "UPDATE fairlead_raw.candidate SET lag_max = 0",
     "UPDATE fairlead_raw.plan SET state = 'approved'",
-    "UPDATE fairlead.plan SET state = 'approved'",  # nor by the view
+    "UPDATE fairlead.plan SET state = 'approved'",  # also through the view
     "UPDATE fairlead_raw.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
 ]
 

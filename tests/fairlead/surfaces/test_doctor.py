@@ -169,7 +169,7 @@ def test_each_line_comes_as_soon_as_it_is_known() -> None:
         ) as process:
             assert process.stdout is not None
             assert any(re.match(r"(ok|warning) +disk: ", line) for line in process.stdout)
-            silent.close()  # only now does the database's line come
+            silent.close()  # only then is the database's line printed
             failed, remedy = process.stdout.read().splitlines()
     assert failed.startswith("failed   database: ")
     assert remedy.strip().startswith("start Postgres")

@@ -44,7 +44,7 @@ def archive(tmp_path: Path) -> SampleArchive:
     archive = SampleArchive(str(tmp_path / "warehouse"))
     rows = [
         sample(minute, "ab", minute * 60 * 2) for minute in range(0, 120, 5)
-    ]  # of 20 it does 16
+    ]  # it processes 16 of 20 records/s
     rows.append(sample(3, "ab", 6, error="the coordinator does not answer"))
     rows.append(sample(7, "", 6))
     for row in rows:

@@ -69,7 +69,7 @@ def test_group_is_planned_in_this_process(
     begun = datetime.fromtimestamp(0, UTC)
     sampled = archive.read(begun, datetime.now(UTC), [unique_name])["sample_id"].to_pylist()
     assert [row["snapshot_id"] in sampled for row in decided] == [False, True]
-    assert archive.taken() is None  # this says nothing of what looking at all groups costs
+    assert archive.taken() is None  # no duration of a sample of all groups is stored
 
 
 def test_dry_run_needs_no_database(

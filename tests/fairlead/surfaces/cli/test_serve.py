@@ -22,7 +22,7 @@ def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
     with ExitStack() as stack:
         for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)):
             process = stack.enter_context(start(tmp_path))
-            stack.callback(process.kill)  # for a test that fails
+            stack.callback(process.kill)  # in case the test fails
             assert process.stderr is not None
             warned = next(line for line in process.stderr if "WARNING" in line)
             assert "Pages answer with status 503" in warned

@@ -187,6 +187,6 @@ def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> Non
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
-    assert "report.json" in printed  # the run before, in the same folder, was left to its end
+    assert "report.json" in printed  # the demo before, in the same folder, ran to its end
     assert "Traceback" not in said
     assert started_for(state_dir) == []

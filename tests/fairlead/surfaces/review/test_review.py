@@ -256,7 +256,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
     """Pages of superseded, published and rejected plans show their results or reasons."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
-    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # by the last look
+    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # by the last sample
     assert "fairlead.plans-0, offset 42" in texts[1]
     assert "not before the release" in texts[2]
     for group, version, error in (("nonsense", None, GroupError), ("orders", 9, PlanStateError)):

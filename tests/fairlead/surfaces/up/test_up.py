@@ -65,7 +65,7 @@ def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
         recorded(tmp_path, "dagster", left.pid),
     ):
         require_free(tmp_path, At(dagster_port=free_port(), pages_port=free_port()), told.append)
-        left.wait(PATIENCE_S)  # psutil has waited for it: how it ended is not known any more
+        left.wait(PATIENCE_S)  # psutil has already reaped it, so there is no exit code
     assert told == [f"ended dagster, process {left.pid}"]
 
 
@@ -241,7 +241,7 @@ def test_all_of_it_runs_is_mended_and_ends(
     assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert [
         command(relative) for relative in family if command(relative)
-    ] == []  # the dead have none
+    ] == []  # ended processes have none
     assert still_running(state_dir) == []
     beyond = [left for left in psutil.process_iter() if str(tmp_path) in " ".join(command(left))]
     assert beyond == []

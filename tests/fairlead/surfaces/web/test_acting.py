@@ -101,7 +101,7 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
     if group is None:
         number = read_freezes(desks.planner.engine)[0].number
         refused = desks.post("unfreeze", version=number)
-        assert refused.status == 409  # billing's plans take what the database sees
+        assert refused.status == 409  # billing's plans need four eyes in the database
         return
     before, after = walk(desks, urlencode({"do": "unfreeze"} | named))
     assert "Approved plans are sent within 30 s: orders version 1." in before

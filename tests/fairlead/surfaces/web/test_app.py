@@ -33,7 +33,7 @@ REFUSED = [
     ("/group", 400, "Ask for a group"),
     ("/group?group=orders&before=1&after=9", 404, "group orders has no version 9"),
     ("/nowhere", 404, "Not Found"),
-    ("/act/", 404, "Not Found"),  # a redirect would lead to the Host that a request names
+    ("/act/", 404, "Not Found"),  # a redirect would go to the request's Host
 ]
 
 

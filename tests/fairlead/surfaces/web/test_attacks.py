@@ -437,7 +437,7 @@ def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows
     assert rows.changed() == []
     assert len(calls) > 20
     assert len(writes) > 150
-    assert len(calls | writes | others) > 300  # as docs/trust.md has it
+    assert len(calls | writes | others) > 300  # the number in docs/trust.md
 
 
 def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Rows) -> None:
@@ -480,7 +480,7 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
             ).fetchall()
     assert users == [(login,)]
     assert written == {"freeze_event", "page_act", "plan", "plan_event"}
-    assert desks.planner.get("stock", 2).state == "published"  # the planner does it, and says so
+    assert desks.planner.get("stock", 2).state == "published"  # not withdrawn by the planner yet
 
 
 def test_documentation_counts_these_attacks() -> None:

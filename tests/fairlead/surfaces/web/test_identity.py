@@ -80,14 +80,14 @@ def test_keys_rotate(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.Monk
     assert asks(by_token, bearer(old)) == "kim@example.com"
     issuer.keys = {"two": OTHER}
     new = issuer.token(key_id="two")
-    assert "has no key 'two'" in asks(by_token, bearer(new))  # asked for a moment ago
+    assert "has no key 'two'" in asks(by_token, bearer(new))  # the keys were fetched a moment ago
     now[0] += issuer_keys.REST_S
     assert asks(by_token, bearer(new)) == "kim@example.com"
     assert "has no key 'one'" in asks(by_token, bearer(old))
     asked = issuer.asked
     for number in range(20):
         asks(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
-    assert issuer.asked == asked  # whoever makes up keys does not have the issuer asked
+    assert issuer.asked == asked  # unknown keys cause no further requests
     issuer.keys = {"three": ONE}
     now[0] += issuer_keys.KEPT_S
     assert "has no key 'two'" in asks(by_token, bearer(new))
@@ -161,7 +161,7 @@ def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch
         )
     assert {answer.result() for answer in asked} == {
         "the issuer's keys are not available: it has not answered yet",
-        "None",  # the answer that four waited for
+        "None",  # the answer to the four that waited
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     now[0] += issuer_keys.KEPT_S

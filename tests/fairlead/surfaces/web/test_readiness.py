@@ -73,7 +73,7 @@ def test_planner_is_ready_while_its_samples_are_of_three_intervals(
     assert missing.startswith(
         "no sample for 4 min, though one is due every 60 s: do Dagster's daemon"
     )
-    planner.record_sample(now - 4 * MINUTE, 5 * MINUTE)  # a fleet
+    planner.record_sample(now - 4 * MINUTE, 5 * MINUTE)  # a longer interval, as for many groups
     assert ready(address)[0] == 200
 
 

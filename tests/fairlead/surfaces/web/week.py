@@ -29,7 +29,7 @@ def end_now(url: str) -> None:
     has a stalled partition and a forecast to catch up.
     """
     with psycopg.connect(url) as connection:
-        connection.execute("SET session_replication_role = replica")  # else nothing may change
+        connection.execute("SET session_replication_role = replica")  # triggers off
         connection.execute(
             "CREATE TEMP TABLE moved AS SELECT current_date - max(decided_at)::date AS days"
             " FROM fairlead.decision"
@@ -48,7 +48,7 @@ def end_now(url: str) -> None:
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
-        connection.execute(  # by a look just now
+        connection.execute(  # as if sampled just now
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = now(),"
             " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
         )
