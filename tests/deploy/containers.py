@@ -69,7 +69,7 @@ def build(scratch: Path) -> None:
     root = scratch / "debian"
     wanted = "python3,python3-venv,ca-certificates"
     run("debootstrap", "--variant=minbase", f"--include={wanted}", "bookworm", root)
-    shutil.copy(_CERTIFICATES, root / _CERTIFICATES[1:])  # the machine's own authorities, too
+    shutil.copy(_CERTIFICATES, root / _CERTIFICATES[1:])  # trust the machine's own CAs
     container = run("buildah", "from", "scratch").strip()
     run("buildah", "add", "--quiet", container, root, "/")
     for name in ("SSL_CERT_FILE", "PIP_CERT"):

@@ -113,10 +113,10 @@ def test_kills_leave_database_and_topic_agreed(
         try:
             sending.wait(chance.uniform(0, lasts_s[step]))
             took_s = time.monotonic() - began  # clock: when to kill
-            lasts_s[step] = 1.2 * took_s  # some kills come just after it
+            lasts_s[step] = 1.2 * took_s  # so that some kills come just after the step
         except subprocess.TimeoutExpired:
             amid += 1
-            lasts_s[step] *= 1.1  # it may last longer than the last that ended
+            lasts_s[step] *= 1.1  # the step may last longer than the last one that ended
         killed = chance.choice(KILLED)
         followed.kill(killed)
         sending.wait()
@@ -124,7 +124,7 @@ def test_kills_leave_database_and_topic_agreed(
         versions.append(agreed(followed, f"kill {kill}, of {killed}"))
         sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}, {amid} amid a step\n")
         sys.stdout.flush()
-    assert len(set(versions)) > len(versions) // 10  # clock: counts; plans go on being published
+    assert len(set(versions)) > len(versions) // 10  # clock: plans were published between kills
     assert amid
 
 
@@ -153,7 +153,7 @@ def test_ends_by_itself_and_leaves_nothing_half_published(followed: Composed, na
     published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
     step = WITHDRAW if asked(followed, published) == "1" else PUBLISH
     sending = followed.begin("code", "sh", "-c", step)
-    time.sleep(random.Random(name).uniform(2, 10))  # clock: amid the step
+    time.sleep(random.Random(name).uniform(2, 10))  # clock: to stop during the step
     followed.stop(name)
     assert followed.exit_code(name) != 137
     followed.start_again(name)

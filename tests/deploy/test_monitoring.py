@@ -76,7 +76,7 @@ def exposed(week: str) -> list[Metric]:
 def approve_for_another_group(url: str) -> None:
     """Give a third group an approved plan, and mark superseded versions as regressions."""
     with psycopg.connect(url) as connection:
-        connection.execute("SET session_replication_role = replica")  # else it would be proposed
+        connection.execute("SET session_replication_role = replica")  # else the state is reset
         for statement in (
             (
                 "UPDATE fairlead_raw.group_diagnosis SET reported = "
@@ -101,7 +101,7 @@ def approve_for_another_group(url: str) -> None:
                 " (group_id, snapshot_id, snapshot_at, outcome, reason, version)"
                 " VALUES ('invoices', 's', now(), 'plan', 'better', 1)"
             ),
-            (  # the version before the one in force
+            (  # the version before the published one
                 "INSERT INTO fairlead_raw.regression (group_id, version, at, seen_s, before_s,"
                 " error_s, over_objective, over_objective_before, evidence, automatic,"
                 " back_off_until)"

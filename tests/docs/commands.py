@@ -40,7 +40,7 @@ def _fairlead(arguments: Sequence[str]) -> None:
 
 
 def _dagster(arguments: Sequence[str]) -> None:
-    cli = importlib.import_module("dagster._cli")  # a second, for who needs it
+    cli = importlib.import_module("dagster._cli")  # imported here because it takes a second
     _accepts(cli.create_dagster_cli(), arguments)
 
 
@@ -60,7 +60,7 @@ def _make(arguments: Sequence[str]) -> None:
 def _python(arguments: Sequence[str]) -> None:
     option, module, *rest = arguments
     assert option == "-m", f"python {shlex.join(arguments)}"
-    module = module.removeprefix("fairlead_planner.")  # where the wheel has it
+    module = module.removeprefix("fairlead_planner.")  # the module's package in the wheel
     assert importlib.util.find_spec(module), f"there is no module {module}"
     if module == "orchestration":
         from orchestration.shell import arguments_parser  # noqa: PLC0415 - seconds, as above

@@ -125,7 +125,7 @@ class Runner:
                 module = importlib.import_module(node.module or "")
                 for name in node.names:
                     assert hasattr(module, name.name), f"{node.module} has no {name.name}"
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # examples for asyncio stand without their function
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # asyncio examples await at the top level
         code = compile(block.code, "<page>", "exec", flags=flags)
         if ast.get_docstring(tree):
             exec(code, self._names)  # noqa: S102 - a module of ours

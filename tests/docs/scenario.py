@@ -67,7 +67,7 @@ def _orders(store: PlanStore) -> None:
     week = _Week(store, orders)
     # orders-3 has joined, and two partitions have no owner.
     orders.assign({"orders-1": (0, 1), "orders-2": (2, 3)})
-    week.plan(at(0, 8))  # which the policy approves
+    week.plan(at(0, 8))  # the policy approves this plan
     week.publish(1, at(0, 8, 2))
     week.follow(1, at(0, 8, 5))
     week.check(at(0, 8, 10))
@@ -83,7 +83,7 @@ def _orders(store: PlanStore) -> None:
     week.plan(at(1, 9, 45))
     week.look(at(1, 18))
     orders.run(at(2, 8, 40))
-    orders.rates = (40, 12, 60, 55, 10, 5)  # another one
+    orders.rates = (40, 12, 60, 55, 10, 5)  # another sale
     week.plan(at(2, 9))
     week.reject(3, at(2, 11, 30), actor="lee", reason="not before the release")
 
@@ -110,7 +110,7 @@ class _Week:
 
     def __init__(self, store: PlanStore, group: SimulatedGroup) -> None:
         self._store, self._group, self._name = store, group, group.name
-        self._kafka: Any = group  # answers as the gateway, and as the archive of samples
+        self._kafka: Any = group  # stands in for the gateway and the archive
 
     def look(self, moment: datetime) -> None:
         """Sample the group, and store its diagnosis."""
@@ -170,7 +170,7 @@ class _Week:
         """Set the time of rows just stored, and give a new plan a fixed id."""
         times = {"group": self._name, "moment": moment, "afterwards": AFTERWARDS}
         with self._store.engine.begin() as connection:
-            connection.execute(_AS_REPLICA)  # else nothing may change
+            connection.execute(_AS_REPLICA)  # disable triggers, which refuse changes
             for version, stored in connection.execute(_NEW_PLANS, times).all():
                 plan_id = UUID(bytes=f"{self._name:>14}{version:02}".encode())
                 document = replace(

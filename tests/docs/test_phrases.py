@@ -73,7 +73,7 @@ IN_PAGES: Final = (
 )
 #: This page keeps the wording of its guarantees.
 _KEPT: Final = DOCS / "trust.md"
-_GENERATED: Final = {DOCS / "figures.md", DOCS / "settings.md"}  # in the words of the code
+_GENERATED: Final = {DOCS / "figures.md", DOCS / "settings.md"}  # generated from the code
 _CODE: Final = ("assets", "assignors", "deploy", "fairlead", "fairlead_planner", "migrations")
 _KINDS: Final = {".html", ".py", ".sql", ".yaml", ".yml"}
 _SAMPLES_OF_CODE: Final = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)

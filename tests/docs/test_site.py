@@ -29,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
-        env={"NO_MKDOCS_2_WARNING": "1"},  # the theme's word on a successor of MkDocs
+        env={"NO_MKDOCS_2_WARNING": "1"},  # the theme's notice about MkDocs 2
         capture_output=True,
         text=True,
         check=False,

@@ -83,7 +83,7 @@ def find() -> Chromium | None:
     for browser in (*own, npms()):
         if browser.starts():
             return browser
-    browser = playwrights()  # to ask takes a second
+    browser = playwrights()  # asked last because it takes a second
     return browser if browser.starts() else None
 
 

@@ -46,7 +46,7 @@ def warm_spark(state_dir: Path) -> Iterator[Ready]:
         try:
             yield starting.result
         finally:
-            server.stop()  # once it has started
+            server.stop()  # waits until it has started
 
 
 @contextmanager

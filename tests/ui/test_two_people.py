@@ -246,7 +246,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     while datetime.now(UTC) < until:
         team.work()
         assert team.follow(FIRST)
-        time.sleep(0.2)  # clock: as a sensor rests between its ticks
+        time.sleep(0.2)  # clock: a sensor's pause between ticks
     now = team.planner.get(team.fleet.group, 1).lease_until
     assert now is not None
     assert now > lease + HELD / 2

@@ -60,7 +60,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
         at = SNAPSHOT_AT + timedelta(minutes=30)
         record_decision(store, draft("s3", group=group[0], snapshot_at=at))
     assert rows
-    assert max(rows) <= 3  # of a decision: what was observed, what is predicted; two candidates
+    assert max(rows) <= 3  # a decision has two balances and two candidates
 
 
 def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -> None:

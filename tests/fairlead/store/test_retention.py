@@ -150,7 +150,7 @@ def test_every_history_is_bounded_and_plans_know_what_they_came_to(
     assert query(engine, "SELECT * FROM fairlead.group_day ORDER BY day") == days
     assert count(engine, "decision") == 3
     assert count(engine, "balance") == 3
-    assert count(engine, "candidate") == 0  # looks had none; the plan's went with its day
+    assert count(engine, "candidate") == 0  # the plan's candidates were pruned with its day
     assert count(engine, "plan_adoption") == 3
     assert count(engine, "lag_snapshot") == 3
     kept = query(engine, "SELECT history, count(*) FROM fairlead.history_days() GROUP BY 1")
@@ -244,7 +244,7 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
     gone = prune(engine, NOON + timedelta(days=5), NOON + timedelta(days=5)).rows
 
     assert gone["past diagnoses"] == 1
-    assert gone["days of groups in summary"] == 2  # of `planned`, too
+    assert gone["days of groups in summary"] == 2  # including the day of `planned`
     assert gone["groups without any rows"] == 1
     assert store.known_groups() == ["orders", "planned"]
     held = query(engine, "SELECT diagnosis FROM fairlead.diagnosis_history ORDER BY since")

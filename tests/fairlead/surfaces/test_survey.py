@@ -72,7 +72,7 @@ def test_survey_needs_kafka_alone(
 
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "imported:"
-    assert f"{unique_name}: Stable" in done.stderr  # the first answer
+    assert f"{unique_name}: Stable" in done.stderr  # the first line that is printed
     said = json.loads(done.stdout)
     (mine,) = (row for row in said["groups"] if row["group"] == unique_name)
     assert (said["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)
