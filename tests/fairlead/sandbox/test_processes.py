@@ -1,4 +1,4 @@
-"""Service processes: without a terminal, found again, ended within the grace."""
+"""Service processes run without a terminal, are found again, and end in time."""
 
 import signal
 import sys

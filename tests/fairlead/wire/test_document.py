@@ -1,4 +1,4 @@
-"""The plan document: bytes that are read back, and bytes that must not be believed."""
+"""The plan document: valid bytes are read back, and invalid bytes are refused."""
 
 import json
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def documents(draw: st.DrawFn) -> PlanDocument:
 
 
 def _plan() -> dict[str, Any]:
-    """Return a valid document, as JSON, to be spoilt."""
+    """Return a valid document as JSON, for tests to alter."""
     return {
         "format": 2,
         "group": "orders",
@@ -89,7 +89,7 @@ def _read(raw: Any, **options: Any) -> PlanDocument:
 
 @given(documents())
 def test_what_is_written_is_read_back(plan: PlanDocument) -> None:
-    """Any plan survives the trip: the bytes of what was read are the bytes that were written."""
+    """Any plan that is written and read back has the same bytes."""
     value = plan.to_bytes()
     read = PlanDocument.from_bytes(value, group=plan.group)
     assert read.to_bytes() == value
@@ -105,7 +105,7 @@ def test_what_is_written_is_read_back(plan: PlanDocument) -> None:
 
 
 def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
-    """Equal plans have equal bytes, whatever order their topics and members were put in."""
+    """Equal plans have equal bytes, whatever the order of their topics and members."""
     forward, backward = _plan(), _plan()
     backward["members"] = dict(reversed(backward["members"].items()))
     assert _read(forward).to_bytes() == _read(backward).to_bytes()
@@ -113,7 +113,7 @@ def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes_are_refused_in_our_own_words(value: bytes) -> None:
-    """Bytes that are no plan raise InvalidPlanError and nothing else."""
+    """Bytes that are no plan raise InvalidPlanError and no other exception."""
     with pytest.raises(InvalidPlanError):
         PlanDocument.from_bytes(value)
 
@@ -129,7 +129,7 @@ json_values = st.recursive(
 
 @given(st.sampled_from(sorted(_plan())), json_values)
 def test_any_value_of_a_field_is_read_or_refused(name: str, value: Any) -> None:
-    """A field of any JSON type at all is accepted or refused by InvalidPlanError."""
+    """A field with any JSON value is accepted or refused with InvalidPlanError."""
     try:
         plan = _read(_plan() | {name: value})
     except InvalidPlanError:
@@ -173,7 +173,7 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     ],
 )
 def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], message: str) -> None:
-    """Each broken invariant is refused, and the message says which and where."""
+    """The error names the broken invariant and the place."""
     raw = _plan()
     spoil(raw)
     with pytest.raises(InvalidPlanError, match=message):
@@ -182,7 +182,7 @@ def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], me
 
 @pytest.mark.parametrize("name", sorted(set(_plan()) - {"format"}))
 def test_missing_fields_are_named(name: str) -> None:
-    """A document without a field it must have is refused by that field's name."""
+    """The error for a document without a required field names that field."""
     raw = _plan()
     del raw[name]
     with pytest.raises(InvalidPlanError, match=f"lacks '{name}'"):
@@ -190,13 +190,13 @@ def test_missing_fields_are_named(name: str) -> None:
 
 
 def test_deep_nesting_is_refused() -> None:
-    """A document nested to exhaust the reader's stack is refused like any other."""
+    """A document nested too deeply for the reader's stack raises InvalidPlanError."""
     with pytest.raises(InvalidPlanError, match="not UTF-8 JSON"):
         PlanDocument.from_bytes(b"[" * 200_000)
 
 
 def test_claims_do_not_multiply_memory() -> None:
-    """Many members that all claim a whole large topic are refused at the second."""
+    """If many members claim a whole large topic, reading stops at the second."""
     raw = _plan() | {
         "partition_counts": {"t0": 9_000_000},
         "members": {
@@ -210,7 +210,7 @@ def test_claims_do_not_multiply_memory() -> None:
 
 
 def test_a_name_that_stands_twice_is_refused() -> None:
-    """JSON readers keep the last of two: the first could hide a second owner."""
+    """JSON readers keep the last of two equal names, so that the first could hide an owner."""
     twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
     with pytest.raises(InvalidPlanError, match="occurs twice"):
         PlanDocument.from_bytes(twice)
