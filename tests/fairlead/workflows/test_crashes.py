@@ -61,13 +61,13 @@ PARTS = """
 
 @pytest.fixture
 def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
-    """Return Kafka's settings with a plan topic of the test's own."""
+    """Return Kafka's settings with a separate plan topic."""
     name = kafka_topic(config={"cleanup.policy": "compact"})
     return settings.kafka.model_copy(update={"plan_topic": name})
 
 
 def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
-    """Compare versions, their rows, the topic's bytes, and the plan of a new follower."""
+    """Check a group's versions, their rows, the topic's record, and a new follower's plan."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     history = plan_history(store, group)
@@ -102,7 +102,7 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
 def test_next_run_finishes_what_a_killed_one_left(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """Killed around each transaction and send: no gap, no partial plan, the same bytes."""
+    """After a kill at any point, the next run leaves no gap and no partial plan."""
     for point in POINTS:
         process = start(point, signal.SIGKILL, store_url, kafka, point)
         process.join(timeout=PATIENCE_S)
@@ -125,9 +125,9 @@ def test_next_run_finishes_what_a_killed_one_left(
 def test_run_that_was_frozen_undoes_nothing_of_what_others_did(
     store_url: str, kafka: KafkaSettings, point: str
 ) -> None:
-    """Two planners, of which one freezes between two steps and continues after the other's runs.
+    """A planner that was frozen between two steps continues without undoing later runs.
 
-    Postgres ends the session of a publisher that holds a lock and does nothing.
+    Postgres ends the session of a frozen publisher that holds a lock.
     """
     frozen = start(point, signal.SIGSTOP, store_url, kafka, "orders")
     try:
@@ -166,7 +166,7 @@ def test_run_that_was_frozen_undoes_nothing_of_what_others_did(
 def test_postgres_crashes_and_returns_in_the_middle(
     own_postgres: Postgres, kafka: KafkaSettings, point: str
 ) -> None:
-    """The run fails with an error that is worth a retry; the next run leaves nothing half done."""
+    """The run fails with a transient error; the next run completes its work."""
     url = own_postgres.url("fairlead")
 
     def restart(where: str) -> None:
@@ -191,7 +191,7 @@ def broker(own_services: Path) -> Iterator[KafkaBroker]:
 
 @pytest.fixture
 def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
-    """Return the settings of that broker, with a plan topic of the test's own."""
+    """Return the settings of that broker, with a separate plan topic."""
     kafka = KafkaSettings(
         bootstrap_servers=broker.bootstrap_servers,
         plan_topic=f"plans-{unique_name}",
@@ -206,7 +206,7 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
 def test_broker_crashes_and_returns_during_publication(
     broker: KafkaBroker, killable: KafkaSettings, store_url: str, store: PlanStore
 ) -> None:
-    """The plan is on its way while the broker is away, and is published when it is back."""
+    """The plan stays in state sending while the broker is away, and is published afterwards."""
 
     def crash(where: str) -> None:
         if where == "before the send":
@@ -224,7 +224,7 @@ def test_broker_crashes_and_returns_during_publication(
 
 
 class Restart(logging.Handler):
-    """Starts a broker when the first attempt of a publication has failed."""
+    """Starts a broker after the first attempt of a publication has failed."""
 
     def __init__(self, broker: KafkaBroker) -> None:
         super().__init__()
@@ -239,7 +239,7 @@ class Restart(logging.Handler):
 def test_publication_survives_a_broker_that_has_just_died(
     broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
 ) -> None:
-    """The first attempt fails soon; the second one, with new clients, succeeds."""
+    """The first attempt fails soon; the second succeeds with new clients."""
     approve(group="absent")
     patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
     handler, log = Restart(broker), logging.getLogger("fairlead.workflows.publication")
