@@ -1,4 +1,4 @@
-"""Fixtures of the assets' tests: a pipeline without consumers, and what the checks look at."""
+"""Fixtures of the assets' tests: a pipeline without consumers, and running one check."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ RunChecks = Callable[[str], dict[str, list[str]]]
 
 @pytest.fixture
 def pipeline(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[Pipeline]:
-    """Return a pipeline with a database and a warehouse of its own, whose plan topic is absent."""
+    """Return a pipeline with a separate database and warehouse; its plan topic does not exist."""
     with running_pipeline(settings, migrated, "absent", tmp_path) as pipeline:
         yield pipeline
 

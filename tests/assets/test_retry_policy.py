@@ -1,4 +1,4 @@
-"""What is tried again: a broker that does not answer, not a setting that is wrong."""
+"""Retries of steps: transient errors are retried, wrong settings are not."""
 
 import dagster as dg
 import pytest
@@ -12,7 +12,7 @@ AT_ONCE = dg.RetryPolicy(max_retries=RETRIES.max_retries)
 
 
 def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
-    """Return how often a run tried again, and what it said when it failed."""
+    """Return the number of a run's retries, and its final error message."""
     (failure,) = (event for event in result.all_events if event.is_step_failure)
     error = failure.step_failure_data.error
     assert error is not None
@@ -31,7 +31,7 @@ def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
 def test_what_may_heal_is_tried_again(
     error: type[FairleadError], attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Services that do not answer for a moment; nothing that somebody has to change."""
+    """Unavailable services are retried; errors that a person must fix are not."""
     monkeypatch.setattr("assets.steps.RETRIES", AT_ONCE)
 
     @step(group_name="test", kinds=set(), changed="nothing", description="Fails.")

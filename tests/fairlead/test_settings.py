@@ -1,4 +1,4 @@
-"""Settings: which source wins, what is refused, and that secrets stay secret."""
+"""Settings: precedence of sources, refused values, and secrecy."""
 
 import hashlib
 import traceback
@@ -18,7 +18,7 @@ SECRET = "hunter2"  # noqa: S105 - what must never be shown
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the path of the settings file, empty."""
+    """Return the path of an empty settings file."""
     path = tmp_path / "fairlead.toml"
     path.touch()
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(path))
@@ -28,7 +28,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_variables_win_over_the_file_setting_by_setting(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A variable replaces its one setting; the file's others in the section stay."""
+    """A variable replaces one setting; other settings of the file's section stay."""
     config.write_text('[kafka]\nbootstrap_servers = "file:1"\nplan_topic = "plans"\n')
     monkeypatch.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "variable:1")
     settings = load_settings()
@@ -37,7 +37,7 @@ def test_variables_win_over_the_file_setting_by_setting(
 
 
 def test_a_file_that_changes_is_read_anew_and_named(config: Path) -> None:
-    """Settings say which file they are of, and what was in it; a wrong file changes nothing."""
+    """Settings have the file's path and hash; an invalid new file changes nothing."""
     first = load_settings()
     assert reloaded(first) is first
     text = '[[policies]]\ngroups = "orders"\n'
@@ -53,7 +53,7 @@ def test_a_file_that_changes_is_read_anew_and_named(config: Path) -> None:
 def test_values_are_those_of_the_file_that_is_named(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the file changes between parsing and hashing."""
+    """Values and hash agree even if the file changes between parsing and hashing."""
     config.write_text('state_dir = "old"')
     read = TomlConfigSettingsSource._read_file  # noqa: SLF001 - what parses the file
 
@@ -90,7 +90,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
     ],
 )
 def test_proof_that_proves_too_little_is_refused(config: Path, toml: str, said: str) -> None:
-    """At the start, by the key, and without the secret."""
+    """Weak settings of the web login are refused with the key's name and without the secret."""
     secret = "s" * 40
     token = ISSUER.format("https://login.example/keys")
     text = toml.replace("{S}", secret).replace("{T}", token)
@@ -113,7 +113,7 @@ def test_proof_that_proves_too_little_is_refused(config: Path, toml: str, said: 
     ],
 )
 def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -> None:
-    """An unknown name, or a value out of range, is refused by its full name and its file."""
+    """The error for an unknown key or an invalid value has its full name and the file."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=name) as caught:
         load_settings()
@@ -131,7 +131,7 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
     ],
 )
 def test_values_are_asked_for_in_the_users_words(config: Path, toml: str, said: str) -> None:
-    """Not in those of a validator, nor as a regular expression."""
+    """Errors describe the expected value in plain words, without a validator's terms."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=said):
         load_settings()
@@ -147,7 +147,7 @@ def test_values_are_asked_for_in_the_users_words(config: Path, toml: str, said: 
     ],
 )
 def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: str) -> None:
-    """Whatever table it stands in; where nothing is near, all keys of the table are named."""
+    """The error suggests the most similar key, or lists all keys of the table."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
@@ -160,7 +160,7 @@ def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: st
 
 
 def test_errors_in_policies_name_file_and_key(config: Path) -> None:
-    """Each with the policy's place in the file; a misspelt option by its own name."""
+    """Each error has the policy's number in the file and the option's name."""
     config.write_text(
         '[[policies]]\ngroups = "a*"\nmax_moves = -1\n\n'
         '[[policies]]\ngroups = "b*"\n[policies.options.sticky-lag-aware]\nbnad = 0.1\n'
@@ -178,7 +178,7 @@ def test_errors_in_policies_name_file_and_key(config: Path) -> None:
 def test_errors_in_variables_name_the_variable(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a variable sets what the file sets too, the variable is what is wrong."""
+    """If a variable overrides the file's setting, the error names the variable."""
     config.write_text("[kafka]\nrequest_timeout_s = 5\n")
     monkeypatch.setenv("FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S", "0")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S: kafka\."):
@@ -186,7 +186,7 @@ def test_errors_in_variables_name_the_variable(
 
 
 def test_a_variable_below_what_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies are a list, which no variable can set in part."""
+    """Policies are a list, so that no variable can set a part of them."""
     monkeypatch.setenv("FAIRLEAD_POLICIES__0__MAX_MOVES", "1")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_POLICIES__0__MAX_MOVES: policies: "):
         load_settings()
@@ -196,7 +196,7 @@ def test_a_variable_below_what_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch
     "name", ["FAIRLEAD_KAFKA_BOOTSTRAP_SERVERS", "FAIRLEAD_STATE", "fairlead_polices"]
 )
 def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt variable, one underscore for two say, does not pass silently."""
+    """A misspelt variable, for example with one underscore for two, is an error."""
     monkeypatch.setenv(name, "x")
     with pytest.raises(ConfigurationError, match=f"{name}: no such setting"):
         load_settings()
@@ -204,7 +204,7 @@ def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("text", ["[kafka", "kafka = {", "\x00"])
 def test_toml_that_does_not_parse_is_named(config: Path, text: str) -> None:
-    """A broken file is an error with its path."""
+    """The error for a file that is not TOML has the file's path."""
     config.write_text(text)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
@@ -212,7 +212,7 @@ def test_toml_that_does_not_parse_is_named(config: Path, text: str) -> None:
 
 
 def test_librdkafka_settings_pass_through(config: Path) -> None:
-    """Any librdkafka setting is passed on as text; overrides win."""
+    """Any librdkafka setting is passed on as text; arguments override it."""
     config.write_text(
         '[kafka]\nbootstrap_servers = "k:1"\n[kafka.properties]\n'
         f'"sasl.password" = "{SECRET}"\n"socket.keepalive.enable" = true\n"retries" = 3\n'
@@ -229,7 +229,7 @@ def test_librdkafka_settings_pass_through(config: Path) -> None:
 
 
 def test_secrets_are_not_shown(config: Path) -> None:
-    """Neither a settings object nor its dump shows passwords, keys or the database's address."""
+    """The text of a settings object has no passwords, keys or database address."""
     config.write_text(
         f'[kafka]\nprivate_key = "{KEY}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
         f'[postgres]\nurl = "postgresql://me:{SECRET}@db/fairlead"\n'
@@ -244,7 +244,7 @@ def test_secrets_are_not_shown(config: Path) -> None:
 
 @pytest.mark.parametrize("key", ["", SECRET])
 def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
-    """An empty one, as of a variable that is not set, would switch signing off."""
+    """An empty key, as from an unset variable, is refused: it would turn signing off."""
     config.write_text(f'[kafka]\nprivate_key = "{key}"\n')
     with pytest.raises(ConfigurationError, match=r"kafka\.private_key") as refused:
         load_settings()
@@ -260,7 +260,7 @@ def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
     ],
 )
 def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
-    """Not even the traceback of a refused setting shows the value that was refused."""
+    """Not even the traceback of a refused setting has the refused value."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
@@ -270,7 +270,7 @@ def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
 def test_variable_that_is_no_json_is_told_apart_from_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A variable that must be JSON and is not is named as a variable, its value unseen."""
+    """The error for a variable that is not JSON has its name, but not its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:
         load_settings()
@@ -278,7 +278,7 @@ def test_variable_that_is_no_json_is_told_apart_from_the_file(
 
 
 def test_warehouse_is_under_the_state_directory_unless_told(tmp_path: Path) -> None:
-    """Snapshots go to an absolute path that every executor understands, or where one says."""
+    """By default the warehouse is an absolute path in the state directory."""
     assert Settings(state_dir=tmp_path).warehouse_path == str(tmp_path / "warehouse")
     assert Settings(state_dir=Path("here")).warehouse_path == str(Path.cwd() / "here" / "warehouse")
     assert Settings(warehouse="s3a://bucket/lag").warehouse_path == "s3a://bucket/lag"

@@ -26,10 +26,10 @@ MakeGroup = Callable[..., str]
 
 
 class StartConsumers(Protocol):
-    """Starts a group of two consumers that follow plans, on a backlog, under `range` at first."""
+    """Starts two consumers of a group with a backlog; they follow plans, and range without one."""
 
     def __call__(self, group: str, *, backlog: tuple[int, ...] = SKEWED) -> Consumers:
-        """Return the group once it has settled; it ends with the test."""
+        """Start the group and return it once it has settled; it ends with the test."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def start_consumers(
     kafka_topic: KafkaTopic,
     commit: Commit,  # noqa: F811
 ) -> Iterator[StartConsumers]:
-    """Return a function that starts groups of consumers which read a topic each.
+    """Return a function that starts groups of consumers, each of which reads one topic.
 
     They have read a part of it; consumers that are behind stopped keeping up since.
     """

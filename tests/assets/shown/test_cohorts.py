@@ -1,4 +1,4 @@
-"""Which partition of a run shows what."""
+"""Metadata that each partition of a run shows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ SINGLE_RUN = dg.BackfillPolicy.single_run()
 
 
 def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None:
-    """What is added to one partition costs a look at all: it is bounded."""
+    """Only a limited number of partitions has details, because each costs time."""
     keys = [f"cohort-{n}" for n in range(120)]
     described: list[str] = []
 
@@ -37,7 +37,7 @@ def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None
 
 
 def test_a_partition_shows_its_own_groups_whatever_the_snapshot_holds() -> None:
-    """A snapshot that was taken of many cohorts has groups of others."""
+    """A partition's metadata leaves out groups of other cohorts in the snapshot."""
 
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -56,7 +56,7 @@ def test_a_partition_shows_its_own_groups_whatever_the_snapshot_holds() -> None:
 
 
 def test_what_cannot_be_shown_fails_no_step() -> None:
-    """Of a plan without a row of balances, say: it was stored before, and has to be published."""
+    """If metadata cannot be computed, the step succeeds and shows the error instead."""
 
     def describe(groups: Sequence[str]) -> dict[str, Any]:  # noqa: ARG001 - `Describe`
         raise KeyError("orders", 7)

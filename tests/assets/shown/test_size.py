@@ -1,4 +1,4 @@
-"""What steps show stays small, however large the fleet and the group, however long the names."""
+"""Metadata of steps stay small for many groups, large groups and long names."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from fairlead.workflows.proposal import Outcome
 from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
-#: Dagster stores it with every partition of every run.
+#: Bytes. Dagster stores metadata with every partition of every run.
 MOST_BYTES = 100_000
 GROUPS = [f"a-consumer-group-with-quite-a-long-name-in-some-region-{n:05}" for n in range(3_000)]
 TOPIC = "a.topic.whose.name.says.team.domain.and.version.as.many.do.v1"
@@ -38,7 +38,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_lag_of_a_fleet() -> None:
-    """Its heaviest partitions."""
+    """Lag metadata list only the partitions with the most lag, and stay small."""
     rows = len(GROUPS) * 10
     measured = pa.table(
         {
@@ -61,7 +61,7 @@ def test_lag_of_a_fleet() -> None:
 
 
 def test_candidates_of_a_fleet() -> None:
-    """Those of the groups that are forecast latest, each with what is the matter."""
+    """Metadata list only the groups with the longest forecast lag, with their diagnoses."""
     table = pa.Table.from_pylist(
         [
             {
@@ -88,7 +88,7 @@ def test_candidates_of_a_fleet() -> None:
 
 @pytest.fixture(scope="module")
 def large() -> tuple[PlanDraft, StoredPlan]:
-    """Return a plan for hundreds of members and thousands of partitions, as draft and as stored."""
+    """Return a plan for 500 members and 5,000 partitions, as a draft and as stored."""
     numbers = np.arange(PARTITIONS, dtype=np.int32)
     draft = make_draft(
         group=GROUPS[0],
@@ -126,7 +126,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
 @pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
-    """Its heaviest moves; of a fleet, also the groups that need attention."""
+    """Metadata list only the heaviest moves, or the groups that need attention."""
     draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [
@@ -160,7 +160,7 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
 
 
 def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]) -> None:
-    """Refusals and the least adherent come first."""
+    """Metadata list refusals and the groups with the least adherence first."""
     _, plan = large
     in_force = [replace(plan, group=group, state="published") for group in GROUPS]
     results = [StepResult(group, 1, Action.DISCARD, REASON) for group in GROUPS]
@@ -178,5 +178,5 @@ def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]
 
 
 def size_of(metadata: dict[str, Any]) -> int:
-    """Return how many bytes Dagster stores."""
+    """Return the number of bytes that Dagster stores for metadata."""
     return len(serialize_value(dg.AssetMaterialization("asset", metadata=metadata)))

@@ -6,7 +6,7 @@ from fairlead.common import progress
 
 
 def test_long_phases_report_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line every few seconds, and one at the end."""
+    """A long phase reports every few seconds and once at its end."""
     now = 0.0
     monkeypatch.setattr("fairlead.common.progress.time.monotonic", lambda: now)
     lines: list[str] = []
