@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-#: Maximum runs of each.
+#: Maximum number of runs of each.
 TURNS: Final = 12
 
 
@@ -27,9 +27,9 @@ def costs_at_most(
         Far above the measured ratio, and far below that of the mistake: for ten times the work, 30
         accepts linear code and refuses quadratic code.
     work, reference
-        Take at least a few milliseconds.
+        The two pieces of work, which must take at least a few milliseconds.
     clock
-        By default, processor time of this thread; `time.perf_counter` for work of others.
+        By default, processor time of this thread; `time.perf_counter` for other processes' work.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The architecture, enforced: which package may import which."""
+"""The layers of the architecture: the imports that packages may have."""
 
 import subprocess
 import sys
@@ -15,13 +15,13 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.long
 def test_dependencies_point_one_way() -> None:
     """Every contract under [tool.importlinter] in pyproject.toml holds."""
-    # In a process of its own: it disables every logger of the process it runs in.
+    # Run in a separate process, because it disables all loggers of its process.
     linter = Path(sys.executable).with_name("lint-imports")
     subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, timeout=PATIENCE_S)
 
 
 def test_architecture_page_draws_the_floors_that_are_enforced() -> None:
-    """The drawing is the contract's own."""
+    """The page's drawing has the layers of the enforced contract."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (floors,) = (
         contract["layers"]

@@ -30,7 +30,7 @@ SOUND = {"orders-1": [0], "orders-2": [1, 2]}
 def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = "audit") -> None:
     """Write a snapshot of the group `orders`, and of a group of another cohort with an error.
 
-    The leader of the last of three partitions is gone.
+    The last of the three partitions of `orders` has no leader.
     """
     when: dict[str, Any] = {"sample_id": SNAPSHOT_ID, "at": SNAPSHOT_AT}
     partitions = {"topics": ["t"], "counts": [3], "begin": [0, 0, -1], "end": [9, 9, -1]}

@@ -1,7 +1,7 @@
 """The example consumers, run from the wheel in a separate environment, as users do.
 
-The environment has the wheel with one client's extra and nothing else, so that whatever a follower
-needs of the planner is missing here.
+The environment has only the wheel and one client's extra, so that an import of the planner's
+packages would fail.
 """
 
 import json

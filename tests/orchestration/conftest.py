@@ -51,7 +51,7 @@ def start_consumers(
 ) -> Iterator[StartConsumers]:
     """Return a function that starts groups of consumers, each of which reads one topic.
 
-    They have read a part of it; consumers that are behind stopped keeping up since.
+    They have committed a part of it; earlier samples show consumers with a backlog fall behind.
     """
     with ExitStack() as stack:
 

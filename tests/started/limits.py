@@ -1,7 +1,7 @@
 """The services and JVMs that a test run started, and its time, compared with limits.
 
-Belongs here: the limits, who may start services of its own and why, and the closing report. Does
-not: noticing a start (`sitecustomize`).
+Belongs here: the limits, the tests that may start separate services, with reasons, and the report.
+Does not: recording a start (`sitecustomize`).
 """
 
 import json
@@ -73,9 +73,9 @@ class Start:
     kind
         "broker", "postgres", "JVM" or "dagster dev".
     folder
-        Where it was started: the same broker comes back in the same folder.
+        Working folder of the start: a broker that restarts has the same folder.
     asked
-        The test file that asked for it, or `SHARED`.
+        The test file that started it, or `SHARED`.
     command
         The end of its command line.
     """
@@ -149,7 +149,7 @@ class Report:
     Parameters
     ----------
     path
-        The file of the starts.
+        File with the recorded starts.
     """
 
     def __init__(self, path: Path) -> None:

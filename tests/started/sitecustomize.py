@@ -1,6 +1,6 @@
 """Records services and JVMs started by test processes; Python imports it by its name.
 
-Belongs here: what runs first in each of those processes. Does not: the limits (`limits`).
+Belongs here: code that runs first in each of those processes. Does not: the limits (`limits`).
 """
 
 import gc
