@@ -1,7 +1,7 @@
-"""Shared fixtures: one embedded Kafka and Postgres and one Spark session a run.
+"""Shared fixtures: one embedded Kafka and Postgres and one Spark session for each test run.
 
-Each starts when the first test asks for it. Processes of pytest-xdist share the services; tests of
-one file run in one process, and so do all tests with Spark, whose session belongs to its process.
+Each starts when the first test uses it. Processes of pytest-xdist share the services. The tests of
+a file run in one process, and so do all tests with Spark, whose session belongs to its process.
 Belongs here: fixtures of several test folders.
 """
 
@@ -79,7 +79,7 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a name that is new is made
 ROOM = 2 * 2**30
 #: Variable that has the folder of the run's services, for its processes.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
-#: The right to connect, which Postgres does not copy from a template database.
+#: Copies the right to connect from a template, which CREATE DATABASE does not do.
 RIGHTS_TOO = """
     UPDATE pg_database AS made SET datacl = model.datacl FROM pg_database AS model
     WHERE made.datname = %(name)s AND model.datname = %(template)s
@@ -162,7 +162,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fail if pytest-xdist ignores the groups of tests."""
-    # Collecting garbage among modules and tests would take a tenth of the time.
+    # Collecting garbage while importing modules and tests would take a tenth of the time.
     gc.freeze()
     gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()

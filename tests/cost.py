@@ -1,4 +1,4 @@
-"""Compare the time of two pieces of work, on machines of any speed."""
+"""Comparison of the time of two pieces of work, on machines of any speed."""
 
 import math
 import time
@@ -18,13 +18,13 @@ def costs_at_most(
 ) -> None:
     """Fail unless work takes at most `times` as long as the reference.
 
-    Both run in turns until the fastest runs of each satisfy it, so that neither a busy machine nor
-    a processor that changes its speed makes a test fail.
+    Both run in turns until their fastest runs have this ratio, so that neither a busy machine nor a
+    processor that changes its speed makes a test fail.
 
     Parameters
     ----------
     times
-        Far above the measured ratio, and far below that of the mistake: for ten times the work, 30
+        Far above the measured ratio, and far below that of a mistake: for ten times the work, 30
         accepts linear code and refuses quadratic code.
     work, reference
         The two pieces of work, which must take at least a few milliseconds.

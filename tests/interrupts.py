@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def accepting_ctrl_c() -> Iterator[None]:
-    """Let processes that are started meanwhile end by SIGINT, as from a terminal.
+    """Let processes started within the block end by SIGINT, as from a terminal.
 
     A background command of a script (with `&`), as in CI systems, ignores SIGINT, and so do its
     children. If a process has a handler for a signal, its children have the default instead.

@@ -199,11 +199,11 @@ class Consumers:
     Parameters
     ----------
     group, topic
-        The group id; the one topic it reads.
+        The group's id, and the only topic that it reads.
     members
-        Client id to consumer.
+        Consumers by client id.
     fleet
-        Starts more of them.
+        Starts further consumers.
     """
 
     group: str

@@ -1,6 +1,6 @@
 """Waiting until something happens, on machines of any speed.
 
-Belongs here: the bound of all waits in tests. Does not: what tests wait for.
+Belongs here: the time-out of all waits in tests. Does not: the conditions that tests wait for.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Fixtures of the orchestration's tests."""
+"""Fixtures of the tests of orchestration."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -80,7 +80,7 @@ def make_group(
 ) -> MakeGroup:
     """Return a function that makes a group of two members, unbalanced or healthy.
 
-    `make_group("a", trouble=True) -> its name`. Discovery sees only such groups.
+    `make_group("a", trouble=True) -> its name`. Discovery covers only such groups.
     """
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}-*"]\n')
 

@@ -1,7 +1,7 @@
 """Faults around the planner do not prevent the right plan, and no message is false.
 
-Wrong clocks, two simultaneous runs, a missing database, damaged files, a full disk. Kills are in
-`tests/fairlead/workflows/test_crashes.py`.
+The faults are wrong clocks, two simultaneous runs, a missing database and damaged files. Kills are
+in `tests/fairlead/workflows/test_crashes.py`.
 """
 
 import sys

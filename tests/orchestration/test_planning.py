@@ -51,7 +51,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 ) -> None:
     """A run stores, approves and publishes a plan, which the consumers follow.
 
-    The adoption job notices a consumer that leaves later.
+    The adoption job reports a consumer that leaves afterwards.
     """
     consumers = start_consumers(unique_name)
     assert consumers.owned == {"one": [0, 1], "two": [2, 3]}
@@ -144,7 +144,7 @@ def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
 ) -> None:
     """A group with invalid metadata causes a warning; the other groups are planned.
 
-    They are planned once: their second decision is 'no change' with a reason, not a second version.
+    In a second run the others' decision is 'no change' with a reason, and no second version.
     """
     good, broken = f"{unique_name}-a", f"{unique_name}-b"
     consumers = start_consumers(good)
@@ -192,7 +192,7 @@ def test_groups_in_which_there_is_nothing_to_plan(
 ) -> None:
     """Missing groups are reported; empty and healthy groups are measured, but get no plan.
 
-    The run succeeds, each has its decision, and nothing is published.
+    Each group has its decision, and nothing is published.
     """
     gone, left, light = groups = [f"{unique_name}-{name}" for name in ("gone", "left", "light")]
     topic = kafka_topic()

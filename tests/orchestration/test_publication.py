@@ -68,7 +68,7 @@ def test_plan_is_published_at_whichever_door_it_was_approved(
 ) -> None:
     """The tick publishes the approved plan, and requests only an adoption run.
 
-    An approver's login is enough for SQL, the command and the job.
+    For SQL, the command and the job, an approver's login suffices.
     """
     group, plan = proposed.group, pipeline.only_version(proposed.group)
     pipeline.know(f"{group}-other", group)

@@ -39,7 +39,7 @@ def _is_script(program: str) -> bool:
 
 
 def note(event: str, values: tuple[object, ...]) -> None:
-    """Append a line to the file of starts: an audit hook."""
+    """Append a line to the file of starts; an audit hook."""
     if event != "subprocess.Popen":
         return
     _, arguments, folder, _environment = values

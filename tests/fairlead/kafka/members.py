@@ -22,7 +22,7 @@ class BrokerAssigned:
     Parameters
     ----------
     settings
-        The cluster.
+        Settings of the cluster.
     config
         Properties of every consumer, which override the settings.
     """
@@ -49,7 +49,7 @@ class BrokerAssigned:
             self.leave(name)
 
     def join(self, group: str, name: str, topics: list[str], **config: Any) -> None:
-        """Have a consumer join; `name` is its client id unless `config` has one."""
+        """Let a consumer join; `name` is its client id unless `config` has one."""
         consumer = Consumer(
             self._settings.librdkafka(
                 **{
@@ -72,14 +72,14 @@ class BrokerAssigned:
             self._consumers[name] = consumer
 
     def leave(self, name: str) -> None:
-        """Have a consumer leave its group."""
+        """Close a consumer, which leaves its group."""
         with self._turn:
             closing = threading.Thread(target=self._consumers.pop(name).close, daemon=True)
             closing.start()
             closing.join(CLOSES_S)  # clock: some never close
 
     def owned(self) -> Owned:
-        """Return what each consumer owns."""
+        """Return the partitions that each consumer owns, by topic."""
         found: Owned = {}
         with self._turn:
             for name, consumer in self._consumers.items():

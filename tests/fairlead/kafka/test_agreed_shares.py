@@ -46,7 +46,7 @@ def assignment(generation: int, **shares: tuple[int, ...]) -> AssignmentRecord:
 def present_shares(
     given: Sequence[LiveMember], assignments: Iterable[AssignmentRecord]
 ) -> tuple[LiveMember, ...]:
-    """Return the members of a stable group with what they own by its assignment records."""
+    """Return a stable group's members with the partitions that the records assign."""
     return with_records(
         GroupDescription("g", STABLE, "consumer", "range", tuple(given)), assignments
     ).members

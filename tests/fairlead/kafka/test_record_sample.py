@@ -45,7 +45,7 @@ def sampled(settings: Settings, topic: str, records: int = 10_000) -> RecordSamp
 
 
 def counts_of(sample: RecordSample) -> Counter[bytes | None]:
-    """Return how often each key was read."""
+    """Return the number of records read for each key."""
     counts: Counter[bytes | None] = Counter()
     for row in sample.cells.to_pylist():
         counts[row["key"]] += row["count"]

@@ -28,7 +28,7 @@ times = st.datetimes(timezones=st.just(UTC))
 
 @st.composite
 def documents(draw: st.DrawFn) -> PlanDocument:
-    """Draw a plan: each partition with one owner or none."""
+    """Draw a plan in which each partition has one owner or none."""
     counts = draw(st.dictionaries(names, st.integers(0, 12), max_size=4))
     members = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     shares: dict[str, dict[str, Any]] = {member: {} for member in members}

@@ -1,4 +1,4 @@
-"""Properties of `fit`: complete, eligible, deterministic, and no more change than necessary."""
+"""Properties of `fit`: complete, eligible, deterministic, and minimal changes."""
 
 import random
 from collections.abc import Callable, Mapping

@@ -56,7 +56,7 @@ def published() -> StoredPlan:
 
 
 def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> Observed:
-    """Sample a group once per given assignment, four seconds apart."""
+    """Sample a group once for each of these assignments, four seconds apart."""
     number, now = count(), datetime.now(UTC)
 
     def described(groups: Iterable[str]) -> dict[str, LiveGroup]:

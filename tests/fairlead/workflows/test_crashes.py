@@ -1,4 +1,4 @@
-"""State after a run is killed or frozen, or a broker or the database crashes.
+"""State after a run was killed or frozen, or the broker or database has crashed.
 
 The runs do all steps of a planning run on Postgres and the plan topic. The whole
 pipeline is killed in `tests/orchestration/test_crashes.py`.
@@ -42,12 +42,12 @@ SHORT = {
 POINTS = {
     point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
 }
-#: Points at which a publisher sends too late, or records the result too late.
+#: Points after which a resumed publisher sends, or records the result, too late.
 FREEZES = form(
     short=["after the fence", "intent committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
-#: Tables with one row per plan, besides its document.
+#: Tables with one row for each plan, besides its document.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
     WHERE group_id = %(group)s AND version = %(version)s
@@ -231,7 +231,7 @@ class Restart(logging.Handler):
         self._broker, self.warnings = broker, list[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Start the broker."""
+        """Record the warning and start the broker."""
         self.warnings.append(record.getMessage())
         self._broker.start()
 

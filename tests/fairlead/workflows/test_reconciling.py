@@ -1,7 +1,7 @@
 """Publication and withdrawal of plans, on a real store and a real topic.
 
-The table of steps is tested in `tests/fairlead/domain/test_reconciliation.py`, kills and freezes in
-`test_crashes`, foreign records in `test_reconciliation`.
+`tests/fairlead/domain/test_reconciliation.py` tests the table of steps, `test_crashes` kills and
+freezes, and `test_reconciliation` foreign records.
 """
 
 from collections.abc import Callable, Iterable, Mapping
