@@ -79,7 +79,7 @@ def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
-    """A client's own tag is overwritten by the header's name, or emptied without a header."""
+    """The name in the header replaces a client's own tag; without a header the tag is emptied."""
     actors = {}
     for person in ("kim", " ", None):
         for claimed in ("lee", None):

@@ -1,4 +1,4 @@
-"""Service processes run without a terminal, are found again, and end in time."""
+"""Service processes are found by their command lines, and killed if they ignore signals."""
 
 import signal
 import sys
