@@ -1,12 +1,12 @@
 """List each use of a clock in the tests and what it is for: `python -m tests.clocks`.
 
-Tests pass on a machine that is slow and busy: they wait until something happens, bounded by
-minutes, and compare what work costs by `tests.cost`. Dates, and bounds of minutes, need no
-reason. Any other use says what it is for: in a comment `# clock: ...` on its line or above it,
-or for a whole file in a comment `# clocks: ...` on a line of its own. No comment allows a test to
-assert that something took less than so many seconds.
+Tests must pass on a slow and busy machine: they wait until something happens, with time-outs of
+minutes, and compare the cost of work by `tests.cost`. Dates, and time-outs of minutes, need no
+reason. Any other use needs its purpose: in a comment `# clock: ...` on its line or above it, or
+for a whole file in a comment `# clocks: ...` on a separate line. No comment allows a test to assert
+an upper bound of seconds.
 
-Belongs here: finding uses, and these rules. Does not: failing by them (`test_repository`).
+Belongs here: finding uses, and these rules. Does not: their enforcement (`test_clocks`).
 """
 
 import ast
@@ -23,7 +23,7 @@ from tests.waiting import PATIENCE_S
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("tests", "examples")
-#: Clocks that tell the date, those that only measure, and what rests.
+#: Clocks for dates, clocks that only measure, and calls that sleep.
 DATES: Final = {"datetime.now", "time.time", "time.time_ns"}
 MEASURES: Final = {
     f"time.{clock}{unit}"
@@ -31,7 +31,7 @@ MEASURES: Final = {
     for unit in ("", "_ns")
 }
 RESTS: Final = {"time.sleep", "asyncio.sleep"}
-#: Functions that use one for the tests.
+#: Functions that use a clock on behalf of tests, with the purpose.
 RULES: Final = {
     **dict.fromkeys(DATES, "dates data"),
     **dict.fromkeys(("eventually", "returned", "wait_until"), "waits until"),
@@ -39,11 +39,11 @@ RULES: Final = {
 }
 #: Arguments and settings that bound a wait; those that end in "ms" are milliseconds.
 BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([._](s|ms))?")
-#: Methods whose only argument may be such a bound.
+#: Methods whose only argument may be a time-out.
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
-#: These wait for the next of many, within a loop.
+#: Methods that wait for the next of many items, within a loop.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Least bound of a wait whose end is certain; a session only has to outlast a stall.
+#: Seconds. Least time-out of a wait whose end is certain; a session must only outlast a stall.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"
@@ -54,14 +54,14 @@ _OF_FILE: Final = re.compile(r"^# clocks: (.+?)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Use:
-    """A use of a clock.
+    """A use of a clock in a test.
 
     Parameters
     ----------
     path, line, text
-        Where it is, and the call or the bound.
+        Its place, and the call or the time-out.
     purpose
-        What it is for; None: nothing says so.
+        The purpose that a rule or a comment gives; None if there is none.
     """
 
     path: Path
@@ -76,7 +76,7 @@ class Use:
 
 
 class _Source:
-    """A file, and the uses in it."""
+    """A Python file, for finding the uses of clocks in it."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._lines = path, text.splitlines()
@@ -89,7 +89,7 @@ class _Source:
         return sorted(self._uses(ast.parse("\n".join(self._lines)), 0), key=lambda use: use.line)
 
     def _uses(self, tree: ast.Module, above: int) -> Iterator[Use]:
-        """Yield the uses in code that begins below so many lines."""
+        """Yield the uses in code that starts `above` lines below the file's start."""
         constants = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
         self._constants |= {
             ast.unparse(name): _number(node.value)
@@ -136,7 +136,7 @@ class _Source:
         yield self._use(value, above, f"{name}={ast.unparse(value)}", rule)
 
     def _program(self, node: ast.Constant) -> Iterator[Use]:
-        """Yield the uses in a program that a test starts."""
+        """Yield the uses in a program text that a test runs."""
         try:
             tree = ast.parse(textwrap.dedent(str(node.value)))
         except SyntaxError:  # a docstring
@@ -146,7 +146,7 @@ class _Source:
     def _assertions(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, above: int
     ) -> Iterator[Use]:
-        """Yield what a function asserts of seconds that have passed."""
+        """Yield the assertions of a function about elapsed seconds."""
         lines = self._lines[above + function.lineno - 1 : above + (function.end_lineno or 0)]
         if not _CALLS.search("\n".join(lines)):
             return
@@ -176,7 +176,7 @@ class _Source:
 
 
 class _Times:
-    """Which names of a function are moments, and which are seconds that have passed."""
+    """The names in a function that hold moments, and those that hold elapsed seconds."""
 
     def __init__(self, function: ast.AST) -> None:
         self._moments, self._passed = set[str](), set[str]()
@@ -188,7 +188,7 @@ class _Times:
                     self._moments.add(name)
 
     def are_in(self, node: ast.AST) -> bool:
-        """Whether seconds that have passed are a part of something."""
+        """Whether an expression contains elapsed seconds."""
         return any(
             (isinstance(part, ast.Name) and part.id in self._passed)
             or (
@@ -201,7 +201,7 @@ class _Times:
         )
 
     def rule(self, compared: ast.Compare) -> str | None:
-        """Return what allows a comparison."""
+        """Return the rule that allows a comparison of elapsed seconds, or None."""
         (operator, right) = compared.ops[0], compared.comparators[0]
         if self.are_in(compared.left) and self.are_in(right):
             return "ratio"
@@ -218,7 +218,7 @@ class _Times:
 
 
 def _assigned(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each name that a function assigns to, or appends to, with the value."""
+    """Yield each name that a function assigns or appends to, with the value."""
     for node in ast.walk(function):
         pairs: list[tuple[ast.expr, ast.expr]] = []
         if isinstance(node, ast.Assign):
@@ -233,14 +233,14 @@ def _assigned(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _name(called: ast.expr) -> str:
-    """Return what is called, with dots; what has no name of its own is left out."""
+    """Return the dotted name of a called expression, without parts that have no name."""
     if isinstance(called, ast.Attribute):
         return f"{_name(called.value)}.{called.attr}"
     return called.id if isinstance(called, ast.Name) else ""
 
 
 def _number(value: ast.expr | None) -> float | None:
-    """Return a number that is written down, of a form the lesser; None: it is none."""
+    """Return the value of a literal number, or the smaller one of a `form`; None otherwise."""
     if isinstance(value, ast.Constant) and isinstance(value.value, int | float):
         return float(value.value)
     if isinstance(value, ast.Call) and _name(value.func) == "form":
@@ -261,7 +261,7 @@ def uses() -> list[Use]:
 
 
 def main() -> None:
-    """Print each use, and how often each purpose comes."""
+    """Print each use, and the number of uses for each purpose."""
     found = uses()
     for use in found:
         sys.stdout.write(f"{use}\n")

@@ -1,7 +1,7 @@
 """Several Kafka brokers in one cluster, for tests that need more than one.
 
-Belongs here: how the nodes know each other, starting and stopping them together. Does not: one
-node's process (`kafka`). A sandbox itself has one broker.
+Belongs here: the nodes' addresses, and starting and stopping them together. Does not: the process
+of one node (`kafka`). A sandbox has only one broker.
 """
 
 import uuid
@@ -15,9 +15,9 @@ from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
 from fairlead.wire.partitions import kafka_uuid
 
 NODES: Final = 3
-#: Of librdkafka's clients whose broker ends before they do: a lost connection is no news.
+#: Properties of librdkafka clients that outlive their broker: lost connections are not logged.
 QUIET: Final = {"log_level": 0}
-#: The same, in the settings of the planner.
+#: The same properties in the planner's settings.
 QUIET_PROPERTIES: Final = {name: SecretStr(str(value)) for name, value in QUIET.items()}
 
 
@@ -27,16 +27,16 @@ def new_cluster_id() -> str:
 
 
 class ClusterNode(KafkaBroker):
-    """A broker of which ports and cluster are known before it starts.
+    """A broker whose ports and cluster are known before it starts.
 
     Parameters
     ----------
     state_dir, assignor, settings
-        As those of any broker.
+        As for any broker.
     ports
-        The broker's and its controller's.
+        Ports of the broker and of its controller.
     cluster_id
-        The cluster's.
+        Id of the cluster.
     """
 
     def __init__(
@@ -63,21 +63,21 @@ class ClusterNode(KafkaBroker):
 
 
 class KafkaCluster:
-    """Three brokers, each also a controller; every record is on all of them, two must have it.
+    """Three brokers that are also controllers; a record is on all, and two must have it.
 
     A context manager that starts the cluster and stops it.
 
     Parameters
     ----------
     state_dir
-        Where the nodes keep their data, a directory each. New each time.
+        New folder for the nodes' data, with a directory for each node.
     settings
-        Server properties of each node, in order, beside the sandbox's own; none: no others.
+        Server properties of each node, in order, besides the sandbox's own; empty: no others.
     assignor
-        Whether their groups of the consumer protocol can follow plans.
+        Whether groups of the consumer protocol can follow plans.
     listeners
-        Names, in capitals, of further listeners that every node has: brokers count apart what they
-        send over each. `servers_of` says where they are.
+        Names, in capitals, of further listeners of every node, for which brokers count sent bytes
+        separately. `servers_of` returns their addresses.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class KafkaCluster:
 
 
 def _listening(pair: tuple[int, int], further: Mapping[str, int]) -> dict[str, str]:
-    """Return the properties of a node that has further listeners, each with its port."""
+    """Return the properties of a node with further listeners, each on its own port."""
     if not further:
         return {}
     own = {"PLAINTEXT": pair[0], **further}

@@ -1,7 +1,7 @@
-"""Shared fixtures: one embedded Kafka and Postgres and one Spark session a run.
+"""Shared fixtures: one embedded Kafka and Postgres and one Spark session for each test run.
 
-Each starts when the first test asks for it. Processes of pytest-xdist share the services; tests of
-one file run in one process, and so do all tests with Spark, whose session belongs to its process.
+Each starts when the first test uses it. Processes of pytest-xdist share the services. The tests of
+a file run in one process, and so do all tests with Spark, whose session belongs to its process.
 Belongs here: fixtures of several test folders.
 """
 
@@ -45,7 +45,7 @@ from tests.while_needed import end_after, note_last, while_needed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# An example takes as long as the machine is busy: a deadline would hold that against the code.
+# Examples take longer on a busy machine: a deadline would make correct code fail.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
@@ -57,7 +57,7 @@ LONG = (
     *("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "followers/confluent/"),
     *("kafka/test_rights", "kafka/test_refusals", "sandbox/", "tests/jvm/", "tests/test_wheel"),
 )
-#: Fixtures that belong to a process, by the group of tests that share it.
+#: Fixtures that need a single process, by the name of the group of tests that share it.
 TOGETHER = {
     "spark": {"spark"},
     "java": {"java_classpath"},
@@ -65,21 +65,21 @@ TOGETHER = {
     "three brokers": {"three_brokers"},
     "secured broker": {"secured"},
 }
-#: Racks of three brokers, and the brokers that let consumers fetch from the nearest replica.
+#: Racks of the three brokers, and the brokers that serve fetches from the nearest replica.
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [
     {"broker.rack": rack} | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
     for number, rack in enumerate(RACKS, start=1)
 ]
-#: Tests left out because there is no browser.
+#: Names of tests left out because there is no browser.
 LEFT_OUT: set[str] = set()
-#: Linux's file system in memory, and the free bytes that it must have.
+#: Linux's in-memory file system, and the free bytes that it must have.
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a name that is new is made in it
 ROOM = 2 * 2**30
-#: Variable with the folder of the run's services, for its processes.
+#: Variable that has the folder of the run's services, for its processes.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
-#: The right to connect, which Postgres does not copy from a template database.
+#: Copies the right to connect from a template, which CREATE DATABASE does not do.
 RIGHTS_TOO = """
     UPDATE pg_database AS made SET datacl = model.datacl FROM pg_database AS model
     WHERE made.datname = %(name)s AND model.datname = %(template)s
@@ -90,7 +90,7 @@ RIGHTS_TOO = """
 def pytest_configure(config: pytest.Config) -> None:
     """Choose a folder for the services and for files of tests.
 
-    Not pytest's own: each start of pytest as root closes that to other users, such as Postgres's.
+    Pytest's own folder is not used: a start as root closes it to other users, such as Postgres's.
     """
     # Shells let background processes ignore Ctrl-C; tests send it to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -108,7 +108,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _keep_postgres_in_memory(services: Path) -> None:
-    """Put Postgres's files into memory if it has room: each test's database has 300 files."""
+    """Put Postgres's files into memory if it has room: each database has 300 files."""
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         folder = tempfile.mkdtemp(prefix="fairlead-", dir=MEMORY)
         atexit.register(shutil.rmtree, folder)
@@ -117,14 +117,14 @@ def _keep_postgres_in_memory(services: Path) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the services, if a test has started them."""
+    """Stop the services if a test has started them."""
     if not hasattr(config, "workerinput"):
         gc.collect()  # clients that tests have left would report that their broker is gone
         Sandbox(Path(os.environ.pop(SERVICES_FOLDER))).stop()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep the tests of a file, and those of an expensive fixture, in one process."""
+    """Assign the tests of a file, or of an expensive fixture, to one process."""
     asked_for = set(getattr(item, "fixturenames", ()))
     group = next((name for name, users in TOGETHER.items() if users & asked_for), str(item.path))
     if item.path.parent.name == "jvm":  # its broker, too
@@ -137,7 +137,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist appends to the names of tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests, and run those first that take minutes.
+    """Deselect tests, and move those that take minutes to the front.
 
     Tests marked `test_long` run only in `make test-long`; tests with a browser may be left out by
     `ALLOW_NO_BROWSER`.
@@ -162,7 +162,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fail if pytest-xdist ignores the groups of tests."""
-    # Collecting garbage among modules and tests would take a tenth of the time.
+    # Collecting garbage while importing modules and tests would take a tenth of the time.
     gc.freeze()
     gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
@@ -173,18 +173,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """End the services of a group of tests after its last test."""
+    """Stop the services of a group of tests after its last test."""
     end_after(item)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Collect the tests that a process of pytest-xdist has left out."""
+    """Collect the names of tests that a pytest-xdist process left out."""
     LEFT_OUT.update(getattr(node, "workeroutput", {}).get("left_out", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the tests that were left out without a browser."""
+    """List the tests that were left out because there is no browser."""
     if LEFT_OUT:
         terminalreporter.section("left out: there is no browser")
         for test in sorted(LEFT_OUT):
@@ -192,7 +192,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add options for longer storms, and to repeat one."""
+    """Add options for longer storm tests, and for repeating one."""
     events = form(short=3, long=100)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--container-kills", type=int, default=200, help="in the image's test")
@@ -201,7 +201,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings() -> Iterator[None]:
-    """Keep the developer's settings, in files and variables, out of the tests."""
+    """Hide the developer's settings, in files and variables, from the tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("FAIRLEAD_")]:
             if name != "FAIRLEAD_CACHE_DIR":
@@ -215,7 +215,7 @@ def _own_surroundings() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sandbox() -> Sandbox:
-    """Return the run's sandbox, running."""
+    """Return the test run's running sandbox."""
     sandbox = Sandbox(Path(os.environ[SERVICES_FOLDER]))
     with limits.shared():
         sandbox.start()
@@ -224,16 +224,16 @@ def sandbox() -> Sandbox:
 
 @pytest.fixture(scope="session")
 def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a sandbox that tests may end, damage and start again.
+    """Return the folder of a sandbox that tests may stop, damage and restart.
 
-    Its data are there again for the next test: formatting a broker again takes seconds.
+    The next test reuses its data, because formatting a broker takes seconds.
     """
     return tmp_path_factory.mktemp("own") / "sandbox"
 
 
 @pytest.fixture
 def own_postgres(own_services: Path) -> Iterator[Postgres]:
-    """Return a server that tests may end, whose database `fairlead` is migrated and empty."""
+    """Return a server that tests may stop; its database `fairlead` is migrated and empty."""
     server = Postgres(own_services / "postgres")
     server.start()
     with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
@@ -246,7 +246,7 @@ def own_postgres(own_services: Path) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Return three brokers in three racks; some send consumers to the replica in their rack."""
+    """Return three brokers in three racks, of which some serve fetches from nearby replicas."""
     with while_needed("three brokers") as stack:
         cluster = KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED)
         yield stack.enter_context(cluster)
@@ -254,7 +254,7 @@ def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClu
 
 @pytest.fixture(scope="session")
 def services(sandbox: Sandbox) -> Services:
-    """Return the addresses of the run's Kafka and Postgres."""
+    """Return the addresses of the test run's Kafka and Postgres."""
     services = sandbox.running()
     assert services is not None
     return services
@@ -262,7 +262,7 @@ def services(sandbox: Sandbox) -> Services:
 
 @pytest.fixture(scope="session")
 def settings(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Return settings that point at the run's services, with a state directory of their own."""
+    """Return settings for the test run's services, with a separate state directory."""
     state_dir = tmp_path_factory.mktemp("state")
     return Settings(
         state_dir=state_dir,
@@ -288,7 +288,7 @@ def spark() -> Iterator["SparkSession"]:
 
 @pytest.fixture(scope="session")
 def java_classpath() -> str:
-    """Return the jar, Kafka's jars, and the Java programs of the tests, compiled once a run."""
+    """Return the jar, Kafka's jars, and the tests' Java programs, compiled once a run."""
     classes = Path(os.environ[SERVICES_FOLDER]).with_name("classes")
     sources = sorted(Path(__file__).with_name("jvm").glob("*.java"))
     with FileLock(f"{classes}.lock"), limits.shared():
@@ -308,7 +308,7 @@ def unique_name() -> str:
 
 @pytest.fixture
 def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
-    """Return a function that makes a topic, which is deleted when the test ends.
+    """Return a function that creates a topic, which is deleted when the test ends.
 
     `kafka_topic(name=None, *, partitions=1, config=None) -> name`
     """
@@ -336,7 +336,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
 
 
 def _knows(admin: AdminClient, topic: str) -> bool:
-    """Whether the broker knows a new topic."""
+    """Whether the broker has the metadata of a new topic."""
     found = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
     return found.error is None and bool(found.partitions)
 
@@ -358,14 +358,14 @@ def _template(services: Services) -> Iterator[str]:
 
 @pytest.fixture
 def migrated(services: Services, _template: str) -> Iterator[str]:
-    """Return the URL of a migrated database, copied in a tenth of the time of a migration."""
+    """Return the URL of a migrated database, copied ten times as fast as migrating one."""
     with empty_database(services, template=_template) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def _week_template(services: Services, _template: str) -> Iterator[str]:
-    """Return the name of a template database with the week of the documentation."""
+    """Return the name of a template database with the documentation's sample week."""
     from tests.docs.scenario import store_week  # noqa: PLC0415 - for who needs it
 
     with empty_database(services, template=_template) as url:

@@ -1,11 +1,11 @@
-"""Compare the time of two pieces of work, on machines of any speed."""
+"""Comparison of the time of two pieces of work, on machines of any speed."""
 
 import math
 import time
 from collections.abc import Callable
 from typing import Final
 
-#: Maximum runs of each.
+#: Maximum number of runs of each.
 TURNS: Final = 12
 
 
@@ -18,18 +18,18 @@ def costs_at_most(
 ) -> None:
     """Fail unless work takes at most `times` as long as the reference.
 
-    Both run in turns until the fastest runs of each satisfy it, so that neither a busy machine nor
-    a processor that changes its speed makes a test fail.
+    Both run in turns until their fastest runs have this ratio, so that neither a busy machine nor a
+    processor that changes its speed makes a test fail.
 
     Parameters
     ----------
     times
-        Far above the measured ratio, and far below that of the mistake: for ten times the work, 30
+        Far above the measured ratio, and far below that of a mistake: for ten times the work, 30
         accepts linear code and refuses quadratic code.
     work, reference
-        Take at least a few milliseconds.
+        The two pieces of work, which must take at least a few milliseconds.
     clock
-        By default, processor time of this thread; `time.perf_counter` for work of others.
+        By default, processor time of this thread; `time.perf_counter` for other processes' work.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A full disk for this process or a command, by a limit of file sizes; needs no root."""
+"""Simulate a full disk for this process or a command by limiting file sizes, without root."""
 
 import resource
 from collections.abc import Iterator

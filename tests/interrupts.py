@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def accepting_ctrl_c() -> Iterator[None]:
-    """Let processes that are started meanwhile end by SIGINT, as from a terminal.
+    """Let processes started within the block end by SIGINT, as from a terminal.
 
-    What a script puts in the background with `&`, as CI systems do, ignores SIGINT, and so does
-    all that it starts. A signal that has a handler is back at its default in a child instead.
+    A background command of a script (with `&`), as in CI systems, ignores SIGINT, and so do its
+    children. If a process has a handler for a signal, its children have the default instead.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

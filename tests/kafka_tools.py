@@ -11,19 +11,19 @@ from tests.waiting import PATIENCE_S
 
 
 def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = PATIENCE_S) -> str:
-    """Run one of Kafka's tools and return what it printed.
+    """Run one of Kafka's command-line tools and return its output.
 
     Parameters
     ----------
     main_class
-        Such as `org.apache.kafka.tools.consumer.group.ConsumerGroupCommand`.
+        For example `org.apache.kafka.tools.consumer.group.ConsumerGroupCommand`.
     arguments
-        As on its command line; `--bootstrap-server` among them.
+        Arguments of its command line, including `--bootstrap-server`.
 
     Raises
     ------
     SandboxError
-        It failed, with the end of its output, or took longer than `timeout_s` seconds.
+        The tool failed, with the end of its output, or took longer than `timeout_s` seconds.
     """
     return _run(main_class, *arguments, standard_input=None, timeout_s=timeout_s)
 
@@ -31,14 +31,14 @@ def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = PATIENCE
 def run_java_source(
     source: Path, *arguments: str, standard_input: str | None = None, timeout_s: float = PATIENCE_S
 ) -> str:
-    """Compile and run one Java file on Kafka's jars and return what it printed.
+    """Compile and run one Java file on Kafka's jars and return its output.
 
     Needs a JDK: a Java runtime alone has no compiler.
 
     Raises
     ------
     SandboxError
-        It does not compile or failed, with the end of its output, or took too long.
+        The program does not compile, failed (with the end of its output), or took too long.
     """
     return _run(str(source), *arguments, standard_input=standard_input, timeout_s=timeout_s)
 

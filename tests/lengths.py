@@ -1,6 +1,6 @@
 """Short and long forms of tests: `make test` runs the short ones, `make test-long` the long ones.
 
-Belongs here: the choice between them. Does not: how long either is, which its test says.
+Belongs here: the choice between them. Does not: the length of either, which each test sets.
 """
 
 import os
@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 Form = TypeVar("Form")
 
-#: Read at import: the tests themselves see none of the developer's variables.
+#: Read at import, because tests see none of the developer's variables.
 LONG: Final = bool(os.environ.get("FAIRLEAD_TEST_LONG"))
 
 
 def form(*, short: Form, long: Form) -> Form:
-    """Return what a test takes of its two forms."""
+    """Return the short or the long form of a test's parameter."""
     return long if LONG else short

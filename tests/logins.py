@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-#: Makes a login with roles, returns its URL of the database.
+#: Creates a login with these roles, and returns its URL of the database.
 Login = Callable[..., str]
 
 
 @contextmanager
 def logins(url: str) -> Iterator[Login]:
-    """Yield a function that creates a login with roles; they are dropped at the end."""
+    """Yield a function that creates a login with roles; all logins are dropped at the end."""
     made: list[sql.Identifier] = []
     with psycopg.connect(url, autocommit=True) as superuser:
 

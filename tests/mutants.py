@@ -1,9 +1,9 @@
-"""Insert faults into algorithms and domain, one at a time, and print those that no test notices.
+"""Insert faults into algorithms and domain, one at a time, and print those no test notices.
 
 `python -m tests.mutants --sample 150 --seed 1 [FILE ...]` draws faults from the files (by default
 from all of `assignors` and `fairlead/domain`). Each runs against the doctests and the test file of
 its module; if they pass, against all quick tests of the folder that need no service. No file is
-written: a process of its own imports the fault.
+changed: a separate process imports the module with the fault.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np  # noqa: F401 - so that not every process imports it again
 import pytest
 
-# clocks: what a suite takes without a fault bounds what it may take with one
+# clocks: the time of a suite without a fault bounds its time with one
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("assignors", "fairlead/domain")
@@ -43,7 +43,7 @@ SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
 
 
 def mutate(node: ast.AST) -> bool:
-    """Put a fault into a node; False: there is none for its kind."""
+    """Insert a fault into a node; return False if there is no fault for this kind of node."""
     match node:
         case ast.Compare(ops=[operator, *_]) if type(operator) in SWAPPED:
             node.ops[0] = SWAPPED[type(operator)]()  # type: ignore[call-overload]
@@ -65,9 +65,9 @@ def mutate(node: ast.AST) -> bool:
 
 
 def sites(tree: ast.AST) -> Iterator[int]:
-    """Yield the places of the nodes, as `ast.walk` counts, that a fault can be put into.
+    """Yield the positions, in `ast.walk` order, of nodes that can have a fault.
 
-    Annotations, `__all__` and the words of messages say nothing that a test should hold.
+    Faults in annotations, `__all__` and messages' words are left out: tests need not notice them.
     """
     silent = set()
     for node in ast.walk(tree):
@@ -81,7 +81,7 @@ def sites(tree: ast.AST) -> Iterator[int]:
 
 
 def mutant(path: Path, place: int) -> tuple[ast.Module, str]:
-    """Return a module with a fault, and the line where it is, before and after."""
+    """Return a module with a fault, and a line that describes it."""
     tree = ast.parse(path.read_text())
     node = next(node for number, node in enumerate(ast.walk(tree)) if number == place)
     before = ast.unparse(node)
@@ -92,7 +92,7 @@ def mutant(path: Path, place: int) -> tuple[ast.Module, str]:
 
 
 def suites(path: Path) -> Iterator[list[str]]:
-    """Yield what is run on a fault in a file, one after the other."""
+    """Yield the lists of tests to run on a fault in a file, one after the other."""
     mirror = ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.name}")
     yield [str(path), *([str(mirror)] if mirror.exists() else [])]
     (folder,) = (name for name in FOLDERS if path.is_relative_to(ROOT / name))
@@ -100,11 +100,11 @@ def suites(path: Path) -> Iterator[list[str]]:
 
 
 class Unshrunk:
-    """Lets hypothesis draw the same each time, and stop at what fails, however large that is."""
+    """Pytest plugin: hypothesis draws the same examples each time, and does not shrink failures."""
 
     @staticmethod
     def pytest_configure() -> None:
-        """Set what all properties are run with."""
+        """Set hypothesis's profile for all tests."""
         from hypothesis import Phase, settings  # noqa: PLC0415 - pytest must load it first
 
         phases = (Phase.explicit, Phase.generate)
@@ -113,7 +113,7 @@ class Unshrunk:
 
 
 def run(tests: list[str], path: Path | None, tree: ast.Module | None) -> None:
-    """Run tests on a fault, in a process that ends with pytest's exit code."""
+    """Run tests on a fault, in a process that exits with pytest's exit code."""
     original: Callable[[SourceFileLoader, str], CodeType | None] = SourceFileLoader.get_code
 
     def get_code(self: SourceFileLoader, name: str) -> CodeType | None:
@@ -125,13 +125,13 @@ def run(tests: list[str], path: Path | None, tree: ast.Module | None) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    # What asserts are rewritten for is loaded otherwise, the file that is named among it.
+    # Files with rewritten asserts are loaded differently, including files named as arguments.
     arguments = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", QUICK, *tests]
     os._exit(pytest.main(arguments, plugins=[Unshrunk()]))
 
 
 def passes(tests: list[str], path: Path | None, tree: ast.Module | None, within_s: float) -> bool:
-    """Whether tests pass on a fault."""
+    """Whether the tests pass although there is a fault."""
     process = get_context("fork").Process(target=run, args=(tests, path, tree))
     process.start()
     process.join(within_s)
@@ -141,7 +141,7 @@ def passes(tests: list[str], path: Path | None, tree: ast.Module | None, within_
 
 
 def main() -> None:
-    """Draw faults, run the tests on each, show what they do not notice."""
+    """Draw faults, run the tests on each, and print the faults that no test notices."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sample", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)

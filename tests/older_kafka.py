@@ -1,7 +1,7 @@
-"""`pytest -p tests.older_kafka`: the sandbox's Kafka is of the version that `KAFKA_OF_TESTS` names.
+"""`pytest -p tests.older_kafka` runs the tests on the Kafka version in `KAFKA_OF_TESTS`.
 
-Belongs here: the choice, before any module has read the version. Does not: which versions
-(`tests/jvm/test_versions.py`). Only the sandbox's own version is held to known digests.
+Belongs here: setting the version before any module reads it. Does not: the list of versions
+(`tests/jvm/test_versions.py`). Digests are known and checked only for the sandbox's version.
 """
 
 import os

@@ -11,7 +11,7 @@ ROOT: Final = Path(__file__).parents[1]
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command to its end; return what it prints."""
+    """Run a command to its end and return its output."""
     done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -38,10 +38,10 @@ def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
 
 
 def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
-    """Install a wheel into a new virtual environment that finds all else where the tests do.
+    """Install a wheel into a new environment that also finds the tests' packages.
 
-    What the planner needs takes minutes to install. The checkout itself is not found: directories
-    that are named in a `.pth` file are searched, but the `.pth` files in them are not read.
+    Installing the planner's dependencies would take minutes. The checkout is not found: Python
+    searches directories that a `.pth` file names, but does not read the `.pth` files in them.
     """
     python = folder / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=folder)
@@ -55,7 +55,7 @@ def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
 
 
 def _uv() -> str:
-    """Return the program that `make install` installs with."""
+    """Return the program with which `make install` installs packages."""
     uv = shutil.which("uv", path=ROOT / ".fairlead/uv/bin") or shutil.which("uv")
     assert uv, "uv is missing: run make install"
     return uv

@@ -1,7 +1,7 @@
 """The whole pipeline on real services, for the tests of assets and of orchestration.
 
-Belongs here: a pipeline with a database, a warehouse, a plan topic and policies of its own, and
-what tests ask of it. Does not: the services themselves (`conftest`).
+Belongs here: a pipeline with a separate database, warehouse, plan topic and policies, and what
+tests do with it. Does not: the services themselves (`conftest`).
 """
 
 import os
@@ -40,22 +40,22 @@ from tests.waiting import PATIENCE_S, eventually
 #: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
 SKEWED: Final = (100, 80, 5, 5)
 
-#: Every plan is approved by the policy, whatever it moves.
+#: Settings with which the policy approves every plan, whatever it moves.
 APPROVED_BY_POLICY: Final = """
 [[policies]]
 approval = {automatic = true, forbidden_statuses = []}
 """
-#: Every plan waits for a person.
+#: Settings with which every plan waits for a person.
 APPROVED_BY_A_PERSON: Final = ""
 
 
 class Pipeline:
-    """The pipeline in this process, with a state of its own.
+    """The pipeline in this process, with separate state.
 
     Parameters
     ----------
     instance
-        Dagster's own state.
+        Dagster's instance.
     config
         The settings file that every resource reads.
     """
@@ -74,19 +74,19 @@ class Pipeline:
 
     @property
     def warehouse(self) -> Warehouse:
-        """The snapshots."""
+        """The warehouse with the snapshots."""
         return Warehouse(self.settings.warehouse_path)
 
     def configure(self, policies: str) -> None:
-        """Set the policies and what is discovered, as TOML."""
+        """Write policies and discovery, as TOML, to the settings file."""
         self._config.write_text(f"{self._connection}\n{policies}")
 
     def know(self, *cohorts: str) -> None:
-        """Add partitions, as discovery would."""
+        """Add partitions as discovery does."""
         self.instance.add_dynamic_partitions(COHORT, list(cohorts))
 
     def run(self, job: str, *cohorts: str, **arguments: Any) -> dg.ExecuteInProcessResult:
-        """Run a job over one cohort, or over all from the first to the last in a single run."""
+        """Run a job over one cohort, or once over the range from the first to the last."""
         self.know(*cohorts)
         first, *others = cohorts
         definition = build_defs().resolve_job_def(job)
@@ -101,7 +101,7 @@ class Pipeline:
     def operate(
         self, job: str, *, actor: str | None = None, **config: Any
     ) -> dg.ExecuteInProcessResult:
-        """Run a job by which a person changes a plan, as from the launchpad."""
+        """Run a person's job on a plan, as from the launchpad."""
         definition = build_defs().resolve_job_def(job)
         (node,) = definition.nodes
         return definition.execute_in_process(
@@ -112,7 +112,7 @@ class Pipeline:
         )
 
     def check(self, name: str, *, raise_on_error: bool = False) -> dg.ExecuteInProcessResult:
-        """Run only one asset check, on every known cohort, as from the UI."""
+        """Run one asset check on all known cohorts, as from the UI."""
         (key,) = (key for checks in CHECKS for key in checks.check_keys if key.name == name)
         job = dg.define_asset_job("one_check", selection=dg.AssetSelection.checks(key))
         definition = build_defs(jobs=[job]).resolve_job_def("one_check")
@@ -131,7 +131,7 @@ class Pipeline:
             return definitions.resolve_sensor_def(name).evaluate_tick(context)
 
     def history(self, group: str) -> list[dict[str, Any]]:
-        """Return the view plan_history of a group."""
+        """Return a group's rows of the view plan_history."""
         return plan_history(self.store, group)
 
     def only_version(self, group: str) -> StoredPlan:
@@ -140,7 +140,7 @@ class Pipeline:
         return self.store.get(group, 1)
 
     def sql(self, query: str, *values: Any) -> list[dict[str, Any]]:
-        """Return rows of a query, or none of a statement, as the database's superuser."""
+        """Run SQL as the database's superuser; return a query's rows."""
         url = self.settings.postgres.url.get_secret_value()
         with psycopg.connect(url, row_factory=dict_row) as connection:
             cursor = connection.execute(query.encode(), values)
@@ -155,7 +155,7 @@ class Pipeline:
                 connection.execute(statement.encode())
 
     def decisions(self, group: str) -> list[tuple[str, str, int | None]]:
-        """Return outcome, reason and version of every decision on a group, oldest first."""
+        """Return outcome, reason and version of all decisions on a group, oldest first."""
         rows = self.sql(
             "SELECT outcome, reason, version FROM fairlead.decision WHERE group_id = %s"
             " ORDER BY decided_at",
@@ -177,22 +177,22 @@ class Pipeline:
         assert producer.flush(PATIENCE_S) == 0
 
     def recall(self, group: str) -> None:
-        """Write down a past of a group: who is behind now fell behind; see `tests.recalled`."""
+        """Store invented earlier samples of a group; see `tests.recalled`."""
         recall(self.settings.kafka, self.settings.warehouse_path, group)
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the database connections."""
         self._engine.dispose()
 
 
 @dataclass(frozen=True)
 class Consumers:
-    """A group of real consumers that follow plans, on threads; they never commit.
+    """A group of real consumers on threads that follow plans and never commit.
 
     Parameters
     ----------
     group, topic
-        The group id; the one topic it reads.
+        The group's id, and the only topic that it reads.
     members
         Client id to consumer.
     """
@@ -203,7 +203,7 @@ class Consumers:
 
     @property
     def owned(self) -> dict[str, list[int]]:
-        """Client id to the partitions it has now."""
+        """The partitions that each consumer owns now, by client id."""
         return {name: member.owned.get(self.topic, []) for name, member in self.members.items()}
 
     def settle(self, partitions: int) -> None:
@@ -224,20 +224,20 @@ def running_pipeline(
     directory: Path,
     instance: dg.DagsterInstance | None = None,
 ) -> Iterator[Pipeline]:
-    """Lead every resource in this process to services, and undo that on leaving.
+    """Point all resources of this process to the services, and undo this at the end.
 
     Parameters
     ----------
     settings
-        Where Kafka is.
+        Settings with Kafka's address.
     database
-        An empty database; it is migrated.
+        URL of an empty database, which is migrated.
     plan_topic
-        Where plans are published.
+        Name of the plan topic.
     directory
-        For the settings file and snapshots.
+        Folder for the settings file and snapshots.
     instance
-        Dagster's own state; None: it is forgotten at the end.
+        Dagster's instance; None: a new one that is discarded at the end.
     """
     upgrade(database)
     config = directory / "fairlead.toml"
@@ -268,12 +268,12 @@ def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
 
 
 def rows(result: dg.ExecuteInProcessResult, asset: str, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a table that an asset showed in a run."""
+    """Return the rows of a table in an asset's metadata in a run."""
     return [dict(record.data) for record in metadata(result, asset)[name].records]
 
 
 def failed_checks(result: dg.ExecuteInProcessResult) -> dict[str, list[str]]:
-    """Return the checks that did not pass in a run, each with the problems it names."""
+    """Return the problems of each failed check of a run, by name of the check."""
     return {
         evaluation.check_name: problems(evaluation)
         for evaluation in result.get_asset_check_evaluations()

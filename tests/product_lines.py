@@ -22,7 +22,7 @@ PRODUCT: Final = (
     "orchestration",
     "hatch_build.py",
 )
-#: What lines are for, by the path of their file: the first that is found in it.
+#: Capabilities by path of a file: the first entry that is part of the path applies.
 CAPABILITIES: Final = {
     "freezing, regression checks": "regression|freeze|automatic_rollback",
     "backtest": "simulation|backtest|observed",
@@ -38,7 +38,7 @@ CAPABILITIES: Final = {
     "the pipeline in Dagster": "^assets|^orchestration|planner",
     "assignors, settings, the rest": "",
 }
-#: Comments, and what only looks like one: text between quotes, or in a block of Java.
+#: Comments, and text that only looks like one: SQL strings or Java text blocks.
 _JAVA: Final = re.compile(
     r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])+\'|//.*|/\*[\s\S]*?\*/'
 )
@@ -87,7 +87,7 @@ def lines_beside_comments(source: str, pattern: re.Pattern[str]) -> int:
 
 
 def lines_of(path: Path) -> int:
-    """Count the lines of code in a file; 0 for what is neither Python, Java nor SQL."""
+    """Count the lines of code in a file; 0 unless it is Python, Java or SQL."""
     if path.suffix == ".py":
         return python_lines(path.read_text())
     patterns = {".java": _JAVA, ".sql": _SQL}
@@ -107,7 +107,7 @@ def counts(root: Path, places: tuple[str, ...]) -> Counter[str]:
 
 
 def by_capability(lines: Counter[str]) -> dict[str, int]:
-    """Add up the lines of files by what they are for.
+    """Add up the lines of files by capability.
 
     >>> by_capability(Counter({"fairlead/spark/lag.py": 2, "fairlead/domain/basis.py": 3}))
     {'analysis': 5}
@@ -120,7 +120,7 @@ def by_capability(lines: Counter[str]) -> dict[str, int]:
 
 
 def main() -> None:
-    """Print the lines of the product, and those of the benchmarks apart."""
+    """Print the product's lines, and separately those of the benchmarks."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
     for name, places in (("product", PRODUCT), ("benchmarks", ("benchmarks",))):
         found = counts(root, places)

@@ -1,6 +1,6 @@
-"""An invented past of a group: samples of the minutes before its real sample.
+"""Invented samples of a group, for the minutes before its real sample.
 
-Consumers that are behind now fell behind in it, and the others kept up.
+In these samples, consumers that are behind now fell behind, and the others kept up.
 """
 
 from datetime import timedelta
@@ -15,9 +15,9 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20
-#: Records a minute that a consumer reads of each partition, when it is behind and when not.
+#: Records a minute that a consumer reads of each partition: behind, and not behind.
 BUSY, IDLE = 30, 6
-#: Offset that each partition must have committed for such a past.
+#: Offset that each partition must have committed for such samples.
 CONSUMED: Final = 2 * MINUTES * BUSY
 #: Records a partition. A larger lag is a backlog.
 BEHIND: Final = 10
@@ -33,7 +33,7 @@ def recalled(
     row
         A sample of the group: a row of `SAMPLES`.
     every
-        Duration of a minute of this past.
+        Time between two of these samples.
     """
     end, committed, owner = (np.array(row[key], int) for key in ("end", "committed", "owner"))
     lag = np.maximum(end - np.maximum(committed, 0), 0)
@@ -63,9 +63,9 @@ def recalled(
 
 
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
-    """Store such a past of a running group, in steps of five minutes.
+    """Store such samples of a running group, in steps of five minutes.
 
-    Nothing arrives afterwards, and a slow machine takes minutes until it plans: few steps.
+    No records arrive afterwards, and a slow machine plans minutes later: hence the large steps.
     """
     with KafkaGateway(kafka) as gateway:
         (row,) = gateway.snapshot([group]).samples.to_pylist()

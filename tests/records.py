@@ -12,7 +12,7 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers, Kind, Origin, plan_headers
 from fairlead.wire.signing import Signer
 
-#: A key that guards nothing but these tests.
+#: A signing key for tests only.
 SIGNER = Signer.from_text("tests:MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f")
 PUBLIC = SIGNER.public_text()
 ORIGIN = Origin("fairlead.plans", "cluster", "log")
@@ -29,7 +29,7 @@ def signed(
     kind: Kind = "plan",
     signer: Signer | None = SIGNER,
 ) -> Headers:
-    """Return the headers of a record as the planner sends it; the lease is a day from now."""
+    """Return a record's headers as the planner sends them, with a lease of a day."""
     until = lease_until or datetime.now(UTC) + timedelta(days=1)
     return plan_headers(
         value,
@@ -44,7 +44,7 @@ def signed(
 
 
 def unsigned(value: bytes, *, lease_until: datetime | None = None) -> Headers:
-    """Return the headers of an unsigned plan: of no cluster or log; by default without a lease."""
+    """Return an unsigned plan's headers, without cluster and log; by default without a lease."""
     said = re.search(rb'"version": ?(\d{1,9})\b', value)
     version = int(said[1]) if said else 1
     return plan_headers(
@@ -53,7 +53,7 @@ def unsigned(value: bytes, *, lease_until: datetime | None = None) -> Headers:
 
 
 def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Headers]:
-    """Return the record of a plan, signed."""
+    """Return the signed record of a plan."""
     value = plan.to_bytes()
     return value, signed(value, group=plan.group, version=plan.version, origin=origin)
 

@@ -10,7 +10,7 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, new_snapshot_id
 
 
 def filled(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the schema `SAMPLES`, with usual values for the columns that are missing.
+    """Return a row of the schema `SAMPLES`, with usual values for missing columns.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def filled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def samples(*rows: Mapping[str, Any]) -> pa.Table:
-    """Return rows as a table of samples, each `filled`."""
+    """Return a table of samples from rows, each completed by `filled`."""
     return pa.Table.from_pylist([filled(row) for row in rows], SAMPLES)
 
 
 def snapshot(*rows: Mapping[str, Any], at: datetime) -> GroupSnapshot:
-    """Return a snapshot taken at a moment; its rows are `filled`, and ascend by group."""
+    """Return a snapshot taken at a moment, of rows completed by `filled`, sorted by group."""
     sample_id = new_snapshot_id(at)
     key = {"sample_id": sample_id, "at": at}
     taken = samples(*({**key, **row} for row in rows)).sort_by("group")

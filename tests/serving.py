@@ -1,4 +1,4 @@
-"""The web server on a thread beside a test."""
+"""The web server on a thread, while a test runs."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from fairlead.surfaces.web.server import HOST, address_of, listening, uvicorn_se
 
 @contextmanager
 def serving(app: ASGIApp, host: str = HOST, port: int = 0) -> Iterator[str]:
-    """Serve until the block ends; yield the address. Port 0: a free port."""
+    """Run the server until the block ends; yield its address. Port 0 chooses a free port."""
     with listening(host, port) as listener:
         server = uvicorn_server(app)
         thread = threading.Thread(target=server.run, args=([listener],), name="fairlead-web")

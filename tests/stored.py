@@ -1,4 +1,4 @@
-"""What happened to one group, stored as what happened to many is.
+"""Store events of a single group through the store's functions for many groups.
 
 Belongs here: the shortest way for a test to store something. Does not: any expectation.
 """
@@ -14,13 +14,13 @@ from fairlead.store.plans import PlanStore
 
 
 def record_decision(store: PlanStore, decision: PlanDraft | NoPlan) -> StoredDecision:
-    """Store what was decided about a group."""
+    """Store a decision on a group."""
     (stored,) = store.record_decisions([decision])
     return stored
 
 
 def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:
-    """Store how much of one published plan its consumers follow."""
+    """Store how many partitions of a published plan its consumers own as planned."""
     store.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
 
 
@@ -32,7 +32,7 @@ def plan_history(store: PlanStore, group: str) -> list[dict[str, Any]]:
 
 
 def somebody_waits(url: str) -> bool:
-    """Whether a session of a database waits for what another one has locked."""
+    """Whether a session of a database waits for a lock of another session."""
     with psycopg.connect(url) as connection:
         waiting = connection.execute(
             "SELECT FROM pg_stat_activity"

@@ -1,4 +1,4 @@
-"""The architecture, enforced: which package may import which."""
+"""The layers of the architecture: the imports that packages may have."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.long
 def test_dependencies_point_one_way() -> None:
     """Every contract under [tool.importlinter] in pyproject.toml holds."""
-    # In a process of its own: it disables every logger of the process it runs in.
+    # Run in a separate process, because it disables all loggers of its process.
     linter = Path(sys.executable).with_name("lint-imports")
     subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, timeout=PATIENCE_S)
 

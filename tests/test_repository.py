@@ -18,13 +18,13 @@ FOLDERS = (
     "fairlead_planner",
     "migrations",
 )
-#: Names without a meaning.
+#: Names that have no meaning.
 EMPTY = {"one", "some", "shown", "here"}
 TEXT = {".ini", ".java", ".mako", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
 
 
 def files(*folders: str) -> Iterator[Path]:
-    """Yield the text files of some folders, and those beside them."""
+    """Yield the text files in and beside some folders."""
     for folder in folders:
         yield from (ROOT / folder).rglob("*")
     yield from ROOT.glob("*")
@@ -45,7 +45,7 @@ def nodes(*folders: str) -> Iterator[tuple[Path, ast.AST]]:
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield every test function, with where it is."""
+    """Yield all test functions with their places."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for node in tree(path).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
@@ -53,7 +53,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def test_no_test_is_skipped() -> None:
-    """A test that cannot run is a failure, not a gap."""
+    """No test is skipped: a test that cannot run must fail."""
     skips = re.compile(r"pytest\.(mark\.)?(skip|importorskip|xfail)")
     tests = (ROOT / "tests").rglob("test_*.py")
     assert [str(path) for path in tests if skips.search(path.read_text())] == []
@@ -61,7 +61,7 @@ def test_no_test_is_skipped() -> None:
 
 @pytest.mark.long
 def test_every_long_test_names_a_test_that_guards_the_same() -> None:
-    """The guard is a test that `make test` runs."""
+    """Each long test names a test in `make test` that guards the same behaviour."""
     named = {where.split(":")[0] + "::" + test.name for where, test in functions()}
     left, guards = set(), {}
     for where, test in functions():
@@ -96,7 +96,7 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
 
 
 def test_no_text_asks_to_install_from_an_index() -> None:
-    """Nothing is released: packages of such names on an index are others'."""
+    """No text tells users to install from an index, where others may own such names."""
     asks = (
         r"(?:pip install|poetry add|uv add|uvx|pipx \w+) [^\n`]*(?<![\w./-])(?:kafka-)?fairlead\b"
     )

@@ -1,4 +1,4 @@
-"""The wheel, and the source distribution from which it can be built."""
+"""The wheel, and the source distribution that it can be built from."""
 
 import tarfile
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of the source distribution."""
+    """Build the wheel from the source distribution."""
     folder = tmp_path_factory.mktemp("wheel")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
@@ -45,12 +45,12 @@ def names(wheel: Path) -> set[str]:
 
 
 def tops(files: Iterable[str]) -> set[str]:
-    """Return the names in site-packages."""
+    """Return the names that a wheel puts into site-packages."""
     return {name.partition("/")[0] for name in files}
 
 
 def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> None:
-    """Only our packages, their types, and metadata."""
+    """The wheel adds only our packages, their types and metadata."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",
@@ -79,9 +79,9 @@ def test_wheel_alone_surveys_a_cluster(
     page: Page,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """With the extra `survey`: diagnose a group that falls behind, in an accessible page."""
+    """With the extra `survey`, it diagnoses a group that falls behind, in an accessible page."""
     python = new_environment(tmp_path, wheel, "survey")
-    # The first consumer gets 1.8 times as much as it can do, all together half: a busy machine
+    # The first consumer gets 1.8 times its capacity, and the group half of its own: a busy machine
     # that slows consumers or bunches arrivals changes neither.
     topic = kafka_topic(partitions=12)
     backlog = {topic: [30, 30, 30, *[1] * 8, 2]}

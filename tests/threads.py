@@ -1,4 +1,4 @@
-"""Limit linear algebra to one thread in each process of the tests.
+"""Limit linear algebra to one thread in all test processes.
 
 pytest imports this module before the first conftest imports numpy.
 """

@@ -6,14 +6,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.kafka.requests import kafka_error
 from tests.waiting import PATIENCE_S, eventually
 
-#: The request was sent again, and had made the topic before: nobody else uses such a name.
+#: An earlier attempt of the same request created the topic: nobody else uses its name.
 _MADE = KafkaError.TOPIC_ALREADY_EXISTS
-#: On a busy machine the controller may give up a broker for a moment, or answer too late.
+#: On a busy machine the controller may lose a broker for a moment, or answer too late.
 _AGAIN = {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}  # noqa: SLF001 - so librdkafka names its local errors
 
 
 def create_topics(admin: AdminClient, *topics: NewTopic) -> None:
-    """Create topics of new names."""
+    """Create topics whose names are new."""
     for topic in topics:
         eventually(lambda: _is_made(admin, topic), f"topic {topic.topic}")  # noqa: B023 - at once
 

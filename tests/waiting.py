@@ -1,6 +1,6 @@
-"""Wait until something happens, on any machine.
+"""Waiting until something happens, on machines of any speed.
 
-Belongs here: the bound of all waits in tests. Does not: what tests wait for.
+Belongs here: the time-out of all waits in tests. Does not: the conditions that tests wait for.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from fairlead.sandbox.processes import wait_until
 
 Result = TypeVar("Result")
 
-#: Seconds. Longest wait of a test. Nothing takes as long, on the slowest machine; what does not
+#: Seconds. Longest wait of a test, far more than the slowest machine needs: what does not
 #: happen within this time is taken to never happen.
 PATIENCE_S: Final = 1800.0
 
@@ -28,9 +28,9 @@ def eventually(
     Parameters
     ----------
     condition
-        Asked again and again.
+        Function that is called until it returns a true value.
     what
-        What is waited for, or a function that describes it after the wait.
+        Description of the condition, or a function that returns it after the wait.
     within_s
         Seconds; less than PATIENCE_S only if waiting longer would hide the error.
 
@@ -44,7 +44,7 @@ def eventually(
 
 
 def returned(call: Callable[[], Result], *, within_s: float = PATIENCE_S) -> Result:
-    """Call a function on a thread and return its result; fail if it does not return in time."""
+    """Call a function on a thread and return its result; fail if it takes too long."""
     result = Future[Result]()
 
     def run() -> None:

@@ -1,6 +1,6 @@
-"""End the services of a group of tests after its last test.
+"""Stop the services of a group of tests after its last test.
 
-An idle broker takes a second of CPU time a minute. `conftest` says which tests are a group.
+An idle broker takes a second of CPU time a minute. `conftest` defines the groups of tests.
 """
 
 from collections import defaultdict
@@ -16,19 +16,19 @@ _LAST: Final[dict[str, str]] = {}
 
 @contextmanager
 def while_needed(group: str) -> Iterator[ExitStack]:
-    """Return a stack that is closed after the group's last test, at the latest on leaving."""
+    """Return a stack that is closed after the group's last test, at the latest at the end."""
     with ExitStack() as stack:
         _OF_GROUP[group].append(stack)
         yield stack
 
 
 def note_last(items: Sequence[pytest.Item]) -> None:
-    """Note which test of each group comes last: processes of pytest-xdist keep the order."""
+    """Record the last test of each group: processes of pytest-xdist keep the order."""
     _LAST.update({_group(item): item.nodeid for item in items})
 
 
 def end_after(item: pytest.Item) -> None:
-    """Close what the group of a test has, if this was its last one."""
+    """Close the stack of a test's group if this was the group's last test."""
     if _LAST.get(_group(item)) == item.nodeid:
         for stack in _OF_GROUP.pop(_group(item), ()):
             stack.close()

@@ -23,7 +23,7 @@ def pipeline(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[Pipe
 def run_check(pipeline: Pipeline) -> RunChecks:
     """Return a function that runs one check by name, on the cohort `orders`.
 
-    It returns the checks that failed, with the problems they name.
+    The function returns the problems of failed checks, by name of the check.
     """
     pipeline.know("orders")
 

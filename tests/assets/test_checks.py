@@ -1,4 +1,4 @@
-"""Each asset check passes on sound data and fails on data that is really broken."""
+"""Each asset check passes on valid data and fails on damaged data."""
 
 import json
 from collections.abc import Callable
@@ -28,9 +28,9 @@ SOUND = {"orders-1": [0], "orders-2": [1, 2]}
 
 
 def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = "audit") -> None:
-    """Write a snapshot of the group `orders`, and of another cohort's group that is broken.
+    """Write a snapshot of the group `orders`, and of a group of another cohort with an error.
 
-    The leader of the last of three partitions is gone.
+    The last of the three partitions of `orders` has no leader.
     """
     when: dict[str, Any] = {"sample_id": SNAPSHOT_ID, "at": SNAPSHOT_AT}
     partitions = {"topics": ["t"], "counts": [3], "begin": [0, 0, -1], "end": [9, 9, -1]}
@@ -43,7 +43,7 @@ def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = 
 
 
 def keep_lag(pipeline: Pipeline, lags: list[tuple[int, int]]) -> None:
-    """Write the lag of the snapshot: (partition, records) of the topic `t`."""
+    """Write the lag of topic `t` in the snapshot, from pairs of partition and records."""
     rows = [
         {"group": "orders", "topic": "t", "partition": partition, "lag": lag}
         for partition, lag in lags
@@ -57,7 +57,7 @@ def keep_lag(pipeline: Pipeline, lags: list[tuple[int, int]]) -> None:
 
 @pytest.fixture
 def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
-    """Return a function that stores a plan of the group `orders` with metrics that are right.
+    """Return a function that stores a plan of the group `orders` with correct metrics.
 
     `propose(shares, subscriptions={}) -> plan`
     """
@@ -84,7 +84,7 @@ def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
 def test_snapshot_whose_groups_could_be_read_passes(
     pipeline: Pipeline, run_check: RunChecks
 ) -> None:
-    """A broken group of another cohort in the same snapshot is not this run's concern."""
+    """An error in a group of another cohort does not fail this run's check."""
     keep_snapshot(pipeline)
     assert run_check("every_group_was_read") == {}
 
@@ -110,7 +110,7 @@ def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: Ru
 def test_lag_is_held_against_the_offsets(
     pipeline: Pipeline, run_check: RunChecks, lags: list[tuple[int, int]], found: list[str]
 ) -> None:
-    """Every partition that could be read has one lag; one that could not be read needs none."""
+    """The check needs one lag for each readable partition, and none for unreadable ones."""
     keep_snapshot(pipeline)
     keep_lag(pipeline, lags)
     expected = {"every_partition_has_one_lag": found} if found else {}
@@ -120,7 +120,7 @@ def test_lag_is_held_against_the_offsets(
 def test_plan_in_order_passes_both_checks(
     propose: Callable[..., StoredPlan], run_check: RunChecks
 ) -> None:
-    """Complete, unaltered and measured right."""
+    """A complete, unchanged plan with correct metrics passes."""
     propose(SOUND)
     assert run_check("every_partition_has_one_owner") == {}
     assert run_check("stored_metrics_agree") == {}
@@ -141,7 +141,7 @@ def test_plan_that_leaves_a_partition_without_its_owner_fails(
     subscriptions: dict[str, tuple[str, ...]],
     named: str,
 ) -> None:
-    """The check names group, version and partition."""
+    """The problem has group, version and partition."""
     propose(shares, subscriptions)
     ((name, found),) = run_check("every_partition_has_one_owner").items()
     assert name == "every_partition_has_one_owner"
@@ -154,7 +154,7 @@ def test_plan_that_leaves_a_partition_without_its_owner_fails(
 def test_altered_document_fails(
     pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, check: str
 ) -> None:
-    """Bytes that are not those of the hash are found, and stop neither check half-way."""
+    """Both checks report a document that does not match its hash."""
     document = json.loads(propose(SOUND).document)
     document["members"]["orders-1"]["partitions"]["t0"] = ""
     altered = json.dumps(document).encode().hex()
@@ -174,7 +174,7 @@ def test_altered_document_fails(
 def test_altered_balance_fails(
     pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, column: str
 ) -> None:
-    """A figure that the document does not give is named with both values."""
+    """The problem has a stored metric that differs from the document, and both values."""
     propose(SOUND)
     pipeline.tamper(
         f"UPDATE fairlead_raw.plan_balance SET {column} = {column} + 1 WHERE kind = 'predicted'"
@@ -198,7 +198,7 @@ def test_missing_balance_is_named_and_stops_nobody(
 def test_plan_of_another_cohort_is_not_looked_at(
     propose: Callable[..., StoredPlan], pipeline: Pipeline
 ) -> None:
-    """A broken plan fails the runs of its own cohort only."""
+    """A broken plan fails only the checks of its own cohort."""
     propose({"orders-1": [0], "orders-2": [1]})
     pipeline.know("audit")
     result = pipeline.check("every_partition_has_one_owner")
@@ -206,7 +206,7 @@ def test_plan_of_another_cohort_is_not_looked_at(
 
 
 def test_check_without_a_snapshot_says_what_to_run_first(pipeline: Pipeline) -> None:
-    """In an empty warehouse a check or a step fails with one clear sentence."""
+    """With an empty warehouse the check fails with the asset to materialize first."""
     pipeline.know("orders")
     with pytest.raises(dg.Failure, match="materialize the previous asset first"):
         pipeline.check("every_group_was_read", raise_on_error=True)

@@ -1,7 +1,7 @@
-"""The example consumers, run as a user runs them: from the wheel, in an environment of its own.
+"""The example consumers, run from the wheel in a separate environment, as users do.
 
-The environment has the wheel with one client's extra and nothing else, so that whatever a follower
-needs of the planner is missing here.
+The environment has only the wheel and one client's extra, so that an import of the planner's
+packages would fail.
 """
 
 import json
@@ -27,7 +27,7 @@ from tests.packaging import ROOT, build, new_environment, run
 from tests.records import publish, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-#: Of the time that numpy takes to import. Followers take half of it, pandas four times as much.
+#: Allowed import time, in multiples of numpy's. Followers take half of it, pandas four times it.
 SHARE = 3
 PROBE = """
 import importlib, importlib.util, json, sys, time
@@ -51,7 +51,7 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Client:
-    """A client library: its extra, the name it is imported by, and the modules made for it."""
+    """A client library: its extra, its package, the modules for it, and its example."""
 
     extra: str
     package: str
@@ -77,14 +77,14 @@ CLIENTS = (
 
 
 class Output(NamedTuple):
-    """What an example prints, and what it logs."""
+    """The standard output and the log of an example."""
 
     lines: IO[str]
     log: IO[str]
 
 
 class Environment(NamedTuple):
-    """The interpreter that has the wheel and one client, and which."""
+    """The interpreter of an environment with the wheel and one client, and that client."""
 
     python: Path
     client: Client
@@ -92,7 +92,7 @@ class Environment(NamedTuple):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel."""
+    """Build the wheel and return its path."""
     return build("wheel", tmp_path_factory.mktemp("dist"))
 
 
@@ -110,10 +110,10 @@ def environment(
 def test_wheel_with_one_extra_is_all_a_consumer_needs(
     tmp_path: Path, environment: Environment
 ) -> None:
-    """Beside numpy and their client followers import little; there is no planner."""
+    """Followers import little besides numpy and their client, and nothing of the planner."""
     python, client = environment
     names = [f"fairlead.followers.{name}" for name in client.modules]
-    # The first one compiles, and others may run beside a busy neighbour.
+    # The first import compiles, and other programs may use the processor.
     for _ in range(5):
         found = json.loads(run(python, "-c", PROBE, client.package, *names, cwd=tmp_path))
         assert found["installed"] == []
@@ -130,7 +130,7 @@ def test_example_reads_what_the_plan_gives_it(
     unique_name: str,
     kafka_topic: Callable[..., str],
 ) -> None:
-    """Two processes print the messages of their shares of a published plan, and end on Ctrl-C."""
+    """Two processes print the messages of their planned shares, and end on Ctrl-C."""
     broker = settings.kafka.bootstrap_servers
     topic = kafka_topic(partitions=3)
     shares = {"a": {topic: [2]}, "b": {topic: [0, 1]}}
@@ -159,7 +159,7 @@ def test_example_reads_what_the_plan_gives_it(
 
 @contextmanager
 def example(environment: Environment, *arguments: str) -> Iterator[Output]:
-    """Run an example; yield its output. At the end Ctrl-C makes it print its status and end."""
+    """Run an example and yield its output; at the end Ctrl-C makes it print its status."""
     with accepting_ctrl_c():
         started = subprocess.Popen(
             [environment.python, ROOT / "examples" / environment.client.example, *arguments],
@@ -181,7 +181,7 @@ def example(environment: Environment, *arguments: str) -> Iterator[Output]:
 
 
 def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool:
-    """Whether each member owns its share, as the broker knows it; no before anybody has joined."""
+    """Whether the broker reports that each member owns its share; False without members."""
     try:
         members = gateway.live_group(group).members
     except GroupError:
@@ -193,7 +193,7 @@ def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool
 
 
 def wait_for_agreement(outputs: Mapping[str, Output]) -> None:
-    """Wait until the members have agreed; of confluent-kafka groups the broker does not know."""
+    """Wait until confluent-kafka's members agree; the broker does not know their shares."""
     settled = "2 members: the assignment follows plan version 1"
     for output in outputs.values():
         assert any(settled in line for line in output.log)

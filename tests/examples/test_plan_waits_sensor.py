@@ -1,4 +1,4 @@
-"""The example sensor, on a database: who reads it hears of each plan that waits, once."""
+"""The example sensor on a database reports each plan that waits for approval once."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
@@ -19,14 +19,14 @@ EXAMPLE = Path(__file__).parents[2] / "examples/plan_waits_sensor.py"
 
 
 class Chat:
-    """Takes the place of `send`; raises if it is down."""
+    """Replaces the example's `send`; raises an error while it is down."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.down = False
 
     def __call__(self, text: str) -> None:
-        """Take a text."""
+        """Record a text, or raise an error if the chat is down."""
         if self.down:
             raise ConnectionError("the chat is down")
         self.texts.append(text)
@@ -34,13 +34,13 @@ class Chat:
 
 @pytest.fixture
 def chat() -> Chat:
-    """Return a chat that is up."""
+    """Return a chat that is not down."""
     return Chat()
 
 
 @pytest.fixture
 def tick(migrated: str, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """Return a function that runs a tick as a reader, and returns what the tick says."""
+    """Return a function that runs a tick with a reader's login, and returns its message."""
     spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
@@ -72,7 +72,7 @@ def store(migrated: str) -> Iterator[PlanStore]:
 
 
 def a_minute_passes(url: str) -> None:
-    """Let every plan have been proposed a minute earlier."""
+    """Move the creation of all plans back by a minute."""
     with psycopg.connect(url) as superuser:
         superuser.execute("SET session_replication_role = replica")  # else nothing may change
         superuser.execute("UPDATE fairlead_raw.plan SET created_at = created_at - interval '1 min'")
@@ -81,7 +81,7 @@ def a_minute_passes(url: str) -> None:
 def test_plan_that_waits_is_reported_once(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """Its page is named; plans that a policy approves at once, or in shadow mode, are left out."""
+    """The message has the plan's page; approved plans and plans in shadow mode are left out."""
     drafts = [make_draft(group=group) for group in ("a b", "automatic")]
     drafts.append(make_draft(group="observed", shadow=True))
     automatic = [record_decision(store, draft).plan for draft in drafts][1]
@@ -102,7 +102,7 @@ def test_plan_that_waits_is_reported_once(
 def test_report_that_was_not_taken_is_sent_again(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """The tick fails, so that Dagster shows it; the next one has it and what came meanwhile."""
+    """If sending fails, the tick fails, and the next one sends all plans that wait."""
     record_decision(store, make_draft(group="first"))
     a_minute_passes(migrated)
     chat.down = True

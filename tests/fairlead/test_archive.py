@@ -36,7 +36,7 @@ def sample_at(at: datetime, *groups: str) -> pa.Table:
 
 
 def append(archive: SampleArchive, before: float, *groups: str) -> str:
-    """Write a sample of so many minutes before noon; return its id."""
+    """Write a sample taken this many minutes before noon; return its id."""
     at = NOON - before * MINUTE
     sample_id = new_snapshot_id(at)
     archive.append(sample_at(at, *groups), sample_id)
@@ -44,7 +44,7 @@ def append(archive: SampleArchive, before: float, *groups: str) -> str:
 
 
 def filled(path: Path, minutes: Collection[int]) -> SampleArchive:
-    """Return an archive with a sample in each of some minutes before noon."""
+    """Return an archive with a sample at each of these minutes before noon."""
     archive = SampleArchive(str(path))
     for before in minutes:
         append(archive, before)
@@ -52,13 +52,13 @@ def filled(path: Path, minutes: Collection[int]) -> SampleArchive:
 
 
 def minutes(archive: SampleArchive, since: timedelta = timedelta(days=1)) -> list[int]:
-    """Return how many minutes before noon the samples were taken that are read, latest first."""
+    """Return the times of the readable samples, in minutes before noon, latest first."""
     read = archive.read(NOON - since, NOON)["at"].to_pylist()
     return [round((NOON - at) / MINUTE) for at in reversed(read)]
 
 
 def files(path: Path) -> list[Path]:
-    """Return the files of samples, the oldest first."""
+    """Return the files of samples, oldest first."""
     return sorted((path / "samples").glob("2*/*"))
 
 
@@ -78,7 +78,7 @@ def test_samples_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
 
 
 def test_all_columns_come_back(tmp_path: Path) -> None:
-    """Values, nulls, types and time zones, of the whole sample or of some columns."""
+    """Reading a sample, or some of its columns, returns what was written, including nulls."""
     archive = SampleArchive(str(tmp_path))
     common = {"at": NOON, "topics": ["t", "u"], "counts": [2, 1], "members": ["m", "n"]}
     known = {
@@ -115,7 +115,7 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
 
 
 def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Path) -> None:
-    """A group that rebalances for a moment keeps a sample that can be replayed."""
+    """Tidying keeps the newest sample without an error besides newer ones with an error."""
     archive = SampleArchive(str(tmp_path))
     for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
         at = NOON - before * MINUTE
@@ -128,7 +128,7 @@ def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Pa
 
 
 def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path) -> None:
-    """A sample may begin before a quarter of an hour ends, and read log ends after it."""
+    """A sample that began before a quarter of an hour may have read log ends after it."""
     archive = filled(tmp_path, [92, 77])
     began = NOON - 90 * MINUTE - timedelta(seconds=2)
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
@@ -179,17 +179,17 @@ class Overtaken(SampleArchive):
 
 
 def test_reader_that_is_overtaken_by_tidying_misses_nothing(tmp_path: Path) -> None:
-    """Files removed meanwhile were not needed: the newer sample existed before."""
+    """Files removed during a read were not needed: newer samples existed before."""
     filled(tmp_path, range(60, 240))
     assert minutes(Overtaken(str(tmp_path))) == [*range(60, 76), *range(76, 240, 15)]
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Stands for the end of the process."""
 
 
 class Mortal(SampleArchive):
-    """An archive whose process ends before it removes the so-many-th file."""
+    """An archive whose process ends before it removes a file, counted from 1."""
 
     def __init__(self, path: Path, removal: int) -> None:
         super().__init__(str(path))
@@ -204,7 +204,7 @@ class Mortal(SampleArchive):
 
 @pytest.mark.parametrize("removal", [1, 7, 14])
 def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None:
-    """The rest is removed the next time."""
+    """The next tidying removes the rest."""
     archive = filled(tmp_path, range(76, 106))
     outdated = [append(archive, before) for before in (1_000, 999)]
     with pytest.raises(Killed):
@@ -229,7 +229,7 @@ def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> Non
 
 
 def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
-    """Another process reads it; an unreadable cost counts as unknown."""
+    """Another process reads the cost of the newest sample; an unreadable cost is unknown."""
     archive, taken = SampleArchive(str(tmp_path)), Taken(NOON, 1.5, 3, 12)
     assert archive.taken() is None
     archive.note(taken)
@@ -243,7 +243,7 @@ def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
 
 
 def _flipped(content: bytes) -> bytes:
-    """Return a file with another byte among its data."""
+    """Return a file's content with one byte of its data changed."""
     middle = content.index(b"\x28\xb5\x2f\xfd") + 8  # in the first page that zstd has compressed
     return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
 
@@ -255,7 +255,7 @@ def _written(sample: pa.Table) -> bytes:
 
 
 _RENAMED = [*SAMPLES.names[:-1], "x"]
-#: What a file may hold in place of a sample, by what went wrong.
+#: How a file is damaged, and the logged reason.
 DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda _: b"", "Parquet file size is 0 bytes"),
     "cut": (lambda content: content[:300], "magic bytes not found in footer"),
@@ -265,7 +265,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "more": (lambda _: _written(sample_at(NOON).append_column("x", pa.array([1]))), "columns"),
     "other": (lambda _: _written(sample_at(NOON).rename_columns(_RENAMED)), "columns"),
 }
-#: What does not read files of other intervals.
+#: Uses of the archive that read no files of other intervals.
 USES: dict[str, Callable[[SampleArchive], object]] = {
     "read": lambda archive: archive.read(NOON - MINUTE, NOON),
     "one group": lambda archive: archive.read(NOON - MINUTE, NOON, ["g"]),
@@ -275,7 +275,7 @@ USES: dict[str, Callable[[SampleArchive], object]] = {
 
 
 def damaged(path: Path) -> list[bytes]:
-    """Return what the files hold that were set aside."""
+    """Return the content of the files that were set aside."""
     return [file.read_bytes() for file in sorted((path / "samples" / "damaged").glob("*"))]
 
 
@@ -285,7 +285,7 @@ def damaged(path: Path) -> list[bytes]:
 def test_damaged_file_is_set_aside_and_the_others_are_read(
     tmp_path: Path, how: str, use: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first reader logs the file and the reason, once; the file is not changed."""
+    """The first reader moves the unchanged file, and logs its name and the reason once."""
     archive = filled(tmp_path, range(3))
     expected = USES[use](filled(tmp_path / "sound", range(2)))
     file = files(tmp_path)[0].rename(files(tmp_path)[1].with_stem("20260131T115930.000000Z-bad"))
@@ -306,7 +306,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
 def test_file_of_a_foreign_name_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A name that would colour a terminal is written with escapes."""
+    """The log has the name with escapes, because it could contain terminal codes."""
     archive = filled(tmp_path, range(20))
     for name in ("backup\x1b[31m", "20260131T1130Z-foreign"):
         files(tmp_path)[0].with_name(f"{name}.parquet").write_bytes(b"something")
@@ -360,7 +360,7 @@ def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
 
 
 def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
-    """Damaged, missing, or without a requested group: an error, not fewer rows."""
+    """A damaged or missing sample, or one without a requested group, is an error."""
     archive = SampleArchive(str(tmp_path))
     sample_id = append(archive, 0, "a", "b")
     assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]

@@ -16,7 +16,7 @@ SECRET = "hunter2"  # noqa: S105 - what must never be shown
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the path of the settings file, empty."""
+    """Return the path of an empty settings file."""
     path = tmp_path / "fairlead.toml"
     path.touch()
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(path))
@@ -26,7 +26,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_variables_win_over_the_file_setting_by_setting(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A variable replaces its one setting; the file's others in the section stay."""
+    """A variable replaces one setting; other settings of the file's section stay."""
     config.write_text('[kafka]\nbootstrap_servers = "file:1"\nplan_topic = "plans"\n')
     monkeypatch.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "variable:1")
     settings = load_settings()
@@ -70,7 +70,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
     ],
 )
 def test_proof_that_proves_too_little_is_refused(config: Path, toml: str, said: str) -> None:
-    """At the start, by the key, and without the secret."""
+    """Weak settings of the web login are refused with the key's name and without the secret."""
     secret = "s" * 40
     token = ISSUER.format("https://login.example/keys")
     text = toml.replace("{S}", secret).replace("{T}", token)
@@ -93,7 +93,7 @@ def test_proof_that_proves_too_little_is_refused(config: Path, toml: str, said: 
     ],
 )
 def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -> None:
-    """An unknown name, or a value out of range, is refused by its full name and its file."""
+    """The error for an unknown key or an invalid value has its full name and the file."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=name) as caught:
         load_settings()
@@ -133,7 +133,7 @@ def test_errors_in_variables_name_the_variable(
 
 
 def test_a_variable_below_what_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies are a list, which no variable can set in part."""
+    """Policies are a list, so that no variable can set a part of them."""
     monkeypatch.setenv("FAIRLEAD_POLICIES__0__MAX_MOVES", "1")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_POLICIES__0__MAX_MOVES: policies: "):
         load_settings()
@@ -143,7 +143,7 @@ def test_a_variable_below_what_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch
     "name", ["FAIRLEAD_KAFKA_BOOTSTRAP_SERVERS", "FAIRLEAD_STATE", "fairlead_polices"]
 )
 def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt variable, one underscore for two say, does not pass silently."""
+    """A misspelt variable, for example with one underscore for two, is an error."""
     monkeypatch.setenv(name, "x")
     with pytest.raises(ConfigurationError, match=f"{name}: no such setting"):
         load_settings()
@@ -151,7 +151,7 @@ def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("text", ["[kafka", "kafka = {", "\x00"])
 def test_toml_that_does_not_parse_is_named(config: Path, text: str) -> None:
-    """A broken file is an error with its path."""
+    """The error for a file that is not TOML has the file's path."""
     config.write_text(text)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
@@ -159,7 +159,7 @@ def test_toml_that_does_not_parse_is_named(config: Path, text: str) -> None:
 
 
 def test_librdkafka_settings_pass_through(config: Path) -> None:
-    """Any librdkafka setting is passed on as text; overrides win."""
+    """Any librdkafka setting is passed on as text; arguments override it."""
     config.write_text(
         '[kafka]\nbootstrap_servers = "k:1"\n[kafka.properties]\n'
         f'"sasl.password" = "{SECRET}"\n"socket.keepalive.enable" = true\n"retries" = 3\n'
@@ -176,7 +176,7 @@ def test_librdkafka_settings_pass_through(config: Path) -> None:
 
 
 def test_secrets_are_not_shown(config: Path) -> None:
-    """Neither a settings object nor its dump shows passwords, keys or the database's address."""
+    """The text of a settings object has no passwords, keys or database address."""
     config.write_text(
         f'[kafka]\nprivate_key = "{KEY}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
         f'[postgres]\nurl = "postgresql://me:{SECRET}@db/fairlead"\n'
@@ -191,7 +191,7 @@ def test_secrets_are_not_shown(config: Path) -> None:
 
 @pytest.mark.parametrize("key", ["", SECRET])
 def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
-    """An empty one, as of a variable that is not set, would switch signing off."""
+    """An empty key, as from an unset variable, is refused: it would turn signing off."""
     config.write_text(f'[kafka]\nprivate_key = "{key}"\n')
     with pytest.raises(ConfigurationError, match=r"kafka\.private_key") as refused:
         load_settings()
@@ -207,7 +207,7 @@ def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
     ],
 )
 def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
-    """Not even the traceback of a refused setting shows the value that was refused."""
+    """Not even the traceback of a refused setting has the refused value."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()

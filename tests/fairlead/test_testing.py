@@ -1,4 +1,4 @@
-"""The helpers for applications: a group in memory does what a group on a broker does."""
+"""The test helpers for applications: a group in memory behaves like one on a broker."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -19,7 +19,7 @@ BY_RANGE = {"a": {"t": [0, 1]}, "b": {"t": [2]}}
 
 
 def group_of(*members: str, plans: MemoryPlanTopic, partitions: int = 3) -> MemoryGroup:
-    """Return a group of one topic whose members have joined."""
+    """Return a group in memory that reads one topic and has these members."""
     group = MemoryGroup("g", {"t": partitions}, plans)
     for name in members:
         group.join(name)
@@ -27,7 +27,7 @@ def group_of(*members: str, plans: MemoryPlanTopic, partitions: int = 3) -> Memo
 
 
 def test_plan_that_no_reader_takes_is_refused() -> None:
-    """As the planner would: at once, not when a follower skips it."""
+    """An invalid plan is refused when it is made, as by the planner."""
     with pytest.raises(InvalidPlanError, match="more than one owner"):
         plan_of("g", {"a": {"t": [0]}, "b": {"t": [0]}})
     with pytest.raises(InvalidPlanError):
@@ -35,7 +35,7 @@ def test_plan_that_no_reader_takes_is_refused() -> None:
 
 
 def test_newer_plan_is_asked_for_once() -> None:
-    """After the rebalance no member asks again; an older or equal plan changes nothing."""
+    """Members request a rebalance once for a newer plan, and never for an older or equal one."""
     plans = MemoryPlanTopic()
     group = group_of("a", "b", plans=plans)
     assert group.rebalance() == BY_RANGE
@@ -50,7 +50,7 @@ def test_newer_plan_is_asked_for_once() -> None:
 
 
 def test_unsigned_plans_are_not_followed_where_keys_are_given() -> None:
-    """The same options as on a broker: what is signed is followed, and nothing else."""
+    """With public keys, members in memory follow only signed plans, as on a broker."""
     signer = Signer.new("k")
     plans = MemoryPlanTopic()
     options = FollowOptions(public_keys=signer.public_text(), rejoin_jitter_s=0.0)
@@ -66,7 +66,7 @@ def test_unsigned_plans_are_not_followed_where_keys_are_given() -> None:
 
 
 def test_members_that_do_not_exist_are_named() -> None:
-    """A mistake in a plan is an error that names it."""
+    """Leaving with an unknown name, or joining twice, is an error that has the name."""
     group = group_of("a", plans=MemoryPlanTopic())
     with pytest.raises(GroupError, match="no member b"):
         group.leave("b")
@@ -76,7 +76,7 @@ def test_members_that_do_not_exist_are_named() -> None:
 
 
 def test_topic_in_memory_feeds_a_follower_with_its_thread() -> None:
-    """The source that a custom adapter gets instead of a connection."""
+    """A custom adapter's follower can read plans from memory instead of a connection."""
     plans = MemoryPlanTopic()
     plans.publish(plan_of("g", SHARES, version=9))
     follower = Follower("g", FollowOptions(), plans.open)
@@ -90,7 +90,7 @@ def test_topic_in_memory_feeds_a_follower_with_its_thread() -> None:
 def test_group_on_a_broker_ends_with_the_same_shares(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """Two kafka-python followers of a plan that names one of them, and the group in memory."""
+    """Two kafka-python followers own the same shares as the group in memory."""
     topic = kafka_topic(partitions=5)
     plan = plan_of(unique_name, {"a": {topic: [4]}, "gone": {topic: [0, 1, 2, 3]}})
     memory = MemoryPlanTopic()
@@ -108,5 +108,5 @@ def test_group_on_a_broker_ends_with_the_same_shares(
 
 
 def owns(member: Member, share: Mapping[str, Sequence[int]]) -> bool:
-    """Whether a real consumer owns a share."""
+    """Whether a real consumer owns exactly this share."""
     return member.status().owned == share

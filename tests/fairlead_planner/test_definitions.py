@@ -9,11 +9,11 @@ from orchestration.jobs import STEPS
 
 @dg.asset
 def invoices() -> None:
-    """Stand for what the project is about."""
+    """Stand for the project's own assets."""
 
 
 def test_planning_leaves_the_assets_of_the_project_alone() -> None:
-    """The job is the planner's steps, with their checks, whatever else is in the code location."""
+    """The planning job has only the planner's steps and checks."""
     merged = dg.Definitions.merge(dg.Definitions(assets=[invoices]), definitions())
     job = merged.resolve_job_def("planning")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == set(STEPS)
@@ -21,14 +21,14 @@ def test_planning_leaves_the_assets_of_the_project_alone() -> None:
 
 
 def test_planning_runs_in_one_process_whatever_the_project_does() -> None:
-    """Each process would start a Spark session of its own."""
+    """The job uses one process, because each process would start a Spark session."""
     project = dg.Definitions(assets=[invoices], executor=dg.multiprocess_executor)
     merged = dg.Definitions.merge(project, definitions())
     assert merged.resolve_job_def("planning").executor_def is dg.in_process_executor
 
 
 def test_another_rhythm() -> None:
-    """The schedule's is the project's to say; other arguments of Definitions, too."""
+    """The project can set the schedule, and other arguments of Definitions."""
     (schedule,) = definitions(planning_schedule="*/5 * * * *").schedules or []
     assert isinstance(schedule, dg.ScheduleDefinition)
     assert schedule.cron_schedule == "*/5 * * * *"
@@ -36,7 +36,7 @@ def test_another_rhythm() -> None:
 
 
 def test_component_refuses_what_it_does_not_know() -> None:
-    """A slip of the pen in `defs.yaml` is an error, not a default."""
+    """A misspelt key in `defs.yaml` is an error."""
     assert PlannerComponent.resolve_from_yaml("planning_schedule: '0 * * * *'") == (
         PlannerComponent(planning_schedule="0 * * * *")
     )

@@ -1,4 +1,4 @@
-"""The planner in a Dagster project that has the wheel, and no checkout."""
+"""The planner in a Dagster project with the installed wheel, without the checkout."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ VALIDATE = (
     *("-m", "dagster", "definitions", "validate"),
     *("-m", "fairlead_planner.orchestration.definitions"),
 )
-#: Prints what the definitions hold, and where the modules of that are.
+#: Prints the contents of the definitions, and the files of the imported modules.
 SHOW = """
 import json, sys
 import dagster as dg
@@ -78,7 +78,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a Dagster project, whose package is called billing and has no definitions yet."""
+    """Return a Dagster project whose package is called billing and has no definitions yet."""
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     (tmp_path / "billing").mkdir()
     (tmp_path / "billing/__init__.py").touch()
@@ -86,7 +86,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
-    """Check that the project's definitions have all of the planner, from the wheel alone."""
+    """Check that a project's definitions have all of the planner, loaded from the wheel."""
     facts = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
     assert facts["assets"] == sorted([*STEPS, *own])
     assert facts["schedules"] == {"planning_schedule": cron}
@@ -101,13 +101,13 @@ def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
 
 
 def test_project_merges_the_planner_in_one_line(python: Path, project: Path) -> None:
-    """Its own assets beside the planner's, all of it loaded from the wheel."""
+    """The project has its own assets and the planner's, loaded from the wheel."""
     (project / "billing/definitions.py").write_text(MERGED)
     check_whole(python, project, "*/15 * * * *", "invoices")
 
 
 def test_project_has_the_planner_as_a_component(python: Path, project: Path) -> None:
-    """A folder with a small YAML, as Dagster's projects have their definitions."""
+    """A folder with a `defs.yaml` adds the planner to a Dagster project."""
     (project / "billing/definitions.py").write_text(FOUND_IN_A_FOLDER)
     (project / "billing/defs/planner").mkdir(parents=True)
     (project / "billing/defs/__init__.py").touch()
@@ -116,7 +116,7 @@ def test_project_has_the_planner_as_a_component(python: Path, project: Path) -> 
 
 
 def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> None:
-    """Dagster's own check takes the module, where a project's resources have the same names."""
+    """Dagster validates the planner's module as a separate code location."""
     home = tmp_path / "home"
     home.mkdir()
     done = subprocess.run(
@@ -136,14 +136,14 @@ def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> 
     "::test_group_is_planned_by_what_the_wheel_installs"
 )
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
-    """By the name that they have there."""
+    """The installed command's usage has its installed module name."""
     said = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
     assert "usage: python -m fairlead_planner.orchestration" in said
 
 
 @pytest.mark.postgres
 def test_migrations_are_in_the_wheel(python: Path, database: str, tmp_path: Path) -> None:
-    """`fairlead db upgrade` brings an empty database about, and models and database agree."""
+    """The installed `fairlead db upgrade` creates the schema, and `db check` accepts it."""
     program = python.parent / "fairlead"
     for words, said in (
         (["db", "upgrade"], f"empty -> {migrate.head()}"),

@@ -81,7 +81,7 @@ def rows(engine: Engine, query: str) -> set[tuple[str, ...]]:
 
 
 def test_a_database_of_another_encoding_is_refused(database: str) -> None:
-    """Before anything is written, with what to do."""
+    """The error has the remedy, and is raised before anything is written."""
     ascii_only = make_url(database).set(database=f"{make_url(database).database}_ascii")
     with psycopg.connect(database, autocommit=True) as connection:
         made = f"CREATE DATABASE {ascii_only.database} TEMPLATE template0"
@@ -94,7 +94,7 @@ def test_a_database_of_another_encoding_is_refused(database: str) -> None:
 
 
 def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
-    """Tables, columns, types, indexes and comments by Alembic; keys and checks by Postgres."""
+    """Alembic compares tables and indexes; constraints are compared in Postgres."""
     migrate.upgrade(database)
     migrate.check(database)
     migrated = rows(engine, CONSTRAINTS)
@@ -107,7 +107,7 @@ def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
 
 
 def test_a_database_that_differs_is_found(database: str, engine: Engine) -> None:
-    """A column added by hand, and a database never migrated, are told."""
+    """The check reports an added column, and a database that was never migrated."""
     with pytest.raises(ConfigurationError, match="fairlead db upgrade"):
         migrate.check(database)
     migrate.upgrade(database)
@@ -118,7 +118,7 @@ def test_a_database_that_differs_is_found(database: str, engine: Engine) -> None
 
 
 def test_a_migration_that_fails_changes_nothing(database: str, engine: Engine) -> None:
-    """All of it is one transaction: a view in the way leaves no table behind."""
+    """A migration is one transaction: if a name is taken, no table is left."""
     with transaction(engine) as connection:
         connection.execute(text("CREATE SCHEMA fairlead"))
         connection.execute(text("CREATE VIEW fairlead.adoption AS SELECT 1"))
@@ -128,7 +128,7 @@ def test_a_migration_that_fails_changes_nothing(database: str, engine: Engine) -
 
 
 def test_upgrades_at_once_take_turns(database: str) -> None:
-    """Hosts that start together do not create the same table twice."""
+    """Two simultaneous upgrades both succeed."""
     program = "import sys; from fairlead.store.migrate import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-c", program, database]
     upgrades = [subprocess.Popen(command) for _ in range(2)]
@@ -137,7 +137,7 @@ def test_upgrades_at_once_take_turns(database: str) -> None:
 
 
 def test_everything_has_a_comment(database: str, engine: Engine) -> None:
-    """Whoever meets a table, a view, a column of them or a function in psql can ask what it is."""
+    """Each schema, table, view, column and function has a comment in Postgres."""
     migrate.upgrade(database)
     with transaction(engine) as connection:
         connection.execute(text("SELECT fairlead_raw.ensure_day('2026-01-31')"))
@@ -145,7 +145,7 @@ def test_everything_has_a_comment(database: str, engine: Engine) -> None:
 
 
 def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:
-    """The owner of a database alone migrates it once an administrator has run what was asked."""
+    """An owner who may not create roles can migrate after an administrator's statements."""
     server = Postgres(own_services / "postgres")  # without the roles of other tests
     if server.state_dir.exists():
         shutil.rmtree(server.state_dir)
@@ -161,7 +161,7 @@ def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:
             administrator.execute(statements.encode())
         migrate.upgrade(url)
         assert migrate.current(url) == migrate.head()
-        # Less still: a schema in somebody else's database, where the roles exist already.
+        # An owner with fewer rights: a schema in another owner's database, where the roles exist.
         with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:
             administrator.execute("CREATE SCHEMA fairlead AUTHORIZATION owner")
             administrator.execute("CREATE ROLE reader LOGIN IN ROLE fairlead_reader")
@@ -177,7 +177,7 @@ def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:
 
 
 def test_schema_of_the_first_release_is_kept(migrated: str) -> None:
-    """Queries go on: no column and no function of 0.1.0 goes away or changes its type."""
+    """No column or function of 0.1.0 is removed or changes its type."""
     engine = create_store_engine(migrated)
     try:
         found = {" ".join(row) for row in rows(engine, NAMES)}
@@ -189,7 +189,7 @@ def test_schema_of_the_first_release_is_kept(migrated: str) -> None:
 
 
 def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) -> None:
-    """Of tables, and of views, which take them from tables or repeat them in SQL."""
+    """Comments of columns in tables and views equal the meanings of their figures."""
     engine = create_store_engine(migrated)
     try:
         found = rows(engine, COMMENTS)

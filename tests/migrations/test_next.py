@@ -1,4 +1,4 @@
-"""The next revision, made up: it keeps what is stored. Databases of other builds are refused."""
+"""An invented next revision keeps stored rows. Databases of other builds are refused."""
 
 import shutil
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def upgrade():
     op.add_column("plan", priority, schema="fairlead_raw")
     op.execute("CREATE OR REPLACE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan")
 """
-# A row in every table, some by triggers.
+# A row in every table; triggers add some of them.
 ROWS = """
 SELECT ensure_day('2026-01-31'), ensure_day('2026-02-01');
 
@@ -127,7 +127,7 @@ COLUMNS = """
 
 @pytest.fixture
 def another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return migrations to edit: a copy, which is in use until `monkeypatch.undo`."""
+    """Return a copy of the migrations to edit; it is used until `monkeypatch.undo`."""
     migrations = tmp_path / "migrations"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(migrate.MIGRATIONS, migrations, ignore=ignored)
@@ -137,7 +137,7 @@ def another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(migrated: str) -> Iterator[Engine]:
-    """Return an engine on a migrated database, whose tables go by their bare names."""
+    """Return an engine on a migrated database, whose tables need no schema name."""
     searched = make_url(migrated).update_query_dict({"options": "-csearch_path=fairlead_raw"})
     engine = create_store_engine(searched.render_as_string(hide_password=False))
     yield engine
@@ -148,7 +148,7 @@ def engine(migrated: str) -> Iterator[Engine]:
 def test_rows_survive_the_next_revision(
     migrated: str, engine: Engine, another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every row of every table is the same afterwards; this build refuses the database then."""
+    """All rows of all tables stay the same; this build then refuses the database."""
     with transaction(engine) as connection:
         connection.execute(text(ROWS))
         columns = {row.table: row.names for row in connection.execute(text(COLUMNS))}
@@ -176,7 +176,7 @@ def test_rows_survive_the_next_revision(
 def test_every_source_is_in_the_name_of_the_first_revision(
     another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever changes the schema, in whichever of its files, makes another revision."""
+    """A change in any of the schema's files changes the revision's name."""
     tables = shutil.copytree(Path(models.__file__).parent, another_build / "models")
     monkeypatch.setattr(models, "__file__", str(tables / "__init__.py"))
     names = [migrate.head()]
@@ -193,7 +193,7 @@ def test_every_source_is_in_the_name_of_the_first_revision(
 def test_a_database_of_another_build_is_refused(
     migrated: str, engine: Engine, revision: str
 ) -> None:
-    """Nothing is upgraded on top of a schema that this build does not know."""
+    """A database with an unknown schema is not upgraded."""
     with transaction(engine) as connection:
         connection.execute(
             text("UPDATE fairlead.alembic_version SET version_num = :revision"),

@@ -1,4 +1,4 @@
-"""Fixtures of the orchestration's tests."""
+"""Fixtures of the tests of orchestration."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,10 +26,10 @@ MakeGroup = Callable[..., str]
 
 
 class StartConsumers(Protocol):
-    """Starts a group of two consumers that follow plans, on a backlog, under `range` at first."""
+    """Starts two consumers of a group with a backlog; they follow plans, and range without one."""
 
     def __call__(self, group: str, *, backlog: tuple[int, ...] = SKEWED) -> Consumers:
-        """Return the group once it has settled; it ends with the test."""
+        """Start the group and return it once it has settled; it ends with the test."""
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def start_consumers(
     kafka_topic: KafkaTopic,
     commit: Commit,  # noqa: F811
 ) -> Iterator[StartConsumers]:
-    """Return a function that starts groups of consumers which read a topic each.
+    """Return a function that starts groups of consumers, each of which reads one topic.
 
-    They have read a part of it; consumers that are behind stopped keeping up since.
+    They have committed a part of it; earlier samples show consumers with a backlog fall behind.
     """
     with ExitStack() as stack:
 
@@ -80,7 +80,7 @@ def make_group(
 ) -> MakeGroup:
     """Return a function that makes a group of two members, unbalanced or healthy.
 
-    `make_group("a", trouble=True) -> its name`. Discovery sees only such groups.
+    `make_group("a", trouble=True) -> its name`. Discovery covers only such groups.
     """
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}-*"]\n')
 

@@ -22,7 +22,7 @@ from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 from tests.waiting import eventually
 
-#: Lines in the log of a planning run, each before its step.
+#: Log lines of a planning run, one before each step.
 STEPS = [
     "Reading the offsets and members of 1 group",
     f"Analysing 1 group, with up to {plural(len(Policy().assignors), 'candidate')}",
@@ -41,7 +41,7 @@ pytestmark = [
 
 
 def answer(*arguments: str) -> dict[str, Any]:
-    """Return a command's JSON output."""
+    """Run a command and return its JSON output."""
     result = CliRunner().invoke(app, [*arguments, "--json"])
     assert result.exit_code == 0, result.output
     document: dict[str, Any] = json.loads(result.stdout)
@@ -52,7 +52,7 @@ def answer(*arguments: str) -> dict[str, Any]:
 def planned_from_a_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Callable[[str], str]:
-    """Return a function that plans a group as `python -m orchestration` does, and its answer."""
+    """Return a function that runs `python -m orchestration` for a group and returns its output."""
     home = tmp_path / "dagster"
     home.mkdir()
     monkeypatch.setenv("DAGSTER_HOME", str(home))
@@ -77,7 +77,7 @@ def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
     planned_from_a_shell: Callable[[str], str],
     unique_name: str,
 ) -> None:
-    """Each step reports its result; consumers fall back, then follow version 1's shares again."""
+    """After each command, consumers follow version 1, fall back, or follow it again."""
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)
@@ -138,7 +138,7 @@ def test_mistyped_group_is_refused_before_anything_is_stored(
     monkeypatch: pytest.MonkeyPatch,
     unique_name: str,
 ) -> None:
-    """The error suggests the nearest name; Spark does not start; nothing is stored."""
+    """The error suggests the most similar name; Spark does not start."""
     start_consumers(unique_name)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     said = io.StringIO()

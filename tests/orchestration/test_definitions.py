@@ -13,7 +13,7 @@ from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
-#: Run first in a new process: any connection, process or written file is an error from then on.
+#: Run first in a new process: from then on any connection, process or written file is an error.
 NO_IO = """
 import os, sys
 def refuse(event, arguments):
@@ -30,7 +30,7 @@ print(*{module.partition(".")[0] for module in sys.modules})
 
 @pytest.mark.parametrize("reason", ["", " "])
 def test_a_person_says_why(reason: str) -> None:
-    """The reason is required before anything is sent, because the history has it."""
+    """Jobs of persons require a reason, which the history keeps."""
     assert GroupConfig(group="orders", reason="CHG-1234").reason == "CHG-1234"
     with pytest.raises(ValueError, match="reason"):
         GroupConfig(group="orders", reason=reason)
@@ -38,7 +38,7 @@ def test_a_person_says_why(reason: str) -> None:
 
 @cache
 def imported() -> set[str]:
-    """Import the definitions in a new process; return the packages that this has imported."""
+    """Import the definitions in a new process; return the packages that it imported."""
     environment = {name: value for name, value in os.environ.items() if "FAIRLEAD" not in name}
     result = subprocess.run(
         [sys.executable, "-B", "-c", NO_IO],
@@ -61,6 +61,6 @@ def test_loading_does_no_io() -> None:
 
 @pytest.mark.long
 def test_a_run_imports_nothing_that_it_may_not_need() -> None:
-    """Spark, plots, solvers and clients are imported on use, because their import is slow."""
+    """Spark, plots, solvers and clients are imported only on use, because they import slowly."""
     late = {"matplotlib", "ortools", "pandas", "aiokafka", "kafka", "pyspark"}
     assert not late & imported()

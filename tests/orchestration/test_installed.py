@@ -1,4 +1,4 @@
-"""The planner with the installed wheel, without a checkout."""
+"""The planner run from the installed wheel, without a checkout."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_group_is_planned_by_what_the_wheel_installs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """From consumers' offsets to the plan that they follow, with a separate Spark."""
+    """The installed planner plans a group with a separate Spark, and consumers follow."""
     python = beside_the_tests_own(tmp_path, build("wheel", tmp_path / "dist"))
     home = tmp_path / "dagster"
     home.mkdir()

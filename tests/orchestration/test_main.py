@@ -1,4 +1,4 @@
-"""`python -m orchestration` if runs fail, without any service."""
+"""`python -m orchestration` when runs fail, without any service."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from orchestration.shell import run
 def test_a_run_that_fails_is_named_and_does_not_end_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names cohorts, step, cause and log; then the next run starts."""
+    """The error has cohorts, step, cause and log; the next run starts anyway."""
     config = tmp_path / "fairlead.toml"
     config.write_text("kafka.lease = 5\n")
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))

@@ -1,7 +1,7 @@
-"""Faults around the planner: the next sample leads to the right plan, and no message is false.
+"""Faults around the planner do not prevent the right plan, and no message is false.
 
-Wrong clocks, two simultaneous runs, a missing database, damaged files, a full disk. Kills are in
-`tests/fairlead/workflows/test_crashes.py`.
+The faults are wrong clocks, two simultaneous runs, a missing database and damaged files. Kills are
+in `tests/fairlead/workflows/test_crashes.py`.
 """
 
 import sys
@@ -37,14 +37,14 @@ pytestmark = [
 ]
 
 HOUR = timedelta(hours=1)
-#: Partitions that `SKEWED` makes heavy, both of member one.
+#: Heavy partitions of `SKEWED`, both owned by member one.
 HEAVY = (0, 1)
 PLANNER = {"assets", "fairlead", "orchestration"}
 
 
 @contextmanager
 def clock_off(by: timedelta) -> Iterator[None]:
-    """Let the planner's modules read a wrong clock; brokers and the database keep theirs."""
+    """Make the planner's modules read a wrong clock; brokers and the database keep theirs."""
 
     class Clock(datetime):
         @classmethod
@@ -59,7 +59,7 @@ def clock_off(by: timedelta) -> Iterator[None]:
 
 
 def requested(pipeline: Pipeline) -> dg.RunRequest:
-    """Return the only run that the sensor requests."""
+    """Return the sensor's only run request."""
     tick = pipeline.sensor("planning_sensor")
     assert tick.run_requests, tick.skip_message
     (request,) = tick.run_requests
@@ -67,7 +67,7 @@ def requested(pipeline: Pipeline) -> dg.RunRequest:
 
 
 def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessResult:
-    """Run the sensor's request."""
+    """Run the job that the sensor requests."""
     request = requested(pipeline)
     assert request.partition_key is not None
     asked = {"run_config": request.run_config, "tags": request.tags}
@@ -88,7 +88,7 @@ def assert_relieved(pipeline: Pipeline, group: str) -> None:
 
 
 def told(pipeline: Pipeline, group: str) -> dict[str, Any]:
-    """Return a group's row of `fairlead groups`."""
+    """Return a group's row in the output of `fairlead groups`."""
     (row,) = [row for row in read_groups(pipeline.store.engine) if row["group"] == group]
     return row
 
@@ -96,14 +96,14 @@ def told(pipeline: Pipeline, group: str) -> dict[str, Any]:
 def test_clock_that_jumps_an_hour(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is dated by it: samples and runs report it, and continue once it is right again."""
+    """Samples and runs report a wrong clock and store nothing; they continue once it is right."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     look(pipeline, group)
     before = told(pipeline, group)
     request = requested(pipeline)
     monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
-    # On a busy machine the previous sample may have been slow, so that the next is a run.
+    # On a busy machine the previous sample may have been so slow that the next one is a run.
     monkeypatch.setattr("orchestration.samples.IN_A_TICK_S", float("inf"))
     with clock_off(HOUR):
         series = pipeline.warehouse.snapshots()
@@ -127,7 +127,7 @@ def test_clock_that_jumps_an_hour(
 def test_two_runs_over_one_cohort(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Each continues with its own snapshot and groups; together they make one plan per group."""
+    """Two simultaneous runs use their own snapshots, and make one plan for each group."""
     a, b = names = [f"{unique_name}-{name}" for name in "ab"]
     for name in names:
         start_consumers(name)
@@ -166,7 +166,7 @@ def test_two_runs_over_one_cohort(
 
 @contextmanager
 def database_away(pipeline: Pipeline) -> Iterator[None]:
-    """End every connection to the pipeline's database, and refuse new ones during the block."""
+    """End every connection to the pipeline's database, and refuse new ones in the block."""
     url = pipeline.store.engine.url
     name, server = sql.Identifier(str(url.database)), url.set(database="postgres")
     address = server.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -184,7 +184,7 @@ def database_away(pipeline: Pipeline) -> Iterator[None]:
 def test_database_that_is_away_for_ten_minutes(
     pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, join: Join, unique_name: str
 ) -> None:
-    """Samples continue and are archived; the first one afterwards uses them and requests a plan."""
+    """Samples are archived meanwhile; the first one afterwards uses them and requests a plan."""
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n')
     pipeline.know(unique_name)
     topic, reads, arrives = kafka_topic(partitions=4), (BUSY, BUSY, IDLE, IDLE), (35, 34, 6, 6)
@@ -231,7 +231,7 @@ def test_database_that_is_away_for_ten_minutes(
 def test_damaged_sample_files_stop_nothing(
     pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
 ) -> None:
-    """Groups are sampled, analysed and planned with the other files, none of which is lost."""
+    """Damaged files are set aside; groups are analysed and planned with the others."""
     trouble, fine = make_group("a", trouble=True), make_group("b", trouble=False)
     pipeline.know(trouble, fine)
     for group in (trouble, fine):

@@ -1,4 +1,4 @@
-"""Operations of a person in the UI, for a group of real consumers on real services."""
+"""A person's operations in Dagster, for a group of real consumers on real services."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-#: Runs the job of each line from standard input; prints whether Spark is imported.
+#: For each job name on standard input, runs the job and prints whether Spark is imported.
 APPROVE_AND_WITHDRAW = """
 import sys
 import dagster as dg
@@ -38,7 +38,7 @@ with dg.DagsterInstance.ephemeral() as instance:
 
 
 def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
-    """Return the metadata of an operation's run."""
+    """Return the metadata of the operation's run."""
     (output,) = (event for event in result.all_events if event.is_successful_output)
     return {name: value.value for name, value in output.step_output_data.metadata.items()}
 
@@ -46,7 +46,7 @@ def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
 def test_plan_is_approved_withdrawn_and_rolled_back_to(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Consumers follow it, fall back, and follow it again; two jobs import no Spark."""
+    """Consumers follow the plan, fall back, and follow it again; two jobs import no Spark."""
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
@@ -94,7 +94,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
 
 
 def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_name: str) -> None:
-    """There are no retries, because a retry cannot change a plan's state."""
+    """A refused operation is not retried, because a retry cannot change the plan's state."""
     result = pipeline.operate("reject", group=unique_name, version=7, reason="no")
     assert not result.success
     (failure,) = (event for event in result.all_events if event.is_step_failure)
@@ -107,7 +107,7 @@ def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_n
 def test_keys_of_a_topic_are_an_observation(
     pipeline: Pipeline, kafka_topic: KafkaTopic, services: Services
 ) -> None:
-    """With the table of hashed keys; for a missing topic, one sentence without retries."""
+    """It has a table of hashed keys; for a missing topic the job fails without retries."""
     topic = kafka_topic(partitions=2)
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for _ in range(100):

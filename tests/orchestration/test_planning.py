@@ -49,9 +49,9 @@ def numbers(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, float]:
 def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Version 1 is stored, approved, published byte for byte, followed; history has both shares.
+    """A run stores, approves and publishes a plan, which the consumers follow.
 
-    The adoption job notices a consumer that leaves later.
+    The adoption job reports a consumer that leaves afterwards.
     """
     consumers = start_consumers(unique_name)
     assert consumers.owned == {"one": [0, 1], "two": [2, 3]}
@@ -99,7 +99,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["where or why not"]
 
-    # The remaining member owns all partitions by the fitted plan; the newest sample counts.
+    # The remaining member owns all partitions under the fitted plan; the newest sample counts.
     consumers.members["two"].stop()
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)
@@ -110,7 +110,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 def test_one_run_covers_a_range_of_cohorts_and_no_other(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Two of three groups are planned together from one snapshot; the third is not touched."""
+    """Two of three groups are planned in one run from one snapshot; the third is left alone."""
     names = [f"{unique_name}-{number}" for number in range(3)]
     for name in names:
         start_consumers(name)
@@ -142,9 +142,9 @@ def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
     join_raw: Callable[[str, bytes], None],
     unique_name: str,
 ) -> None:
-    """A group whose members send garbage is reported by a warning; the others are planned.
+    """A group with invalid metadata causes a warning; the other groups are planned.
 
-    They are planned once: their second decision is 'no change' with a reason, not a second version.
+    In a second run the others' decision is 'no change' with a reason, and no second version.
     """
     good, broken = f"{unique_name}-a", f"{unique_name}-b"
     consumers = start_consumers(good)
@@ -190,9 +190,9 @@ def test_groups_in_which_there_is_nothing_to_plan(
     commit: Commit,
     unique_name: str,
 ) -> None:
-    """A vanished group is reported, a group without members has lag, one without lag is healthy.
+    """Missing groups are reported; empty and healthy groups are measured, but get no plan.
 
-    The run succeeds, each has its decision, and nothing is published.
+    Each group has its decision, and nothing is published.
     """
     gone, left, light = groups = [f"{unique_name}-{name}" for name in ("gone", "left", "light")]
     topic = kafka_topic()

@@ -1,4 +1,4 @@
-"""Runs requested after samples: one run for all groups that need a plan, never two at a time."""
+"""Run requests after samples: one run for all groups that need a plan at a time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Return the sensor's requests: cohort to groups, for each run."""
+    """Return the groups by cohort of each run that the sensor requests."""
     tick = pipeline.sensor("planning_sensor")
     return [
         request.run_config["ops"]["group_offsets"]["config"]["only"]
@@ -43,7 +43,7 @@ def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
 def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """Many causes lead to one run over separate cohorts; the tick names groups and reasons."""
+    """One run covers all groups that need a plan; its tags have names and reasons."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
     assert "There is no sample yet" in skipped(pipeline)
@@ -58,7 +58,7 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
 
 
 def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """Both for the job and a person's materialization; after a failure, only after a pause."""
+    """No run is requested while one is in progress, or within a pause after a failure."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     look(pipeline, group)
@@ -78,7 +78,7 @@ def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: Ma
 def test_call_that_was_decided_on_is_repeated_after_a_while(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """Not at every sample, because a plan may wait for a person."""
+    """A group with a recent decision gets no new run at every sample."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     look(pipeline, group)
@@ -91,7 +91,7 @@ def test_call_that_was_decided_on_is_repeated_after_a_while(
 
 
 def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """All groups of a cohort without a decision in this interval, including healthy ones."""
+    """All groups without a decision within the cadence are planned, including healthy ones."""
     a, b = (make_group(name, trouble=False) for name in "ab")
     prefix = a.removesuffix("-a")
     pipeline.configure(
@@ -108,7 +108,7 @@ def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup)
 def test_brokers_that_are_away_cost_a_tick_and_no_more(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick is skipped before its time-out, without a traceback; the next one takes a sample."""
+    """The tick is skipped without a traceback; the next one takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")

@@ -1,4 +1,4 @@
-"""The proxy's header names the person who launched a run, whatever else a client sends."""
+"""The proxy's header decides who launched a run, whatever else a client sends."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
-    """A tag that a client sends is overwritten, or emptied without a header."""
+    """The name in the header replaces a client's own tag; without a header the tag is emptied."""
     actors = {}
     for person in ("kim", " ", None):
         for claimed in ("lee", None):
@@ -100,7 +100,7 @@ def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserv
 def test_run_that_is_run_again_is_by_who_runs_it_again(
     instance: dg.DagsterInstance, webserver: str
 ) -> None:
-    """Dagster copies the tags of the first run: the first person did not launch the second."""
+    """A second launch has the second person, although Dagster copies the first run's tags."""
     first = graphql(webserver, LAUNCH, {"params": parameters([])}, "kim")
     stored = instance.get_run_by_id(first)
     assert stored is not None
@@ -124,7 +124,7 @@ def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def graphql(address: str, query: str, variables: dict[str, Any], person: str | None) -> str:
-    """Launch like a browser behind the proxy; return the run's id."""
+    """Launch a run as a browser behind the proxy does; return the run's id."""
     request = Request(  # noqa: S310 - our own address
         f"{address}/graphql",
         json.dumps({"query": query, "variables": variables}).encode(),
@@ -137,7 +137,7 @@ def graphql(address: str, query: str, variables: dict[str, Any], person: str | N
 
 
 def tags_of(instance: dg.DagsterInstance, run: str) -> Mapping[str, str]:
-    """Return the tags of a run that waits in the queue."""
+    """Return the tags of a run in the queue."""
     stored = instance.get_run_by_id(run)
     assert stored is not None
     assert stored.status in {dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.FAILURE}

@@ -1,4 +1,4 @@
-"""Publication: the sensor publishes plans however they were approved; refusals of the job.
+"""Publication of plans by the sensor, however they were approved; refusals by the job.
 
 Publication by a planning run is tested in `test_planning`.
 """
@@ -66,9 +66,9 @@ def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
 def test_plan_is_published_at_whichever_door_it_was_approved(
     pipeline: Pipeline, proposed: Consumers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All report it; the tick sends the bytes, shows them, and requests only an adoption run.
+    """The tick publishes the approved plan, and requests only an adoption run.
 
-    An approver's login is enough for SQL, the command and the job.
+    For SQL, the command and the job, an approver's login suffices.
     """
     group, plan = proposed.group, pipeline.only_version(proposed.group)
     pipeline.know(f"{group}-other", group)
@@ -137,7 +137,7 @@ def test_plan_is_published_at_whichever_door_it_was_approved(
 def test_plan_of_a_group_without_a_partition_is_published(
     pipeline: Pipeline, approved: Consumers
 ) -> None:
-    """Publication needs no partition, and starts no run for any group."""
+    """A group without a partition in Dagster gets its plan published without any run."""
     pipeline.know(f"{approved.group}-other")
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
@@ -149,7 +149,7 @@ def test_plan_of_a_group_without_a_partition_is_published(
 def test_plan_topic_is_there_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run with nothing to send creates the topic, so that waiting followers find it at once."""
+    """A run with nothing to send creates the topic, which waiting followers then read."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
     result = pipeline.run("publication", unique_name)
     assert metadata(result, "published_plan")["published"] == 0

@@ -1,4 +1,4 @@
-"""Requests of the planning schedule."""
+"""Run requests of the planning schedule."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from orchestration.tick_intervals import tick_every_s
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    """Return an instance with its state in files, the only kind that schedules accept."""
+    """Return an instance that keeps its state in files, as schedules require."""
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         yield instance
 
@@ -25,7 +25,7 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 def tick(
     instance: dg.DagsterInstance, *cohorts: str, at: datetime | None = None
 ) -> ScheduleExecutionData:
-    """Evaluate the schedule as the daemon does, with these cohorts known."""
+    """Evaluate the schedule as the daemon does, for these known cohorts."""
     instance.add_dynamic_partitions(COHORT, list(cohorts))
     definitions = build_defs()
     context = dg.build_schedule_context(
@@ -39,7 +39,7 @@ def tick(
 
 
 def test_schedule_asks_for_one_run_over_all_cohorts(instance: dg.DagsterInstance) -> None:
-    """All cohorts are one range, in the order in which Dagster knows them."""
+    """All cohorts are one range, in Dagster's order."""
     (request,) = tick(instance, "c", "a", "b").run_requests or ()
     assert request.partition_key is None
     assert request.tags["dagster/asset_partition_range_start"] == "c"
@@ -47,7 +47,7 @@ def test_schedule_asks_for_one_run_over_all_cohorts(instance: dg.DagsterInstance
 
 
 def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the schedule and the sampling sensor; with invalid settings, the default."""
+    """Settings change the intervals of schedule and sampling; an invalid one means the default."""
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
@@ -57,14 +57,14 @@ def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:
-    """The skip reason names the sensor to turn on."""
+    """The skip reason has the name of the sensor to turn on."""
     found = tick(instance)
     assert not found.run_requests
     assert "group_discovery" in str(found.skip_message)
 
 
 def test_schedule_waits_for_the_run_before(instance: dg.DagsterInstance) -> None:
-    """Two planning runs at once would plan the same groups twice."""
+    """The schedule skips while a run is in progress, so that no group is planned twice."""
     instance.add_run(dg.DagsterRun(job_name="planning", status=dg.DagsterRunStatus.STARTED))
     found = tick(instance, "a")
     assert not found.run_requests

@@ -1,4 +1,4 @@
-"""Partitions that discovery adds and removes, and reasons why the approvals' sensor waits."""
+"""Partitions added and removed by discovery, and skip reasons of the approvals' sensor."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ MakeGroups = Callable[..., list[str]]
 def make_groups(
     pipeline: Pipeline, kafka_topic: KafkaTopic, join: Join, unique_name: str
 ) -> MakeGroups:
-    """Return a function that makes groups on the broker, the only ones that discovery covers.
+    """Return a function that makes groups on the broker; discovery covers only these.
 
     `make_groups("a", "b", exclude=(), policies="") -> full names`
     """
@@ -55,7 +55,7 @@ def requested(pipeline: Pipeline) -> dict[str, list[str]]:
 
 
 def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) -> None:
-    """Record a run that started some time ago and has not ended."""
+    """Record a run that started this long ago and has not ended."""
     run = dg.DagsterRun(job_name=job, status=dg.DagsterRunStatus.STARTED)
     pipeline.instance.run_storage.add_historical_run(run, datetime.now(UTC) - age)
 
@@ -63,7 +63,7 @@ def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) ->
 def test_discovery_adds_one_partition_for_a_named_cohort(
     pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
 ) -> None:
-    """Groups of a policy with a cohort are one partition with the policy's name."""
+    """Groups of a policy with a cohort share one partition with the cohort's name."""
     _, _, other = make_groups(
         "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
     )
@@ -74,7 +74,7 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
 def test_discovery_removes_nothing_while_a_run_is_under_way(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
 ) -> None:
-    """A run reads its range again at each step: partitions are added meanwhile, not removed."""
+    """Partitions are not removed during a run, which reads its range again at each step."""
     (a,) = make_groups("a")
     pipeline.know("vanished")
     leave_run(pipeline, job)
@@ -91,7 +91,7 @@ def approve_billing(pipeline: Pipeline, database: str) -> None:
 def test_approved_plan_of_a_group_that_is_left_out_is_named(
     pipeline: Pipeline, migrated: str
 ) -> None:
-    """The skip reason names the group and the command that publishes the plan."""
+    """The skip reason has the group and the command that publishes its plan."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["shop-*"]')
     tick = pipeline.sensor("approved_plans")
@@ -102,7 +102,7 @@ def test_approved_plan_of_a_group_that_is_left_out_is_named(
 def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     pipeline: Pipeline, migrated: str
 ) -> None:
-    """Until then the skip reason explains why it was not sent."""
+    """Until the next attempt the skip reason has the time and the last error."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)
@@ -116,7 +116,7 @@ def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
 
 
 def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
-    """Even if a plan of the group is due later."""
+    """A request on a page is carried out even if a plan of the group is due later."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")
@@ -143,7 +143,7 @@ def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: 
 
 
 def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """Because sensors take turns, a fleet is sampled in runs of a job, one at a time."""
+    """Long samples are taken by a job, because sensors run one after the other."""
     make_groups("a", "b")
     archive = SampleArchive(pipeline.settings.warehouse_path)
     archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
@@ -156,7 +156,7 @@ def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> No
 
 
 def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
-    """Its end may never be reported; no sample takes longer than three intervals."""
+    """A sample run older than three intervals counts as ended, because it may have been killed."""
     SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )
@@ -165,7 +165,7 @@ def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
 
 
 def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migrated: str) -> None:
-    """Any kind of rejection replaces the run's metadata, and is reported once."""
+    """After a rejection the plan's asset shows the new state, which is reported once."""
     store_week(migrated)
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")

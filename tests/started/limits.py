@@ -1,7 +1,7 @@
 """Services, JVMs and time of a test run, compared with limits.
 
-Belongs here: the limits, who may start services of its own and why, and the closing report. Does
-not: noticing a start (`sitecustomize`).
+Belongs here: the limits, the tests that may start separate services, with reasons, and the report.
+Does not: recording a start (`sitecustomize`).
 """
 
 import json
@@ -19,16 +19,16 @@ import pytest
 from tests.lengths import LONG
 from tests.started.sitecustomize import STARTS_FILE, STARTS_FOR, note
 
-#: Names the CPU seconds of a phase among the properties of its report.
+#: Name of the property of a test report that has the CPU seconds of its phase.
 CPU: Final = "cpu_s"
 CPU_BEFORE: Final = pytest.StashKey[float]()
-#: Folders that took less are left out of the report.
+#: Seconds. The report leaves out folders that took less.
 LEAST_S: Final = 1.0
 SHARED: Final = "the services that all tests share"
-#: Brokers and Postgres servers by their folders, JVMs that are no broker and Dagster UIs by starts.
+#: Brokers and Postgres servers count once for each folder; other JVMs and Dagster UIs each start.
 #: All tests share the JVMs of the compiler and of one Spark session.
 LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 20, "shared JVM": 6, "dagster dev": 1}
-#: Tests with services of their own, and why the shared ones do not do.
+#: Tests with services of their own, and why the shared services do not suffice.
 OWN_SERVICES: Final = {
     "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
     "tests/docs/test_pages.py": "the pages show Kafka's own commands",
@@ -64,16 +64,16 @@ OWN_SERVICES: Final = {
 
 @dataclass(frozen=True)
 class Start:
-    """A service or a JVM that was started.
+    """A service or a JVM that a test run started.
 
     Parameters
     ----------
     kind
         "broker", "postgres", "JVM" or "dagster dev".
     folder
-        Where it was started: the same broker comes back in the same folder.
+        Working folder of the start: a broker that restarts has the same folder.
     asked
-        The test file that asked for it, or `SHARED`.
+        The test file that started it, or `SHARED`.
     command
         The end of its command line.
     """
@@ -85,13 +85,13 @@ class Start:
 
     @property
     def limited_as(self) -> str:
-        """The key of `LIMITS` that the start counts for."""
+        """The start's key in `LIMITS`."""
         return f"shared {self.kind}" if (self.kind, self.asked) == ("JVM", SHARED) else self.kind
 
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Count starts within the block as those of all tests."""
+    """Count starts within the block as those of the services that all tests share."""
     os.environ[STARTS_FOR] = SHARED
     try:
         yield
@@ -142,12 +142,12 @@ def too_much(found: list[Start]) -> list[str]:
 
 
 class Report:
-    """A plugin of pytest: prints what a run took and started, and fails the run above the limits.
+    """A pytest plugin that prints time and starts, and fails a run that exceeds the limits.
 
     Parameters
     ----------
     path
-        The file of the starts.
+        File with the recorded starts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -155,19 +155,19 @@ class Report:
         self._seconds: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add what one phase of a test took."""
+        """Add the time of one phase of a test."""
         folder = "/".join(PurePosixPath(report.nodeid.partition("::")[0]).parts[:3])
         seconds = self._seconds[folder.removesuffix(".py")]
         seconds[0] += report.duration
         seconds[1] += sum(float(str(s)) for name, s in report.user_properties if name == CPU)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail a run that started too much, though every test has passed."""
+        """Fail a run that exceeds the limits, even if all tests passed."""
         if too_much(starts(self._path)) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print seconds by folder, the longest first, and what was started."""
+        """Print seconds by folder, longest first, and the started services."""
         write = terminalreporter.write_line
         terminalreporter.section("time and services")
         for folder, (wall, cpu) in sorted(self._seconds.items(), key=lambda item: -item[1][0]):

@@ -1,6 +1,6 @@
-"""Notes each service and JVM that a process of the tests' starts; Python imports it by its name.
+"""Records services and JVMs started by test processes; Python imports it by its name.
 
-Belongs here: what runs first in each of those processes. Does not: the limits (`limits`).
+Belongs here: code that runs first in each of those processes. Does not: the limits (`limits`).
 """
 
 import gc
@@ -9,9 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-#: Where each start is a line; set by the run of the tests for all that it starts.
+#: Variable with the file of starts, one a line; the test run sets it for its children.
 STARTS_FILE = "TEST_STARTS_FILE"
-#: Who asks, where this is no single test: the fixtures that all tests share.
+#: Variable with the name for starts of shared fixtures, which belong to no single test.
 STARTS_FOR = "TEST_STARTS_FOR"
 FORMAT = "kafka.tools.StorageTool"
 _SCRIPTS = {"javac", "spark-submit", "start-connect-server.sh"}
@@ -33,13 +33,13 @@ def kind_of(command: list[str]) -> str | None:
 
 
 def _is_script(program: str) -> bool:
-    """Whether a program only looks like Java, as in tests of finding one."""
+    """Whether a program only imitates Java, as in tests of finding Java."""
     with Path(program).open("rb") as file:
         return file.read(2) == b"#!"
 
 
 def note(event: str, values: tuple[object, ...]) -> None:
-    """Append a line to the file of starts: an audit hook."""
+    """Append a line to the file of starts; an audit hook."""
     if event != "subprocess.Popen":
         return
     _, arguments, folder, _environment = values
@@ -55,5 +55,5 @@ def note(event: str, values: tuple[object, ...]) -> None:
 
 if __name__ == "sitecustomize":
     sys.addaudithook(note)
-    # Hundreds of processes import modules, and end: to look for garbage is a sixth of that.
+    # Hundreds of processes only import modules and end: collecting garbage takes a sixth of that.
     gc.set_threshold(50_000)

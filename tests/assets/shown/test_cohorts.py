@@ -1,4 +1,4 @@
-"""Which partition of a run shows what."""
+"""Metadata that each partition of a run shows."""
 
 from collections.abc import Sequence
 from typing import Any

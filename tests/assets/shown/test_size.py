@@ -21,7 +21,7 @@ from fairlead.wire.document import MemberShare, content_hash
 from fairlead.workflows.proposal import Outcome
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
-#: Dagster stores it with every partition of every run.
+#: Bytes. Dagster stores metadata with every partition of every run.
 MOST_BYTES = 100_000
 GROUPS = [f"a-consumer-group-with-quite-a-long-name-in-some-region-{n:05}" for n in range(3_000)]
 TOPIC = "a.topic.whose.name.says.team.domain.and.version.as.many.do.v1"
@@ -61,7 +61,7 @@ def test_candidates_of_a_fleet() -> None:
 
 @pytest.fixture(scope="module")
 def large() -> tuple[PlanDraft, StoredPlan]:
-    """Return a plan for hundreds of members and thousands of partitions, as draft and as stored."""
+    """Return a plan for 500 members and 5,000 partitions, as a draft and as stored."""
     numbers = np.arange(PARTITIONS, dtype=np.int32)
     draft = make_draft(
         group=GROUPS[0],
@@ -99,7 +99,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
 @pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
-    """Its heaviest moves; of a fleet, also the groups that need attention."""
+    """Metadata list only the heaviest moves, or the groups that need attention."""
     draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [
@@ -133,5 +133,5 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
 
 
 def size_of(metadata: dict[str, Any]) -> int:
-    """Return how many bytes Dagster stores."""
+    """Return the number of bytes that Dagster stores for metadata."""
     return len(serialize_value(dg.AssetMaterialization("asset", metadata=metadata)))

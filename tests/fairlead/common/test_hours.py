@@ -1,4 +1,4 @@
-"""Hours of the week, over midnight and in time zones."""
+"""Weekly hours, also over midnight and in time zones."""
 
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ from fairlead.common.hours import parse_hours, within
 def test_hours_hold_their_start_and_not_their_end(
     text: str, inside: list[str], outside: list[str]
 ) -> None:
-    """To the minute, over midnight, up to midnight, and all day."""
+    """Hours include their start minute and exclude their end, also over midnight and all day."""
 
     def minute(clock: str) -> int:
         return 60 * int(clock[:2]) + int(clock[3:])
@@ -41,7 +41,7 @@ def test_hours_hold_their_start_and_not_their_end(
 def test_days_are_those_on_which_hours_begin(
     text: str, inside: list[tuple[int, int]], outside: list[tuple[int, int]]
 ) -> None:
-    """The night of Friday ends on Saturday morning; weeks go round. The 5th is a Monday."""
+    """Friday night's hours end on Saturday; Sunday is followed by Monday (the 5th)."""
 
     def holds(day: int, hour: int) -> bool:
         return within([text], "UTC", datetime(2026, 1, day, hour, tzinfo=UTC))
@@ -51,7 +51,7 @@ def test_days_are_those_on_which_hours_begin(
 
 
 def test_hours_on_the_days_when_the_clock_changes() -> None:
-    """A skipped hour is never within, a repeated hour twice."""
+    """Hours never include a skipped hour, and include both passes of a repeated one."""
 
     def held(month: int, day: int) -> list[int]:
         hours = (datetime(2026, month, day, hour, 30, tzinfo=UTC) for hour in range(4))

@@ -1,4 +1,4 @@
-"""Consumer groups on the run's broker."""
+"""Fixtures of consumer groups on the test run's broker."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -22,7 +22,7 @@ class BrokerAssigned:
     Parameters
     ----------
     settings
-        The cluster.
+        Settings of the cluster.
     config
         Properties of every consumer, which override the settings.
     """
@@ -79,7 +79,7 @@ class BrokerAssigned:
             closing.join(CLOSES_S)  # clock: some never close
 
     def owned(self) -> Owned:
-        """Return what each consumer owns."""
+        """Return the partitions that each consumer owns, by topic."""
         found: Owned = {}
         with self._turn:
             for name, consumer in self._consumers.items():

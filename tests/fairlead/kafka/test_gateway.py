@@ -30,7 +30,7 @@ Fixture = Callable[..., Any]
 
 @pytest.fixture
 def admin(settings: Settings) -> AdminClient:
-    """Return librdkafka's admin client."""
+    """Return an admin client of librdkafka."""
     return AdminClient(settings.kafka.librdkafka())
 
 

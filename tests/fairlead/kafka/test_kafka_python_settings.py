@@ -1,4 +1,4 @@
-"""One set of settings for two client libraries."""
+"""Settings of librdkafka, translated to settings of kafka-python."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`make clean` ends processes before it removes files, or refuses."""
+"""`make clean` ends recorded processes before it removes files, or refuses."""
 
 import json
 import os
@@ -23,21 +23,21 @@ SLEEPS = "import time; time.sleep(600)"
 
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
-    """Return the Python of an environment of its own, which finds everything in the tests'."""
+    """Return the Python of a new environment that also finds the tests' packages."""
     venv.create(tmp_path / "venv", symlinks=True)
     return tmp_path / "venv" / "bin" / "python"
 
 
 @pytest.fixture
 def sleeper(python: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Return a process of that environment."""
+    """Return a running process of that environment."""
     with subprocess.Popen([python, "-c", SLEEPS], start_new_session=True) as process:
         yield process
         process.kill()
 
 
 def clean(python: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """End what was started, as `make clean` does."""
+    """End recorded processes as `make clean` does."""
     paths = os.pathsep.join([str(ROOT), *(path for path in sys.path if "site-packages" in path)])
     return subprocess.run(
         [python, "-m", "fairlead.sandbox.ending"],

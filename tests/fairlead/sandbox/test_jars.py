@@ -1,4 +1,4 @@
-"""The cache of Kafka's jars: real resolutions, from a folder instead of the network."""
+"""The cache of Kafka's jars, resolved by Ivy from a folder instead of the network."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ SMALL_JAR = "org.slf4j_slf4j-simple-1.7.36.jar"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty cache whose one artifact comes from the jars that are already here."""
+    """Return an empty cache whose only artifact is resolved from the existing jars."""
     source = jars.kafka_classpath()[0].parent
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(
@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
 def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
-    """A cache that lacks a jar, or the listing that is written last, is loaded again."""
+    """A cache without a jar, or without the listing (written last), is resolved again."""
     cache.mkdir(parents=True)
     for name in {SMALL_JAR, "listing"} - {missing}:
         (cache / name).write_text(SMALL_JAR)

@@ -25,7 +25,7 @@ def _fake_java(home: Path, says: str, *, code: int = 0) -> Path:
     ],
 )
 def test_java_home_is_used(says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Java 17 and newer, early-access builds too, are taken from JAVA_HOME."""
+    """Java 17 and newer, including early-access builds, is taken from JAVA_HOME."""
     java = _fake_java(tmp_path, says)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert find_java() == java
@@ -34,7 +34,7 @@ def test_java_home_is_used(says: str, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_version_is_read_without_starting_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in a JDK's file `release`, also behind a link; the program is not run."""
+    """The version comes from the JDK's file `release`, also through a link."""
     java = _fake_java(tmp_path / "jdk", "not to be asked", code=1)
     (tmp_path / "jdk" / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="21.0.2"\n')
     (tmp_path / "bin").mkdir()
@@ -53,7 +53,7 @@ def test_version_is_read_without_starting_java(
 def test_old_java_is_refused(
     says: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error has the version of an older Java, and the remedy."""
+    """The error has the version of the older Java, and the remedy."""
     _fake_java(tmp_path, says)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigurationError, match=rf"Java {version}, .*too old.*Install Java 17"):

@@ -15,13 +15,13 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def broker(own_services: Path) -> KafkaBroker:
-    """Return a broker that tests may end; the one before may have left it running."""
+    """Return a broker that tests may end; a previous test may have left it running."""
     return KafkaBroker(own_services / "kafka", assignor=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _ends(own_services: Path) -> Iterator[None]:
-    """End the broker after the last test."""
+    """Stop the broker after the last test."""
     yield
     KafkaBroker(own_services / "kafka").stop()
 
@@ -31,7 +31,7 @@ def _port(broker: KafkaBroker) -> int:
 
 
 def test_unfinished_format_is_created_again(broker: KafkaBroker) -> None:
-    """A format that was killed half-way leaves data that the next start does not trust."""
+    """Data of a killed format are not used: the next start formats again."""
     broker.stop()
     (broker.state_dir / "cluster.id").unlink(missing_ok=True)
     data = broker.state_dir / "data"
@@ -56,7 +56,7 @@ def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
 
 
 def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) -> None:
-    """Data of another node: the broker refuses them, and the message has the end of its log."""
+    """A broker that refuses another node's data ends; the error has the end of its log."""
     broker.start()
     broker.stop()
     meta = broker.state_dir / "data" / "meta.properties"

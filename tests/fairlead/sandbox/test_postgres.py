@@ -24,7 +24,7 @@ def postgres(own_services: Path) -> Iterator[Postgres]:
 
 
 def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
-    """The lock files of a killed server may name a process that is something else by now."""
+    """A server starts although its old lock files have the pid of another running program."""
     postgres.start()
     postgres.kill()
     data, socket = postgres.state_dir / "data", postgres.state_dir / "socket"
@@ -38,7 +38,7 @@ def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
 
 
 def test_every_driver_reaches_a_deep_directory_with_odd_names(tmp_path: Path) -> None:
-    """Paths longer than a socket's may be, with spaces, work for libpq and both drivers."""
+    """Both drivers and libpq connect at paths with spaces and longer than a socket's limit."""
     deep = tmp_path / ("a long name, with spaces & signs/" * 5)
     deep.mkdir(parents=True)
     postgres = Postgres(deep / "postgres")
@@ -56,7 +56,7 @@ def test_every_driver_reaches_a_deep_directory_with_odd_names(tmp_path: Path) ->
 
 
 def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> None:
-    """A setting that Postgres refuses: the message has the end of its log."""
+    """If Postgres refuses a setting, the error has the end of its log."""
     postgres.start()
     postgres.stop()
     configuration = postgres.state_dir / "data" / "postgresql.conf"
@@ -68,7 +68,7 @@ def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> 
 
 
 def test_unfinished_data_directory_is_created_again(postgres: Postgres) -> None:
-    """An initialisation that was killed half-way leaves nothing that the next start trusts."""
+    """Data of a killed initialisation are not used: the next start initialises again."""
     if (postgres.state_dir / "data").exists():
         shutil.rmtree(postgres.state_dir / "data")
     unfinished = postgres.state_dir / "data.unfinished"

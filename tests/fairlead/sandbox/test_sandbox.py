@@ -1,4 +1,4 @@
-"""The whole sandbox: persistent data, ended processes, killed holders."""
+"""The whole sandbox: persistent data, ended processes, and killed holders."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ START = IMPORTS + "print(Sandbox(Path(sys.argv[1])).start())\n"
 
 
 def interrupted_after(service: str) -> str:
-    """Return code that sends itself a Ctrl-C once it has started a service."""
+    """Return code whose process sends itself Ctrl-C once it has started a service."""
     return IMPORTS + (
         "import os, signal\n"
         "from fairlead.sandbox import processes\n"
@@ -44,7 +44,7 @@ def interrupted_after(service: str) -> str:
 
 @pytest.fixture
 def own(own_services: Path) -> Iterator[Sandbox]:
-    """Return a sandbox that does not run; nothing of it may be left at the end."""
+    """Return a stopped sandbox, none of whose processes may be left at the end."""
     sandbox = Sandbox(own_services)
     assert _processes(sandbox) == []
     yield sandbox
@@ -91,7 +91,7 @@ def _wait_held(holder: "subprocess.Popen[str]") -> None:
 
 
 def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) -> None:
-    """Topics, rows and addresses are the same after a restart; in between nothing runs."""
+    """A restart keeps topics, rows and addresses; no process runs in between."""
     kept = unique_name
     with own as before:
         admin = AdminClient({"bootstrap.servers": before.bootstrap_servers, **QUIET})
@@ -111,7 +111,7 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
 def test_held_sandbox_is_refused_and_taken_over_once_its_holder_is_killed(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """Nobody else may end what a living process holds; services outlive a killed one."""
+    """A sandbox in use cannot be ended by others; services outlive a killed holder."""
     holder = run(HOLD)
     _wait_held(holder)
     with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
@@ -130,9 +130,9 @@ def test_held_sandbox_is_refused_and_taken_over_once_its_holder_is_killed(
 def test_two_processes_starting_at_once_share(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """One starts, the other waits and gets the same; a `with` block shares and leaves them.
+    """Of two processes one starts the services and both use them; a `with` block leaves them.
 
-    A state file whose services are gone, after a power failure say, counts as none.
+    If the services have ended, for example after a power failure, the state file is ignored.
     """
     outputs = [process.communicate(timeout=PATIENCE_S) for process in (run(START), run(START))]
     assert outputs == [(f"{own.running()}\n", "")] * 2

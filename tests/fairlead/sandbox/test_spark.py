@@ -1,4 +1,4 @@
-"""The warm Spark: one process, found again, private to its user, and ended on request."""
+"""The warm Spark: one process, reused, private to its user, and ended on request."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from fairlead.surfaces.cli import app
 from tests.waiting import PATIENCE_S
 
 AUTO = SparkSettings()
-#: Run in a process of its own: PySpark has one kind of session in each.
+#: Run in a separate process: PySpark allows one kind of session in each.
 PROGRAM = """
 import json
 from assets.resources import SparkResource
@@ -51,13 +51,13 @@ print(json.dumps({"counted": counted, "pids": pids, "told": told}))
 
 
 def status(state_dir: Path) -> Result:
-    """Ask `fairlead spark status` about a state directory."""
+    """Run `fairlead spark status` for a state directory."""
     return CliRunner(env={"FAIRLEAD_STATE_DIR": str(state_dir)}).invoke(app, ["spark", "status"])
 
 
 @contextmanager
 def decoy(state_dir: Path) -> Iterator[psutil.Process]:
-    """Run a process with the command line of a state directory's server."""
+    """Run a process whose command line looks like a state directory's server."""
     mark = f"fairlead:{state_dir / 'spark'}"
     process = processes.spawn(
         [sys.executable, "-c", "import time; time.sleep(600)", mark], log=Path(os.devnull)
@@ -71,10 +71,10 @@ def decoy(state_dir: Path) -> Iterator[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a state directory with a space in its name, whose Spark runs."""
+    """Return a state directory with a space in its name and a running warm Spark."""
     folder = tmp_path_factory.mktemp("warm spark")
     try:
-        # In a process of its own: PySpark has one kind of session in each.
+        # In a separate process: PySpark allows one kind of session in each.
         subprocess.run(
             [Path(sys.executable).with_name("fairlead"), "spark", "up"],
             env={**os.environ, "FAIRLEAD_STATE_DIR": str(folder)},
@@ -88,7 +88,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
-    """Return the module's server, which may take its time to answer on a busy machine."""
+    """Return the module's server, which may answer slowly on a busy machine."""
     monkeypatch.setattr(session, "ANSWERS_WITHIN_S", PATIENCE_S)
     found = SparkServer(state_dir, AUTO).running()
     assert found is not None
@@ -97,7 +97,7 @@ def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
 
 @pytest.mark.spark
 def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmServer) -> None:
-    """Starting again finds it; `status` has its address, and reports other properties."""
+    """A second start reuses the server; other properties are reported."""
     assert SparkServer(state_dir, AUTO).start() == server
     assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
     said = status(state_dir)
@@ -113,7 +113,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 
 
 def asked_without_secret(port: int) -> bytes:
-    """Send a request of Spark's RPC (type, number, length, body), and return what is answered."""
+    """Send a request of Spark's RPC (type, number, length, body); return the response."""
     body = b"anything"
     request = struct.pack(">bqi", 3, 1, len(body)) + body
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
@@ -125,7 +125,7 @@ def asked_without_secret(port: int) -> bytes:
 def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     state_dir: Path, server: WarmServer
 ) -> None:
-    """It is in a private file, on no command line; requests without it are refused."""
+    """The token is only in a private file, and requests without it are refused."""
     record = state_dir / "spark" / "server.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert stat.S_IMODE(record.parent.stat().st_mode) == 0o700
@@ -159,7 +159,7 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     guarded_by="tests/fairlead/sandbox/test_spark.py::test_server_is_started_once_and_found_again"
 )
 def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
-    """Its step is repeated on a new server."""
+    """The run's step is repeated on a new server."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
@@ -170,7 +170,7 @@ def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["counted"] == 3
     assert len(set(said["pids"])) == 2
-    # A slow machine also tells how far it is: "Counting: 0 of 2 tasks done".
+    # A slow machine also reports its progress: "Counting: 0 of 2 tasks done".
     assert [line for line in said["told"] if "Found" not in line and "tasks done" not in line] == [
         "Counting",
         "The Spark server has ended during the work: repeating it",

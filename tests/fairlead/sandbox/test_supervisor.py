@@ -1,4 +1,4 @@
-"""The supervisor with real processes, which end, are killed, or ignore signals."""
+"""The supervisor with real processes that end, are killed, or ignore signals."""
 
 import io
 import os
@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = pytest.mark.long
 
 SLEEPS = "import time; print('asleep', flush=True); time.sleep(600)"
-#: Starts another one, and both ignore Ctrl-C.
+#: Starts another process; both ignore Ctrl-C.
 STUBBORN = f"""
 import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -34,7 +34,7 @@ import pathlib, subprocess, sys
 left = subprocess.Popen([sys.executable, "-c", {SLEEPS!r}], start_new_session=True)
 pathlib.Path(sys.argv[1]).write_text(str(left.pid))
 """
-#: Listens at a Unix socket as soon as a file is there.
+#: Listens at a Unix socket as soon as a file exists.
 LISTENS = """
 import pathlib, socket, sys, time
 while not pathlib.Path(sys.argv[1]).exists():
@@ -51,7 +51,7 @@ Told = tuple[Supervisor, list[str], io.StringIO]
 
 @contextmanager
 def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
-    """Keep parts running; yields the supervisor, its messages and the log."""
+    """Keep parts running; yield the supervisor, its messages and the log."""
     told: list[str] = []
     log = io.StringIO()
     with Supervisor(
@@ -61,17 +61,17 @@ def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
 
 
 def python(name: str, program: str, *words: str) -> Part:
-    """Return a part that is a program of Python."""
+    """Return a part that is a Python program."""
     return Part(name, (sys.executable, "-c", program, *words))
 
 
 def soon(condition: Callable[[], object]) -> None:
-    """Wait for a condition."""
+    """Wait until a condition holds."""
     eventually(condition, "it happens")
 
 
 def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -> None:
-    """A part that has ended is missing, another that is not ready is starting or waits."""
+    """An ended part is missing; one that is not ready is starting or waits."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
         "server",
@@ -104,7 +104,7 @@ def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -
 
 
 def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
-    """The disk of the log is full, or the terminal is gone."""
+    """Parts restart even if the log's disk is full or the terminal is closed."""
     told: list[str] = []
 
     def tell(line: str) -> None:
@@ -178,7 +178,7 @@ def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
 def test_a_part_that_cannot_start_is_given_up_with_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After three attempts with growing waits."""
+    """After three attempts with growing pauses, the error has the part's output."""
     monkeypatch.setattr(supervisor, "_FIRST_WAIT_S", 0.01)
     part = Part("broken", (sys.executable, "-c", FAILS), answers="http://127.0.0.1:1/")
     with (

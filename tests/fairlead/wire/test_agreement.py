@@ -62,7 +62,7 @@ RECORDS: tuple[Record, ...] = (
     ],
 )
 def test_value_of_another_type_or_size_makes_the_record_nothing(name: str, value: object) -> None:
-    """Checked at the edge, so that nothing behind it has to."""
+    """Such records are ignored when decoded, so that no later code has to check them."""
     values = json.loads(encode(RECORDS[0]))
     assert decode(json.dumps({**values, name: value}).encode()) is None
     del values[name]
@@ -70,7 +70,7 @@ def test_value_of_another_type_or_size_makes_the_record_nothing(name: str, value
 
 
 def test_record_that_names_a_million_partitions_costs_nothing() -> None:
-    """It is refused by its length, before a single one is named: as fast as a short one is read."""
+    """Refusing a huge range is as fast as reading a short record: no range is expanded."""
     values = json.loads(encode(RECORDS[0])) | {"given": {"t": "0-999999"}}
     value = json.dumps(values).encode()
     assert decode(value) is None
@@ -85,7 +85,7 @@ def test_record_that_names_a_million_partitions_costs_nothing() -> None:
 
 @pytest.mark.long
 def test_record_that_lists_millions_is_refused_by_how_many() -> None:
-    """A few kilobytes on the wire may become 16 MB: reading the JSON takes most of the time."""
+    """Refusing records of 16 MB (kilobytes if compressed) costs little more than reading JSON."""
     announcement, assignment = json.loads(encode(RECORDS[0])), json.loads(encode(RECORDS[1]))
     too_many: dict[str, dict[str, str]] = {
         f"{number:06d}": {} for number in range(MOST_PARTITIONS + 1)
@@ -107,7 +107,7 @@ def test_record_that_lists_millions_is_refused_by_how_many() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_no_record_breaks_an_agreement_round(seed: int) -> None:
-    """10,000 records each, of every kind, spoilt at any depth, or cut off, or of random bytes."""
+    """A round survives 10,000 records of all kinds, altered at any depth, cut off, or random."""
     rng = random.Random(seed)
     round_ = AgreementRound(
         Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8}

@@ -28,7 +28,7 @@ times = st.datetimes(timezones=st.just(UTC))
 
 @st.composite
 def documents(draw: st.DrawFn) -> PlanDocument:
-    """Draw a plan: each partition with one owner or none."""
+    """Draw a plan in which each partition has one owner or none."""
     counts = draw(st.dictionaries(names, st.integers(0, 12), max_size=4))
     members = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     shares: dict[str, dict[str, Any]] = {member: {} for member in members}
@@ -64,7 +64,7 @@ def documents(draw: st.DrawFn) -> PlanDocument:
 
 
 def _plan() -> dict[str, Any]:
-    """Return a valid document, as JSON, to be spoilt."""
+    """Return a valid document as JSON, for tests to alter."""
     return {
         "format": 2,
         "group": "orders",
@@ -113,7 +113,7 @@ def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes_are_refused_in_our_own_words(value: bytes) -> None:
-    """Bytes that are no plan raise InvalidPlanError and nothing else."""
+    """Bytes that are no plan raise InvalidPlanError and no other exception."""
     with pytest.raises(InvalidPlanError):
         PlanDocument.from_bytes(value)
 
@@ -129,7 +129,7 @@ json_values = st.recursive(
 
 @given(st.sampled_from(sorted(_plan())), json_values)
 def test_any_value_of_a_field_is_read_or_refused(name: str, value: Any) -> None:
-    """A field of any JSON type at all is accepted or refused by InvalidPlanError."""
+    """A field with any JSON value is accepted or refused with InvalidPlanError."""
     try:
         plan = _read(_plan() | {name: value})
     except InvalidPlanError:
@@ -173,7 +173,7 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     ],
 )
 def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], message: str) -> None:
-    """Each broken invariant is refused, and the message says which and where."""
+    """The error names the broken invariant and the place."""
     raw = _plan()
     spoil(raw)
     with pytest.raises(InvalidPlanError, match=message):
@@ -182,7 +182,7 @@ def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], me
 
 @pytest.mark.parametrize("name", sorted(set(_plan()) - {"format"}))
 def test_missing_fields_are_named(name: str) -> None:
-    """A document without a field it must have is refused by that field's name."""
+    """The error for a document without a required field names that field."""
     raw = _plan()
     del raw[name]
     with pytest.raises(InvalidPlanError, match=f"lacks '{name}'"):
@@ -190,7 +190,7 @@ def test_missing_fields_are_named(name: str) -> None:
 
 
 def test_deep_nesting_is_refused() -> None:
-    """A document nested to exhaust the reader's stack is refused like any other."""
+    """A document nested too deeply for the reader's stack raises InvalidPlanError."""
     with pytest.raises(InvalidPlanError, match="not UTF-8 JSON"):
         PlanDocument.from_bytes(b"[" * 200_000)
 

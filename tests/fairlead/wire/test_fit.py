@@ -1,4 +1,4 @@
-"""Properties of `fit`: complete, eligible, deterministic, and no more change than necessary."""
+"""Properties of `fit`: complete, eligible, deterministic, and minimal changes."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ EXAMPLES = settings(max_examples=form(short=50, long=1000), deadline=None)
 
 @dataclass(frozen=True)
 class Case:
-    """A plan, and the group that is really there."""
+    """A plan, and the group's present members and topics."""
 
     plan: PlanDocument
     subscriptions: dict[str, frozenset[str]]
@@ -33,7 +33,7 @@ class Case:
 
 @st.composite
 def groups(draw: st.DrawFn, names: str) -> dict[str, frozenset[str]]:
-    """Draw members with subscriptions, empty ones and topics that do not exist included."""
+    """Draw members with subscriptions, which may be empty or have missing topics."""
     subscription = st.frozensets(st.sampled_from((*TOPICS, "absent")))
     return draw(st.dictionaries(st.sampled_from(names), subscription))
 
@@ -78,12 +78,12 @@ def plans(draw: st.DrawFn) -> PlanDocument:
     )
 
 
-# Members a to d may be in both the plan and the group; e, f are gone; x, y, z are new.
+# Members a to d may be in both the plan and the group; e and f have left; x, y and z are new.
 cases = st.builds(Case, plans(), groups("abcdxyz"), partition_counts())
 
 
 def owners(shares: Shares) -> dict[tuple[str, int], list[str]]:
-    """Return partition to everybody who got it."""
+    """Return the members that got each partition."""
     found: dict[tuple[str, int], list[str]] = {}
     for member, share in shares.items():
         for topic, partitions in share.items():
@@ -99,7 +99,7 @@ def run(case: Case) -> Shares:
 @EXAMPLES
 @given(cases)
 def test_complete_and_eligible(case: Case) -> None:
-    """Each partition that somebody reads has exactly one owner, who reads it; nothing else has."""
+    """Each subscribed partition has exactly one owner, which subscribes to its topic."""
     found = owners(run(case))
     readable = {
         (topic, partition)
@@ -116,7 +116,7 @@ def test_complete_and_eligible(case: Case) -> None:
 @EXAMPLES
 @given(cases, st.randoms())
 def test_order_of_the_input_does_not_matter(case: Case, rng: random.Random) -> None:
-    """Every member of a group that decides gets the same answer from the same facts."""
+    """All members compute the same assignment from the same input in any order."""
 
     def shuffled(mapping: Mapping[str, Value]) -> dict[str, Value]:
         return dict(rng.sample(sorted(mapping.items(), key=itemgetter(0)), len(mapping)))
@@ -133,7 +133,7 @@ def test_order_of_the_input_does_not_matter(case: Case, rng: random.Random) -> N
 @EXAMPLES
 @given(plans())
 def test_plan_that_fits_is_followed_exactly(plan: PlanDocument) -> None:
-    """The group the plan was made for gets its shares, to the partition."""
+    """The group for which the plan was made gets exactly the planned shares."""
     subscriptions = {name: share.topics for name, share in plan.members.items()}
     expected = {
         name: {topic: sorted(owned.tolist()) for topic, owned in sorted(share.partitions.items())}
@@ -145,7 +145,7 @@ def test_plan_that_fits_is_followed_exactly(plan: PlanDocument) -> None:
 @EXAMPLES
 @given(cases)
 def test_named_members_keep_their_share(case: Case) -> None:
-    """Whoever the plan names and is there keeps all of its share that exists and it still reads."""
+    """Present members of the plan keep all planned partitions that exist and that they read."""
     shares = run(case)
     for name in case.plan.members.keys() & shares.keys():
         for topic in case.subscriptions[name] & case.partition_counts.keys():
@@ -157,7 +157,7 @@ def test_named_members_keep_their_share(case: Case) -> None:
 @EXAMPLES
 @given(plans(), st.data())
 def test_new_members_take_over_whole_shares(plan: PlanDocument, data: st.DataObject) -> None:
-    """Members replaced one by one under other names, as in a rolling restart, move no share."""
+    """Members replaced under new names, as in a rolling restart, pass on whole shares."""
     renamed = data.draw(st.sets(st.sampled_from(sorted(plan.members) or ["none"])))
     names = {name: f"new-{name}" if name in renamed else name for name in plan.members}
     everything = tuple(TOPICS)
@@ -174,7 +174,7 @@ def test_new_members_take_over_whole_shares(plan: PlanDocument, data: st.DataObj
 
 
 def test_heaviest_share_goes_to_the_new_member() -> None:
-    """With fewer new members than members gone, only the heaviest share stays whole."""
+    """If fewer members join than left, only the heaviest shares stay whole."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1, 2]}, "c": {"t": [3]}},
         partition_counts={"t": 4},
@@ -185,13 +185,13 @@ def test_heaviest_share_goes_to_the_new_member() -> None:
 
 
 def test_new_member_that_reads_less_takes_no_share_over() -> None:
-    """A share is taken over whole or not at all; partitions nobody reads any more are dropped."""
+    """A share is taken over only as a whole; partitions without subscribers are dropped."""
     plan = make_plan({"a": {"t": [0, 1], "u": [0]}}, partition_counts={"t": 2, "u": 1})
     assert fit(plan, {"new": ["t"]}, {"t": 2, "u": 1}) == {"new": {"t": [0, 1]}}
 
 
 def test_grown_topic_is_placed_by_count_then_weight() -> None:
-    """Partitions the plan does not know go to the member with the fewest, then the least load."""
+    """Unplanned partitions go to the member with the fewest partitions, then the least load."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1]}},
         partition_counts={"t": 2},
@@ -202,7 +202,7 @@ def test_grown_topic_is_placed_by_count_then_weight() -> None:
 
 
 def test_a_new_member_gets_partitions_of_every_topic() -> None:
-    """Two new topics, and one member with nothing yet: it gets as many of one as of the other."""
+    """A member without partitions gets equally many partitions of two new topics."""
     plan = make_plan({"a": {"old": list(range(12))}}, partition_counts={"old": 12})
     topics = ["old", "t", "u"]
     shares = fit(plan, {"a": topics, "new": topics}, {"old": 12, "t": 12, "u": 12})
@@ -211,7 +211,7 @@ def test_a_new_member_gets_partitions_of_every_topic() -> None:
 
 
 def test_narrow_audiences_are_served_first() -> None:
-    """Who can only read one topic gets of it before those who have a choice load themselves."""
+    """A member that reads one topic gets its partitions before members that read others too."""
     plan = make_plan({}, partition_counts={})
     shares = fit(plan, {"one": ["u"], "two": ["t", "u"]}, {"t": 2, "u": 2})
     assert shares == {"one": {"u": [0, 1]}, "two": {"t": [0, 1]}}
@@ -221,7 +221,7 @@ def test_narrow_audiences_are_served_first() -> None:
 @pytest.mark.parametrize("topics", [20, 1000])
 @pytest.mark.parametrize("readers", [1.0, 0.3], ids=["equal", "ragged"])
 def test_thousand_members_fit_as_fast_as_a_few(topics: int, readers: float) -> None:
-    """1,000 members and 50,000 partitions take eight times as long as an eighth of them, not 64."""
+    """Eight times the members and partitions take about eight times as long, not 64 times."""
     thousand, few = (rebalanced(share, topics, readers) for share in (1, 8))
     costs_at_most(32, thousand, few)
     fitted = thousand()
@@ -229,7 +229,7 @@ def test_thousand_members_fit_as_fast_as_a_few(topics: int, readers: float) -> N
 
 
 def rebalanced(fewer: int, topics: int, readers: float) -> Callable[[], Shares]:
-    """Return a call that fits a plan to a group a third of whose members were replaced.
+    """Return a call that fits a plan to a group of which a third was replaced.
 
     The group has 1,000 members and 50,000 partitions, divided by `fewer`.
     """

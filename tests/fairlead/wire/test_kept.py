@@ -1,4 +1,4 @@
-"""What members of a group write for each other stays: consumers are upgraded one by one."""
+"""The bytes that members write for each other never change: upgrades are gradual."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from fairlead.wire.members import (
 from fairlead.wire.record import Identity
 from fairlead.wire.seals import Seal
 
-#: The bytes of 0.1.0: another format gets another number, and stands beside these.
+#: The bytes of 0.1.0. Another format must get another number and be read besides these.
 KEPT: Final[dict[str, str]] = json.loads(
     (Path(__file__).parents[2] / "vectors/member_bytes.json").read_text()
 )
@@ -37,7 +37,7 @@ WRITTEN: Final[dict[str, SubscriptionNote | AssignmentNote | Record]] = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_bytes_are_those_of_the_first_release(name: str) -> None:
-    """They are written as then, and what was written then is read."""
+    """Both directions: writing makes the bytes of 0.1.0, and these are read."""
     value, kept = WRITTEN[name], KEPT[name].encode()
     if isinstance(value, SubscriptionNote):
         assert (encode_subscription(value), decode_subscription(kept)) == (kept, value)
@@ -48,6 +48,6 @@ def test_bytes_are_those_of_the_first_release(name: str) -> None:
 
 
 def test_seal_is_that_of_the_first_release() -> None:
-    """Of one secret, group and log."""
+    """The seal for one secret, group and log has the bytes of 0.1.0."""
     seal = Seal("orders", "log", (b"the old secret of all",))
     assert seal.headers(b"value") == [("fairlead-seal", bytes.fromhex(KEPT["seal"]))]

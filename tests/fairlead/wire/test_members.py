@@ -12,7 +12,7 @@ from fairlead.wire.members import (
     member_names,
 )
 
-# Few letters, so that names, client ids and member ids collide all the time.
+# Few letters, so that names, client ids and member ids often collide.
 letters = st.sampled_from("abcd")
 groups = st.lists(
     st.builds(
@@ -28,14 +28,14 @@ groups = st.lists(
 
 @given(groups)
 def test_every_member_has_a_name_of_its_own(members: list[GroupMember]) -> None:
-    """However names collide, no two members share one: a share has one owner."""
+    """No two members share a name, so that each share has one owner."""
     names = member_names(members)
     assert names.keys() == {member.member_id for member in members}
     assert len(set(names.values())) == len(names)
 
 
 def test_instance_id_goes_before_client_id() -> None:
-    """A dynamic member whose client id is another's instance id falls to its member id."""
+    """A member whose client id is another's instance id is named by its member id."""
     members = [
         GroupMember("m0", (), instance_id="one", client_id="app"),
         GroupMember("m1", (), client_id="one"),
@@ -46,6 +46,6 @@ def test_instance_id_goes_before_client_id() -> None:
 
 @given(st.none() | st.binary() | st.sampled_from([b"[]", b'{"fairlead":1,"client_id":3}']))
 def test_foreign_user_data_is_no_note(user_data: bytes | None) -> None:
-    """Other assignors' user data, or none at all, reads as nothing said."""
+    """Missing user data, or those of other assignors, decode to an empty note."""
     assert decode_subscription(user_data) == SubscriptionNote()
     assert decode_assignment(user_data) == AssignmentNote()

@@ -14,13 +14,13 @@ from fairlead.wire.record import Origin, message_of
 from fairlead.wire.record_reading import read_record
 from fairlead.wire.signing import Signer, Verifier
 
-#: Shared with implementations in other languages.
+#: Vectors shared with implementations in other languages.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "member_records.json").read_text())
 VERIFIER = Verifier.from_text(VECTORS["public_key"])
 
 
 def read(vector: dict[str, Any], verifier: Verifier | None = VERIFIER) -> tuple[Membership, int]:
-    """Read a record of the vectors."""
+    """Read a record of the shared vectors."""
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
     origin = Origin(vector["topic"], vector["cluster"], vector["log"])
     return read_membership(
@@ -30,7 +30,7 @@ def read(vector: dict[str, Any], verifier: Verifier | None = VERIFIER) -> tuple[
 
 @pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
 def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None:
-    """Value, headers, the bytes that are signed and the signature; and what is read of them."""
+    """Value, headers, signed bytes and signature match the vectors; reading returns the members."""
     at = datetime.fromisoformat(json.loads(vector["value"])["at"])
     made = Membership(vector["group"], at, vector["members"], vector["topics"])
     origin = Origin(vector["topic"], vector["cluster"], vector["log"])
@@ -46,13 +46,13 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
 def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
-    """Every implementation must refuse these."""
+    """Records that all implementations must refuse raise InvalidPlanError."""
     with pytest.raises(InvalidPlanError):
         read(vector)
 
 
 def test_without_keys_a_record_need_not_be_signed() -> None:
-    """A cluster without keys goes by hash, cluster and log."""
+    """Without keys, hash, cluster and log are checked, but no signature."""
     stripped = next(
         vector for vector in VECTORS["refused"] if vector["name"] == "signature stripped"
     )
@@ -60,7 +60,7 @@ def test_without_keys_a_record_need_not_be_signed() -> None:
 
 
 def test_a_record_of_members_is_no_plan() -> None:
-    """Under a plan's key it would be refused, although it is well signed."""
+    """A correctly signed members record is refused when read as a plan."""
     (vector, *_) = VECTORS["records"]
     origin = Origin(vector["topic"], vector["cluster"], vector["log"])
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]

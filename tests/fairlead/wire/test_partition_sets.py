@@ -1,4 +1,4 @@
-"""Range strings: what is written is read back, and what is hostile is refused."""
+"""Range strings: written sets are read back, and invalid text is refused."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ partitions = st.lists(st.integers(0, 200))
 
 @given(partitions)
 def test_what_is_written_is_read_back(values: list[int]) -> None:
-    """Any set survives the trip through its text, ascending and without repeats."""
+    """Any set is read back from its text, ascending and without repeats."""
     assert parse_partitions(format_partitions(values), below=201).tolist() == sorted(set(values))
 
 
@@ -28,7 +28,7 @@ def test_text_is_the_shortest(values: list[int]) -> None:
 
 @given(st.text("0123456789-, +x٣", max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Whatever the text, the answer is an ascending set of existing partitions or a ValueError."""
+    """Any text gives an ascending set of existing partitions or a ValueError."""
     try:
         found = parse_partitions(text, below=50).tolist()
     except ValueError:
@@ -42,7 +42,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     ["-1", "1-", "1,,2", ",", " 1", "1 ", "1\n", "0x1", "1.0", "1-2-3", "٣", "+1", "a" * 1000],
 )
 def test_other_texts_are_no_ranges(text: str) -> None:
-    """Signs, spaces, other digits and empty pieces are refused, in a message of bounded length."""
+    """Signs, spaces, other digits and empty pieces are refused; the message stays short."""
     with pytest.raises(ValueError, match="not a set of partition ranges") as caught:
         parse_partitions(text, below=10)
     assert len(str(caught.value)) < 200
@@ -50,13 +50,13 @@ def test_other_texts_are_no_ranges(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["3-1", "2,1", "1,1", "0-3,3", "0-3,2-5"])
 def test_order_and_repeats_are_refused(text: str) -> None:
-    """Ranges ascend and do not overlap."""
+    """Ranges that descend or overlap are refused."""
     with pytest.raises(ValueError, match="out of order or names a partition twice"):
         parse_partitions(text, below=10)
 
 
 @pytest.mark.parametrize("text", ["10", "0-10", "0-4294967295", "9999999999"])
 def test_partitions_that_do_not_exist_are_refused(text: str) -> None:
-    """A range beyond the topic is refused before any memory is spent on it."""
+    """A range beyond the topic is refused before it takes memory."""
     with pytest.raises(ValueError, match="does not exist: the topic has 10 partitions"):
         parse_partitions(text, below=10)

@@ -1,4 +1,4 @@
-"""One record: the signed bytes, and what is invalid."""
+"""One record of the plan topic: the signed bytes, and refusal of invalid records."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ from fairlead.wire.signing import Signer, Verifier
 from tests.fairlead.workflows.plans import make_plan
 from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
-#: Shared with implementations in other languages.
+#: Vectors shared with implementations in other languages.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "plan_records.json").read_text())
 VERIFIER = Verifier.from_text(PUBLIC)
 PLAN = make_plan({"a": {"t": [0]}}, {"t": [1.0]}, group="group")
@@ -56,7 +56,7 @@ def with_(name: str, text: bytes) -> Headers:
 
 @pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
 def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None:
-    """Value, headers, the bytes that are signed and the signature: to the byte, in any language."""
+    """Value, headers, signed bytes and signature match the vectors for all languages."""
     value = vector["value"].encode()
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
     origin = Origin(vector["topic"], vector["headers"]["cluster"], vector["headers"]["log"])
@@ -87,7 +87,7 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
 def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
-    """Every implementation must refuse these."""
+    """Records that all implementations must refuse raise InvalidPlanError."""
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
     verifier = Verifier.from_text(VECTORS["public_key"])
     origin = Origin(vector["topic"], vector["cluster"], vector["log"])
@@ -102,7 +102,7 @@ def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
 
 
 def test_a_signed_record_says_what_it_is_known_by() -> None:
-    """Epoch, version and hash; and how long it holds, to the millisecond."""
+    """The headers have epoch, version, hash, and the end of the lease to the millisecond."""
     until = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
     told = read(headers=signed(VALUE, epoch=9, lease_until=until))
     assert told.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
@@ -111,14 +111,14 @@ def test_a_signed_record_says_what_it_is_known_by() -> None:
 
 
 def test_a_withdrawal_is_signed_like_a_plan() -> None:
-    """It names its version, and has no lease."""
+    """A withdrawal has the version that it ends, and no lease."""
     value = withdrawn_value("group", 7)
     told = read(value, signed(value, version=7, kind="withdrawn"))
     assert (told.identity[:3], told.plan, told.lease_until) == ((1, 7, True), None, None)
 
 
 def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
-    """Of two records the greater one is the later."""
+    """Of two records the one with the greater identity is newer."""
     ordered = [NOTHING, Identity(1, 1), Identity(1, 1, withdrawn=True), Identity(2, 1)]
     backward = ordered[::-1]
     assert sorted(backward) == ordered
@@ -159,13 +159,13 @@ def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
     ],
 )
 def test_what_an_attacker_may_change_is_refused(headers: Headers, message: str) -> None:
-    """Stripped, moved from elsewhere, or altered: each is refused, and the message says why."""
+    """Stripped, copied or altered records are refused with the reason."""
     with pytest.raises(InvalidPlanError, match=message):
         read(headers=headers)
 
 
 def test_a_value_is_not_parsed_before_its_signature_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parsing costs many times what verifying does."""
+    """Parsing costs many times more than verification."""
 
     def parse(*_: object, **__: object) -> None:
         raise AssertionError("it is parsed")
@@ -178,7 +178,7 @@ def test_a_value_is_not_parsed_before_its_signature_holds(monkeypatch: pytest.Mo
 
 
 def test_changed_bytes_are_refused_by_the_signature_alone() -> None:
-    """Whoever changes the value corrects the hash as well."""
+    """A value changed together with its hash header is refused."""
     other = replace(PLAN, assignor="mallory").to_bytes()
     headers = [*with_("sha256", dict(unsigned(other))["sha256"])]
     with pytest.raises(InvalidPlanError, match="is invalid"):
@@ -186,19 +186,19 @@ def test_changed_bytes_are_refused_by_the_signature_alone() -> None:
 
 
 def test_where_the_client_knows_no_ids_the_signature_still_binds_them() -> None:
-    """A follower that cannot ask for the log takes the signed one as it is."""
+    """A follower that cannot query the log's id accepts the signed one."""
     assert read(origin=replace(ORIGIN, log="")).identity.version == 1
 
 
 def test_without_keys_everything_readable_is_believed() -> None:
-    """Who may write the topic is then all that protects it."""
+    """Without keys, only write access to the topic protects followers."""
     for headers in (HEADERS, unsigned(VALUE), signed(VALUE, signer=Signer.new("mallory"))):
         assert read(headers=headers, verifier=None).plan is not None
 
 
 @pytest.mark.parametrize("text", [b"1", b"3", b"", b"\xff"])
 def test_another_format_is_refused_without_keys_too(text: bytes) -> None:
-    """What this version does not know it does not guess at."""
+    """A record of an unknown format is refused even without keys."""
     with pytest.raises(InvalidPlanError, match="format"):
         read(headers=with_("format", text), verifier=None)
 
@@ -212,7 +212,7 @@ def test_another_format_is_refused_without_keys_too(text: bytes) -> None:
     )
 )
 def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) -> None:
-    """Whatever stands there, nothing but the planner's own headers is believed."""
+    """With any headers added, reading uses only those of the planner or raises InvalidPlanError."""
     headers = [*HEADERS, *changes]
     try:
         told = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)

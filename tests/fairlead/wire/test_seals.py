@@ -1,4 +1,4 @@
-"""Seals of the coordination topic's records, from the side of somebody who may write to it."""
+"""Seals of the coordination topic's records, against anybody who may write to it."""
 
 import pytest
 
@@ -20,12 +20,12 @@ OURS = Seal("orders", "log-1", (NEW,))
     ],
 )
 def test_seal_of_another_secret_group_or_log_does_not_hold(other: Seal) -> None:
-    """Nor does a record without one."""
+    """A seal made without a secret does not hold either."""
     assert not OURS.holds(b"here", other.headers(b"here"))
 
 
 def test_changed_record_does_not_hold() -> None:
-    """A seal is of one value."""
+    """A seal does not hold for another value or a tombstone."""
     assert OURS.holds(b"here", OURS.headers(b"here"))
     assert not OURS.holds(b"there", OURS.headers(b"here"))
     assert not OURS.holds(None, OURS.headers(b"here"))
@@ -33,12 +33,12 @@ def test_changed_record_does_not_hold() -> None:
 
 @pytest.mark.parametrize("headers", [None, [], [("fairlead-seal", None)], [("fairlead-seal", "")]])
 def test_headers_of_any_shape_are_taken(headers: list[tuple[str, str | bytes | None]]) -> None:
-    """They are refused without an error."""
+    """Missing or malformed headers are refused without an error."""
     assert not OURS.holds(b"here", headers)
 
 
 def test_secret_changes_without_a_gap() -> None:
-    """Members with both accept what is sealed by either, and seal by the first."""
+    """Members with both secrets accept seals by either, and seal by the first."""
     between = Seal("orders", "log-1", (OLD, NEW))
     assert between.holds(b"here", OURS.headers(b"here"))
     assert Seal("orders", "log-1", (OLD,)).holds(b"here", between.headers(b"here"))
@@ -46,12 +46,12 @@ def test_secret_changes_without_a_gap() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "short", "long enough to be one,", ","])
 def test_secret_that_protects_nothing_is_refused(text: str) -> None:
-    """An unset variable does not switch sealing off without a word, and no message repeats it."""
+    """An empty or short secret is an error, so that sealing is never off by mistake."""
     with pytest.raises(ConfigurationError, match="group_secret") as error:
         read_secrets(text)
     assert text.strip(", ") not in str(error.value) or not text.strip(", ")
 
 
 def test_no_secret_is_printed() -> None:
-    """Logs show none."""
+    """The representation of a seal, as in logs, has no secret."""
     assert "secret of all" not in repr(OURS)

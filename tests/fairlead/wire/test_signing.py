@@ -1,4 +1,4 @@
-"""Keys: what is refused at once, and that signatures are of one message and one key."""
+"""Keys: invalid keys are refused, and a signature holds for one message and one key."""
 
 import builtins
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from fairlead.wire.seals import read_secrets
 from fairlead.wire.signing import Signer, Verifier, signed_bytes
 from tests.records import PUBLIC, SIGNER
 
-#: Drawn for agreement on keys (X25519): it cannot sign.
+#: A key for key agreement (X25519), which cannot sign.
 OTHER_KIND = "x:MC4CAQAwBQYDK2VuBCIEIMATPAZp43ijziiVGt+rLXY4ENxBHzPdOS4eIodBfbV6"
 
 
 def test_a_signature_holds_for_its_bytes_and_its_key() -> None:
-    """Other bytes, another key under the same id, and an unknown id are refused."""
+    """Other bytes, another key with the same id, and an unknown id are refused."""
     verifier, message = Verifier.from_text(PUBLIC), signed_bytes(b"a", b"b")
     verifier.verify("tests", SIGNER.sign(message), message)
     for key_id, signature, of in (
@@ -31,7 +31,7 @@ def test_a_signature_holds_for_its_bytes_and_its_key() -> None:
 
 
 def test_keys_are_changed_without_a_gap() -> None:
-    """While both public keys are known, what either private key signs is believed."""
+    """With both public keys, signatures by either private key are accepted."""
     newer = Signer.new("newer")
     verifier = Verifier.from_text(f"{PUBLIC}, {newer.public_text()}")
     for signer in (SIGNER, newer):
@@ -39,7 +39,7 @@ def test_keys_are_changed_without_a_gap() -> None:
 
 
 def test_a_key_that_is_drawn_can_be_read_back() -> None:
-    """What `fairlead signing-key` prints is what the settings take."""
+    """The settings accept a key in the form that `fairlead signing-key` prints."""
     drawn = Signer.new("2026-03")
     again = Signer.from_text(drawn.private_text())
     assert again.public_text() == drawn.public_text()
@@ -50,14 +50,14 @@ def test_a_key_that_is_drawn_can_be_read_back() -> None:
 )
 @pytest.mark.parametrize("read", [Signer.from_text, Verifier.from_text])
 def test_no_key_is_mistaken_for_one(read: Callable[[str], object], text: str) -> None:
-    """An unset variable, half a key and a key of another kind are errors, never ignored."""
+    """Empty, incomplete and other kinds of keys are errors; the message does not repeat them."""
     with pytest.raises(ConfigurationError) as refused:
         read(text)
     assert len(text) < 5 or text not in str(refused.value)
 
 
 def test_a_follower_with_an_empty_key_does_not_start() -> None:
-    """It would follow whatever anybody writes, without a word."""
+    """With an empty key it would follow unsigned plans without a warning."""
     with pytest.raises(ConfigurationError, match="is empty"):
         FollowOptions(public_keys="")
 
@@ -82,7 +82,7 @@ def test_a_follower_with_an_empty_key_does_not_start() -> None:
 def test_the_private_key_is_refused_where_a_consumer_would_hold_it(
     option: str, construct: Callable[[str], object], text: str
 ) -> None:
-    """The message says what it is and whose, and does not repeat it."""
+    """The message names the option that has a private key, and does not repeat the key."""
     with pytest.raises(ConfigurationError) as refused:
         construct(text)
     assert str(refused.value).startswith(f"{option} contains a private key")
@@ -90,7 +90,7 @@ def test_the_private_key_is_refused_where_a_consumer_would_hold_it(
 
 
 def test_a_key_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extra a follower that is given keys does not start."""
+    """With keys but without the extra `signed`, a follower does not start."""
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which texts are times."""
+"""Texts that are accepted as times."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ from fairlead.wire.times import read_time
 
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(-1439, 1439))
 def test_what_is_written_is_read(moment: datetime, east: int) -> None:
-    """Whatever `isoformat` says of a moment, in any zone of whole minutes."""
+    """Any output of `isoformat`, in any zone of whole minutes, is read back."""
     local = moment.replace(tzinfo=None).isoformat()
     sign, (hours, minutes) = "-" if east < 0 else "+", divmod(abs(east), 60)
     read = read_time(f"{local}{sign}{hours:02}:{minutes:02}")
@@ -21,6 +21,6 @@ def test_what_is_written_is_read(moment: datetime, east: int) -> None:
 
 @pytest.mark.parametrize("text", ["2026-01-01", "2026-W01-1T00:00:00Z", "2026-01-01T00:00:00"])
 def test_other_forms_of_iso_8601_are_refused(text: str) -> None:
-    """Times that not every language's library reads are invalid."""
+    """Forms of times that some languages' libraries cannot read are refused."""
     with pytest.raises(ValueError, match="is not a time"):
         read_time(text)

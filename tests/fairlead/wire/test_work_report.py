@@ -1,4 +1,4 @@
-"""Reports in metadata: what is written is read back, and anything else is ignored."""
+"""Reports in commit metadata: written reports are read back, and other text is ignored."""
 
 from dataclasses import astuple
 from pathlib import Path
@@ -30,7 +30,7 @@ REPORT = WorkReport(
     at_ms=1_795_859_150_530,
 )
 TEXT = REPORT.text(MEMBER, TOKEN).encode()
-#: The largest values that are read; one more, and a counter may stand still.
+#: Largest values that are read; a counter beyond them may have stopped.
 LARGEST = (*(36**width - 2 for width in (8, 8, 8, 7, 8, 8, 10)), 36**3 - 1, 36**8 - 2)
 
 tokens = st.text("0123456789abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=6)
@@ -42,7 +42,7 @@ ends = st.sampled_from([b"", b"\0"])
 def test_what_is_written_is_read_back(
     written: list[tuple[WorkReport, str, str, bytes, bytes]],
 ) -> None:
-    """Between metadata of others, with and without the NUL that ends it."""
+    """Reports are read from between others' metadata, with and without a final NUL."""
     metadata: list[bytes] = []
     for report, member, token, end, other in written:
         metadata += [report.text(member, token).encode() + end, other]
@@ -55,7 +55,7 @@ def test_what_is_written_is_read_back(
 
 @given(st.integers(0, len(TEXT) - 1), st.integers(0, 255))
 def test_damaged_byte_is_another_digit_or_no_report(at: int, value: int) -> None:
-    """Nothing else is read than what is there, and the report beside it is."""
+    """A changed byte changes a digit or removes the report, never the one beside it."""
     damaged = TEXT[:at] + bytes([value]) + TEXT[at + 1 :]
     found = read_reports([damaged, TEXT])
     assert found.place.tolist() in ([0, 1], [1])
@@ -90,7 +90,7 @@ def test_damaged_byte_is_another_digit_or_no_report(at: int, value: int) -> None
     ids=repr,
 )
 def test_anything_else_is_ignored(other: bytes) -> None:
-    """Truncated, too long, foreign, of other bytes; those beside it are read."""
+    """Truncated, too long and foreign texts are ignored; reports beside them are read."""
     found = read_reports([TEXT, other, TEXT + b"\0"])
     assert found.place.tolist() == [0, 2]
     assert found.numbers.tolist() == [[*astuple(REPORT)]] * 2
@@ -98,21 +98,21 @@ def test_anything_else_is_ignored(other: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["busy_squares_ms2", "records", "elapsed_ms"])
 def test_full_counter_is_no_report(name: str) -> None:
-    """It grows no more, so that differences would be wrong."""
+    """A counter at its maximum grows no more, so that differences would be wrong."""
     full = WorkReport(**{**vars(REPORT), name: 36**11}).text(MEMBER, TOKEN)
     assert read_reports([full.encode(), TEXT]).place.tolist() == [1]
 
 
 @pytest.mark.long
 def test_the_report_on_the_page_can_be_read() -> None:
-    """Its numbers are those of a consumer that has lived for 78 minutes."""
+    """The documented example is read as a report of a consumer that has run for 78 minutes."""
     page = (Path(__file__).parents[3] / "docs/consumers/reported-work.md").read_text()
     (line,) = [line for line in page.splitlines() if line.startswith(PREFIX)]
     assert read_reports([line.encode()]).numbers[:, 0].tolist() == [4_665_600]
 
 
 def test_million_partitions_take_no_longer_than_splitting_their_texts() -> None:
-    """One call reads them as one array."""
+    """A million texts are parsed in one call, as one array."""
     metadata = [TEXT + b"\0", b"", TEXT] * 333_334
 
     def read() -> None:

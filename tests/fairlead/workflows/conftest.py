@@ -1,4 +1,4 @@
-"""Fixtures of the tests of plans: a plan topic, and the store of the store's own tests."""
+"""Fixtures of the tests of workflows: a plan topic, and the fixtures of the store's tests."""
 
 from collections.abc import Iterator
 

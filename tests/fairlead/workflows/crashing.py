@@ -1,7 +1,7 @@
-"""A planning run in a separate process that stops at a point between two steps.
+"""A planning run in a separate process that is killed or frozen between two steps.
 
-Belongs here: the steps of a run on the store and the plan topic, without Spark, which computes
-nothing that outlives a crash; and the points between them. Does not: any expectation.
+Belongs here: the steps of a run on the store and the plan topic, and the points between them;
+without Spark, whose results do not outlive a crash. Does not: any expectation.
 """
 
 import os
@@ -29,7 +29,7 @@ from tests.fairlead.workflows.plans import OPTIONS, run
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
 
-#: The points of a run, in its order, and the state of its plan there; None: there is no plan.
+#: The points of a run, in order, and the state of its plan at each; None: no plan exists.
 PLANNING: Final = {
     "lag uncommitted": None,
     "lag committed": None,
@@ -68,7 +68,7 @@ def nothing(_: str) -> None:
 
 
 def start(point: str, how: signal.Signals, *run: Any) -> BaseProcess:
-    """Start a run that sends itself a signal at a point."""
+    """Start a run that sends itself a signal when it reaches a point."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.fairlead.workflows.crashing"])
     process = context.Process(target=_stop_at, args=(point, how, *run))
@@ -130,7 +130,7 @@ def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
 
 
 class Transaction:
-    """The name of the transaction under way, for the names of points.
+    """The name of the current transaction, for the names of points.
 
     Attributes
     ----------

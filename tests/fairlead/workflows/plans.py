@@ -1,4 +1,4 @@
-"""Common code of tests of plans: a small plan, groups that fit it or not, a sender that dies.
+"""Common code of tests of plans: a small plan, and groups that fit it or not.
 
 Belongs here: making documents and groups, and reconciling them. Does not: any expectation.
 """
@@ -50,7 +50,7 @@ def make_plan(
 
 
 def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
-    """Describe a group that fits the store's drafts, with its owned partitions of t0."""
+    """Describe a group that fits the store's drafts, with the given partitions of t0."""
     return LiveGroup(
         group,
         "Stable",
@@ -97,7 +97,7 @@ def run(
     now: datetime = SNAPSHOT_AT,
     options: PublishOptions = OPTIONS,
 ) -> list[StepResult]:
-    """Reconcile groups, or all of them, as a planning run or the sensor does."""
+    """Reconcile some groups or all, as a planning run or the sensor does."""
     return list(reconcile(store, groups, live=live, topic=topic, options=options, now=now))
 
 

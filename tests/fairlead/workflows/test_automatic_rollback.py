@@ -1,4 +1,4 @@
-"""Plans that made their groups worse, on a real store and a real topic."""
+"""Rollback of plans with a measured regression, on a real store and a real topic."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -42,7 +42,7 @@ def back(
 
 
 def ended(store: PlanStore) -> list[str]:
-    """Return the groups whose metrics have the end of a plan with a regression."""
+    """Return the groups whose metrics show that a plan with a regression has ended."""
     rows = read_all_groups(store.engine, DecisionCounts()).ended_regressions
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
@@ -50,7 +50,7 @@ def ended(store: PlanStore) -> list[str]:
 def test_it_goes_back_to_the_version_before_and_rests(
     store: PlanStore, publish: Step, draft: MakeDraft
 ) -> None:
-    """It is approved under any policy, and appears in the history, metrics and decisions."""
+    """The rollback is approved, is in history and metrics, and starts the group's back-off."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store)
@@ -71,7 +71,7 @@ def test_it_goes_back_to_the_version_before_and_rests(
 
 
 def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: Step) -> None:
-    """The rollback is proposed, and not again after a rejection."""
+    """A rollback under a manual policy is proposed, and not again after a rejection."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store, Policy())
@@ -83,7 +83,7 @@ def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: S
 def test_first_plan_that_takes_four_eyes_waits_for_a_person(
     store: PlanStore, publish: Step
 ) -> None:
-    """The schema's owner may require four eyes, independent of the policy."""
+    """If the database requires four eyes for the group, its first plan is not withdrawn."""
     publish("s1")
     with transaction(store.engine) as connection:
         connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")
@@ -96,7 +96,7 @@ def test_first_plan_that_takes_four_eyes_waits_for_a_person(
 def test_first_plan_is_withdrawn_by_the_next_pass(
     store: PlanStore, topic: PlanTopic, publish: Step
 ) -> None:
-    """There was no previous plan, so the group returns to its fallback."""
+    """A first plan has no previous version, so it is withdrawn and the group falls back."""
     publish("s1")
     assert back(store) == []
     (done,) = reconcile(
@@ -117,7 +117,7 @@ def test_first_plan_is_withdrawn_by_the_next_pass(
 
 
 def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publish: Step) -> None:
-    """It rolls back no earlier version, no rollback, and nothing without a measured regression."""
+    """Older versions, plans without a regression and known regressions are not recorded."""
     publish("s1")
     publish("s2", members=SECOND)
     assert not record_regression(store.engine, "orders", 1, WORSE, automatic=True)
@@ -130,7 +130,7 @@ def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publ
 
 
 def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
-    """Half an hour, one hour, two hours: the same as in simulations."""
+    """The back-off takes half an hour, one hour and two hours, as in simulations."""
     hours = []
     for version in (1, 2, 3):
         publish(f"s{version}")

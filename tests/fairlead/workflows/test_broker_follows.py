@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def cluster(settings: Settings) -> KafkaSettings:
-    """Return settings of the run's broker, with the topics that it reads."""
+    """Return settings of the run's broker, whose plan and members topics its assignor reads."""
     return settings.kafka
 
 
@@ -37,7 +37,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
     kafka_topic: Any,
     unique_name: str,
 ) -> None:
-    """Only what moves is revoked; a member that comes back under its name gets its share back."""
+    """Only moved partitions are revoked; a returning member gets its share back."""
     group, topic = unique_name, kafka_topic(partitions=4)
     with (
         PlanTopic(cluster) as plans,
@@ -98,7 +98,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
 def test_member_that_does_not_give_partitions_up_is_named(
     cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """Two members send raw heartbeats; one keeps its partitions, as librdkafka sometimes does."""
+    """A member that keeps its partitions, as librdkafka sometimes does, is named."""
     group, topic = unique_name, kafka_topic(partitions=4)
     with (
         PlanTopic(cluster) as plans,
@@ -124,7 +124,7 @@ def test_member_that_does_not_give_partitions_up_is_named(
             return gateway.broker_groups([group])[group]
 
         def joined() -> bool:
-            # The first group of a broker waits for the topic of the offsets.
+            # The first group on a broker waits until the offsets topic exists.
             with suppress(KafkaError, AssertionError):
                 answers["keeps"] = beat("keeps", **joins)
             if not answers:

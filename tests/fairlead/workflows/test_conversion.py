@@ -54,20 +54,20 @@ class Group:
         return version
 
     def is_followed(self) -> bool:
-        """Let the planner check the group; return whether the broker's target is the plan's."""
+        """Trigger rebalances as the planner does; return whether the broker has the plan."""
         published = self._store.in_state("published", groups=[self.name])
         (done,) = follow(self.gateway, self.kafka, [self.name], lambda _: published)
         return done.reached
 
     def is_of(self, kind: str, members: int) -> bool:
-        """Whether the coordinator reports this protocol."""
+        """Whether the coordinator reports this protocol and number of members."""
         found = self.gateway.live_groups([self.name])[self.name]
         if isinstance(found, GroupError):  # the change is in progress
             return False
         return (found.group_type, len(found.members)) == (kind, members)
 
     def produce(self, values: Iterable[int]) -> None:
-        """Append records to partitions in turns."""
+        """Append records to all partitions, one after the other."""
         producer = Producer(self.kafka.librdkafka())
         for value in values:
             producer.produce(self.topic, str(value), partition=value % PARTITIONS)
@@ -107,7 +107,7 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
 def test_a_followed_group_goes_over_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """Through range there, directly back; plans are followed at both ends; no record is lost."""
+    """The group converts by way of range, follows plans, converts back, and loses no record."""
     plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
     values: list[list[bytes]] = [members.values]
 

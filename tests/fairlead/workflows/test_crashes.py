@@ -1,4 +1,4 @@
-"""State after a run is killed or frozen, or a broker or the database crashes.
+"""State after a run was killed or frozen, or the broker or database has crashed.
 
 The runs do all steps of a planning run on Postgres and the plan topic.
 """
@@ -41,12 +41,12 @@ SHORT = {
 POINTS = {
     point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
 }
-#: Points at which a publisher sends too late, or records the result too late.
+#: Points after which a resumed publisher sends, or records the result, too late.
 FREEZES = form(
     short=["after the fence", "intent committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
-#: Tables with one row per plan, besides its document.
+#: Tables with one row for each plan, besides its document.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
     WHERE group_id = %(group)s AND version = %(version)s
@@ -60,13 +60,13 @@ PARTS = """
 
 @pytest.fixture
 def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
-    """Return Kafka's settings with a plan topic of the test's own."""
+    """Return Kafka's settings with a separate plan topic."""
     name = kafka_topic(config={"cleanup.policy": "compact"})
     return settings.kafka.model_copy(update={"plan_topic": name})
 
 
 def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
-    """Compare versions, their rows, the topic's bytes, and the plan of a new follower."""
+    """Check a group's versions, their rows, the topic's record, and a new follower's plan."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     history = plan_history(store, group)
@@ -101,7 +101,7 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
 def test_next_run_finishes_what_a_killed_one_left(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """Killed around each transaction and send: no gap, no partial plan, the same bytes."""
+    """After a kill at any point, the next run leaves no gap and no partial plan."""
     for point in POINTS:
         process = start(point, signal.SIGKILL, store_url, kafka, point)
         process.join(timeout=PATIENCE_S)
@@ -124,9 +124,9 @@ def test_next_run_finishes_what_a_killed_one_left(
 def test_run_that_was_frozen_undoes_nothing_of_what_others_did(
     store_url: str, kafka: KafkaSettings, point: str
 ) -> None:
-    """Two planners, of which one freezes between two steps and continues after the other's runs.
+    """A planner that was frozen between two steps continues without undoing later runs.
 
-    Postgres ends the session of a publisher that holds a lock and does nothing.
+    Postgres ends the session of a frozen publisher that holds a lock.
     """
     frozen = start(point, signal.SIGSTOP, store_url, kafka, "orders")
     try:
@@ -165,7 +165,7 @@ def test_run_that_was_frozen_undoes_nothing_of_what_others_did(
 def test_postgres_crashes_and_returns_in_the_middle(
     own_postgres: Postgres, kafka: KafkaSettings, point: str
 ) -> None:
-    """The run fails with an error that is worth a retry; the next run leaves nothing half done."""
+    """The run fails with a transient error; the next run completes its work."""
     url = own_postgres.url("fairlead")
 
     def restart(where: str) -> None:
@@ -190,7 +190,7 @@ def broker(own_services: Path) -> Iterator[KafkaBroker]:
 
 @pytest.fixture
 def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
-    """Return the settings of that broker, with a plan topic of the test's own."""
+    """Return the settings of that broker, with a separate plan topic."""
     kafka = KafkaSettings(
         bootstrap_servers=broker.bootstrap_servers,
         plan_topic=f"plans-{unique_name}",
@@ -205,7 +205,7 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
 def test_broker_crashes_and_returns_during_publication(
     broker: KafkaBroker, killable: KafkaSettings, store_url: str, store: PlanStore
 ) -> None:
-    """The plan is on its way while the broker is away, and is published when it is back."""
+    """The plan stays in state sending while the broker is away, and is published afterwards."""
 
     def crash(where: str) -> None:
         if where == "before the send":
@@ -223,14 +223,14 @@ def test_broker_crashes_and_returns_during_publication(
 
 
 class Restart(logging.Handler):
-    """Starts a broker when the first attempt of a publication has failed."""
+    """Starts a broker after the first attempt of a publication has failed."""
 
     def __init__(self, broker: KafkaBroker) -> None:
         super().__init__()
         self._broker, self.warnings = broker, list[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Start the broker."""
+        """Record the warning and start the broker."""
         self.warnings.append(record.getMessage())
         self._broker.start()
 
@@ -238,7 +238,7 @@ class Restart(logging.Handler):
 def test_publication_survives_a_broker_that_has_just_died(
     broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
 ) -> None:
-    """The first attempt fails soon; the second one, with new clients, succeeds."""
+    """The first attempt fails soon; the second succeeds with new clients."""
     approve(group="absent")
     patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
     handler, log = Restart(broker), logging.getLogger("fairlead.workflows.publication")

@@ -1,4 +1,4 @@
-"""Groups that a broker assigns are planned and published like others, on the run's broker."""
+"""Plans for groups that the broker assigns are published and measured, on the run's broker."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -63,7 +63,7 @@ def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) 
 
 
 def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> StepResult:  # noqa: F811
-    """Publish the approved plan of a group, as a run does."""
+    """Publish a group's approved plan, as a run does."""
     (done,) = run(store, plans, gateway.live_groups, groups=[group], now=datetime.now(UTC))
     return done
 
@@ -80,7 +80,7 @@ def test_publication_for_the_consumer_protocol_reports_a_broker_that_does_not_fo
     tmp_path: Path,
     unique_name: str,
 ) -> None:
-    """The plan is verified and adoption measured; without the plug-in, the result has a remedy."""
+    """Adoption is measured; without the plug-in the result has a remedy."""
     topic = kafka_topic(partitions=4)
     produce(topic, [9, 9, 1, 1])
     with BrokerAssigned(cluster) as members:

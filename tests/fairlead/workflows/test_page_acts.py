@@ -1,4 +1,4 @@
-"""Requests of people on pages, carried out by the planner on a real store and a real topic."""
+"""Requests made on web pages, carried out by the planner on a real store and topic."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -66,7 +66,7 @@ def taken(store: PlanStore, topic: Any, **given: Any) -> dict[str, str]:
 def test_rollback_is_proposed_and_answered_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """By the group's policy; if a planner died before its answer, there is no second version."""
+    """A planner that dies before its answer does not cause a second version."""
     asked = ask("rollback", 1)
     assert (
         take_up(
@@ -100,7 +100,7 @@ def test_rollback_is_proposed_and_answered_once(
 def test_withdrawal_is_done_and_answered(
     store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """In the person's name; if Kafka does not answer, the request stays open."""
+    """The version is withdrawn; if Kafka does not answer, the request stays open."""
     asked = ask("withdraw", 2)
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
@@ -115,7 +115,7 @@ def test_withdrawal_is_done_and_answered(
 def test_what_cannot_be_done_is_refused_with_the_reason(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """The page shows the reason; the request is not repeated."""
+    """The request ends with the reason, and is not repeated."""
     asked = ask("rollback", 1)
 
     def gone(group: str) -> Any:

@@ -1,4 +1,4 @@
-"""Storing and approving decisions on a group, also while another version waits."""
+"""Storing and approving decisions on groups, also while another version waits."""
 
 import re
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
 
 
 def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeDraft) -> None:
-    """In the policy's name, with its reasons; outside the policy's hours the plan waits."""
+    """A plan is approved by the policy, with reasons; outside the policy's hours it waits."""
     assert look(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
     look(store, draft("s2"), policy=AT_NIGHT)
@@ -60,14 +60,14 @@ def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeD
 def test_plan_of_a_group_whose_partitions_stand_still_waits_for_a_person(
     store: PlanStore, draft: MakeDraft
 ) -> None:
-    """The statuses are those of the analysis that the plan comes from."""
+    """A group with a partition in STOP gets no automatic approval."""
     stalled = look(store, draft("s1", statuses=frozenset({"OK", "STOP"})), policy=AT_NIGHT)
     assert not stalled.approval.approved
     assert "partitions are in STOP" in stalled.approval.reason
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """A person can approve version 1 although the group was sampled again since."""
+    """Version 1 keeps waiting for approval when a new sample leads to the same assignment."""
     look(store, draft("s1"))
     again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
     assert again.stored.outcome == "no change"
@@ -90,7 +90,7 @@ ARRIVALS = {
 
 
 def prospect(rates: list[float]) -> Prospect:
-    """Return the prospects of two members without a backlog, at these arrivals."""
+    """Return the forecast input for two members without a backlog, at these arrival rates."""
     none = np.zeros(3)
     outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
     return Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
@@ -99,7 +99,7 @@ def prospect(rates: list[float]) -> Prospect:
 def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
     store: PlanStore, draft: MakeDraft
 ) -> None:
-    """People have longer than one tick to read it; the reason names the new sample."""
+    """A proposal is replaced only by a plan that improves on it by the policy's minimum."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         look(store, draft("s1", group=group, members=ANOTHER))
@@ -117,7 +117,7 @@ def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
 def test_approved_plan_is_left_for_publication(
     store: PlanStore, draft: MakeDraft, approve: Step
 ) -> None:
-    """A new version cannot replace an approved plan before its publication."""
+    """An approved plan is not replaced before its publication."""
     approve("s1")
     later = look(store, draft("s2", members=ANOTHER))
     assert later.stored.reason.startswith("version 1 is approved and waits for publication since ")
@@ -125,7 +125,7 @@ def test_approved_plan_is_left_for_publication(
 
 
 def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: Step) -> None:
-    """The planner would otherwise propose the plan that the rollback ends."""
+    """A waiting rollback is not replaced: the planner would propose the plan that it ends."""
     publish("s1")
     record_decision(store, draft("s2", rolled_back_from=1))
     later = look(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
@@ -136,7 +136,7 @@ def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: S
 def test_published_plan_that_says_the_same_makes_a_new_one_needless(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A group that follows no plan gets no new version at each decision; the reason explains it."""
+    """A group that does not follow its plan gets no new version with the same assignment."""
     publish("s1")
     again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}), policy=AT_NIGHT)
     assert again.stored.outcome == "no change"
@@ -151,7 +151,7 @@ def test_published_plan_that_says_the_same_makes_a_new_one_needless(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """Of two simultaneous runs, the one that decides last may have the older snapshot."""
+    """When two runs overlap, a plan from the older snapshot is not stored."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
     older = look(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"
@@ -160,7 +160,7 @@ def test_plan_of_an_older_snapshot_replaces_none(
 
 
 def moved(*rows: tuple[int, str, str]) -> pa.Table:
-    """Return the moves of partitions of t0: number, owner before, owner after."""
+    """Return moves of t0's partitions from rows of number, owner before, owner after."""
     numbers, before, after = zip(*rows, strict=True)
     return pa.table(
         {
@@ -172,14 +172,14 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves of NEW if only partition 0 is where ANOTHER puts it, and if all partitions are.
+#: The moves to NEW of a group in which only partition 0 is where ANOTHER puts it.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
 def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A group that follows no plan gets no new plan for a slight difference in load."""
+    """A group that does not follow its plan gets a new one only for a large improvement."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)
@@ -195,7 +195,7 @@ def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks
 
 
 def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
-    """The plan is stored once; a new one replaces it when the policy leaves shadow mode."""
+    """The plan is stored once, and replaced when the policy leaves shadow mode."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})
     outcome = look(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
@@ -210,7 +210,7 @@ def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: Make
 
 
 def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft) -> None:
-    """A crash between proposal and approval: the same snapshot approves the same version."""
+    """After a crash between proposal and approval, the same version is approved."""
     record_decision(store, draft("s1"))
     look(store, draft("s1"), policy=AT_NIGHT)
     look(store, draft("s1"), policy=AT_NIGHT)
@@ -220,7 +220,7 @@ def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft
 def test_a_rejection_at_the_same_moment_is_of_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person rejects one of many plans between proposal and approval; the others are approved."""
+    """A plan rejected between proposal and approval does not stop approval of the others."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
@@ -241,7 +241,7 @@ def test_a_rejection_at_the_same_moment_is_of_one_group(
 def test_fleet_is_carried_out_in_several_transactions(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every group has its decision, in the order of the drafts; permitted drafts are approved."""
+    """Each group has its decision, in the order given; permitted plans are approved."""
     monkeypatch.setattr(proposal, "AT_ONCE", 5)
     groups = [f"group-{number:04}" for number in range(14)]
     decisions = [

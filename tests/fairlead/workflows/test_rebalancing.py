@@ -1,4 +1,4 @@
-"""The rebalance trigger does no harm if the broker follows no plans, on the run's broker."""
+"""Rebalance triggers are harmless if the broker follows no plans, on the run's broker."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
 
 
 def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
-    """Let three members share six partitions; return the owners, and forget earlier changes."""
+    """Let three members share six partitions; return the owners, and clear past revocations."""
     for name in "abc":
         members.join(group, name, [topic])
 
@@ -61,7 +61,7 @@ def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str)
 def rebalance(
     gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str
 ) -> BrokerAdoption:
-    """Trigger a rebalance of a group, whatever assigns it."""
+    """Trigger a rebalance of a group under any assignor."""
     (done,) = trigger_rebalances(
         {group: goal(group, topic)},
         gateway.broker_groups,
@@ -76,7 +76,7 @@ def rebalance(
 def test_nothing_moves_under_the_brokers_own_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """The planner never samples the rebalance trigger; the members keep all partitions."""
+    """Samples leave the rebalance trigger out, and members keep all partitions."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = come(members, gateway, unique_name, topic)
@@ -106,7 +106,7 @@ def test_nothing_moves_under_the_brokers_own_assignors(
 def test_a_live_classic_group_is_never_joined(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """The trigger would convert it to the consumer protocol."""
+    """A trigger would convert the group to the consumer protocol."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -120,7 +120,7 @@ def test_a_live_classic_group_is_never_joined(
 def test_an_absent_and_an_empty_group_are_never_joined(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """The rebalance trigger would create the absent group, and give the empty one a member."""
+    """A trigger would create the absent group, and be the empty group's only member."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])
@@ -136,7 +136,7 @@ def test_an_absent_and_an_empty_group_are_never_joined(
 def test_a_killed_trigger_disturbs_no_member(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """While it is a member, no other trigger joins; members keep their partitions."""
+    """Until the killed trigger's session ends no other joins; members keep their partitions."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:
         before = come(members, gateway, unique_name, topic)

@@ -1,4 +1,4 @@
-"""Foreign records in the plan topic are found, and the database's plans are sent again."""
+"""Foreign records in the plan topic are detected, and the planner sends its plans again."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ OPTIONS = PublishOptions(timedelta(hours=6), SIGNER)
 
 @pytest.fixture
 def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPlan:
-    """Return a plan that was published, signed."""
+    """Return a published plan with a signed record."""
     approve()
     run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
@@ -37,7 +37,7 @@ def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPla
 
 @pytest.fixture
 def put(settings: Settings, topic: PlanTopic) -> Put:
-    """Return a function that writes a record with the group's key, as any writer can."""
+    """Return a function that writes a record with the group's key, as any producer can."""
     producer = Producer({"bootstrap.servers": settings.kafka.bootstrap_servers})
 
     def put(value: bytes | None, headers: Headers) -> None:
@@ -48,7 +48,7 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
 
 def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
-    """Reconcile; return the differences, of which none are left."""
+    """Reconcile, check that no difference is left, and return the previous differences."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     assert [done.why for done in sent if done.position] == [difference.what for difference in found]
@@ -57,7 +57,7 @@ def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
 
 
 def new_follower(topic: PlanTopic) -> PlanState:
-    """Return the state of a new follower that reads the compacted topic."""
+    """Return the state of a new follower that has read the group's newest record."""
     cache = PlanCache("orders", topic.origin, OPTIONS.verifier())
     record = topic.read("orders")
     assert record is not None
@@ -68,7 +68,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_what_covers_a_plan_is_covered_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """After garbage, an unsigned copy and a tombstone, the same version and epoch is sent again."""
+    """After garbage, an unsigned copy or a tombstone, the same version is sent again."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -83,7 +83,7 @@ def test_what_covers_a_plan_is_covered_again(
 def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
-    """It is signed, and new members follow it until the planner sends its plan again."""
+    """New members follow a replayed signed record only until the planner sends its plan again."""
     record = topic.read("orders")
     assert record is not None
     approve("s2")
@@ -98,7 +98,7 @@ def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
 def test_an_impossible_epoch_is_not_exceeded(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """Without keys, any writer can use the largest epoch; the planner's epoch does not change."""
+    """A record with the largest epoch is refused, and does not raise the planner's epoch."""
     before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))
@@ -109,7 +109,7 @@ def test_an_impossible_epoch_is_not_exceeded(
 def test_plan_is_sent_once_while_another_producers_transaction_is_open(
     store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
 ) -> None:
-    """It hides the record from followers and from the planner; the result reports it."""
+    """An open transaction hides the plan from all readers, which the result reports."""
     other = Producer(
         {
             "bootstrap.servers": settings.kafka.bootstrap_servers,
@@ -131,7 +131,7 @@ def test_plan_is_sent_once_while_another_producers_transaction_is_open(
 def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """After a restore the topic is ahead; followers of version 7 return to version 1."""
+    """After a database restore, a new epoch makes followers return from version 7 to 1."""
     record = topic.read("orders")
     assert record is not None
     epoch = int(dict(record.headers)["epoch"])
@@ -146,7 +146,7 @@ def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
 def test_a_topic_that_grew_has_every_plan_in_the_partition_of_its_key(
     settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
 ) -> None:
-    """The key now belongs to another partition, which has no record of the group."""
+    """After the topic grows, the plan is sent to the partition that its key now has."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
     count = next(n for n in range(2, 99) if partition_for_key("orders", n))
     admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(PATIENCE_S)
@@ -163,7 +163,7 @@ def test_a_topic_that_grew_has_every_plan_in_the_partition_of_its_key(
 def test_a_withdrawal_that_was_covered_is_sent_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A replayed plan that was withdrawn is followed until the next reconciliation at most."""
+    """A replayed withdrawn plan is followed only until the next reconciliation."""
     record = topic.read("orders")
     assert record is not None
     withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")

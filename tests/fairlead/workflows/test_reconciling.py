@@ -1,7 +1,7 @@
 """Publication and withdrawal of plans, on a real store and a real topic.
 
-The table of steps is tested in `tests/fairlead/domain/test_reconciliation.py`, kills and freezes in
-`test_crashes`, foreign records in `test_reconciliation`.
+`tests/fairlead/domain/test_reconciliation.py` tests the table of steps, `test_crashes` kills and
+freezes, and `test_reconciliation` foreign records.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -39,17 +39,17 @@ from tests.stored import plan_history
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Approve = Callable[..., StoredPlan]
-#: Kafka's answers about a group that does not exist, and about a rebalancing group.
+#: Kafka's descriptions of a group that does not exist, and of a rebalancing group.
 ABSENT: Final = {"group_state": "Dead", "error": "[Error 69] GroupIdNotFoundError"}
 REBALANCING: Final = {"group_state": "PreparingRebalance", "error": None}
-#: A lease of which a third is used up.
+#: The time at which a third of the lease has passed.
 DUE: Final = SNAPSHOT_AT + OPTIONS.lease / 3
 
 
 def described(
     raw: Mapping[str, str | None], groups: Iterable[str]
 ) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups as the gateway does after this answer of Kafka."""
+    """Return the gateway's errors for groups that Kafka describes like this."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
     return {
@@ -78,7 +78,7 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
 
 
 def announce(store: PlanStore, topic: PlanTopic) -> None:
-    """Announce a plan without sending it, as a publisher that dies in between."""
+    """Record the intent to send a plan without sending it, like a publisher that dies."""
     with store.outbox().turn(topic.name, 0) as turn:
         turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 
@@ -86,7 +86,7 @@ def announce(store: PlanStore, topic: PlanTopic) -> None:
 def test_approved_bytes_are_sent_once_signed_and_recorded(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """A follower with the public key accepts them until the lease ends; nothing is sent twice."""
+    """The record is signed, valid until the lease ends, and sent only once."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
     (sent,) = run(store, topic, options=options)
     record, stored = topic.read("orders"), store.get("orders", 1)
@@ -104,7 +104,7 @@ def test_approved_bytes_are_sent_once_signed_and_recorded(
 def test_what_followers_have_is_published_although_the_group_has_changed(
     store: PlanStore, topic: PlanTopic, dying: PlanTopic, approve: Approve
 ) -> None:
-    """After a send, a crash and a member's departure, the plan is recorded without another send."""
+    """A plan sent before a crash is recorded, not sent again, even if its members left."""
     approve()
     with pytest.raises(KafkaUnavailableError):
         run(store, dying)
@@ -123,7 +123,7 @@ def test_what_followers_have_is_published_although_the_group_has_changed(
 def test_what_was_announced_and_not_sent_is_sent_or_discarded(
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, state: str
 ) -> None:
-    """After a death before the send, the plan is sent if it still fits the group."""
+    """After a crash before the send, the plan is sent if it still fits the group."""
     approve()
     announce(store, topic)
     (done,) = run(store, topic, live)
@@ -136,7 +136,7 @@ def test_what_was_announced_and_not_sent_is_sent_or_discarded(
 def test_a_record_that_the_topic_refuses_stops_no_other_plan(
     settings: Settings, kafka_topic: KafkaTopic, store: PlanStore, approve: Approve
 ) -> None:
-    """The largest of seven is found by bisection and ended; the others are published."""
+    """The one record that is too large is refused; the other six plans are published."""
     name = kafka_topic(config={"cleanup.policy": "compact", "max.message.bytes": "20000"})
     random = np.random.default_rng(1)
     sizes = {f"g{number}": 5_000 if number == 4 else 3 for number in range(7)}
@@ -183,7 +183,7 @@ def test_a_record_that_the_topic_refuses_stops_no_other_plan(
 def test_plan_that_does_not_fit_any_more_is_stale(  # noqa: PLR0917 - fixtures
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, now: datetime, reason: str
 ) -> None:
-    """Nothing is sent; the result has the reason; there is no further attempt."""
+    """A plan that no longer fits is ended with the reason, and not sent."""
     approve()
     (refused,) = run(store, topic, live, now=now)
     assert (refused.action, refused.reason) == (Action.DISCARD, reason)
@@ -195,7 +195,7 @@ def test_plan_that_does_not_fit_any_more_is_stale(  # noqa: PLR0917 - fixtures
 def test_altered_document_is_not_sent(
     store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
 ) -> None:
-    """Bytes that were changed behind the database's back are not the approved ones."""
+    """A document whose bytes were changed in the database is not sent."""
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
@@ -211,7 +211,7 @@ def test_altered_document_is_not_sent(
 def test_plan_that_leaves_a_partition_out_is_not_sent(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """A document that breaks an invariant of assignments is not published, even if approved."""
+    """An approved document that leaves a partition without owner is not sent."""
     approve(members={name: MemberShare(("t0",), {}) for name in ("orders-1", "orders-2")})
     (refused,) = run(store, topic)
     assert (refused.waits, "t0-0" in refused.reason) == (True, True)
@@ -222,7 +222,7 @@ def test_plan_that_leaves_a_partition_out_is_not_sent(
 def test_plan_of_a_rebalancing_group_waits_and_says_so(
     store: PlanStore, topic: PlanTopic, approve: Approve, state: str
 ) -> None:
-    """The reason is stored until the plan is sent; the next attempt is within a minute."""
+    """The reason is stored until the plan is sent; the next attempt is soon."""
     approve()
     if state == "sending":
         announce(store, topic)
@@ -242,7 +242,7 @@ def test_plan_of_a_rebalancing_group_waits_and_says_so(
 def test_plan_that_is_frozen_waits_and_says_who_froze_it(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The group is not described and not due; after the unfreeze the plan is sent."""
+    """A frozen group is neither described nor due; its plan is sent after the unfreeze."""
     approve()
     freeze_plans(store.engine, "orders", reason="incident 4711", actor="kim")
 
@@ -263,7 +263,7 @@ def test_plan_that_is_frozen_waits_and_says_who_froze_it(
 def test_pass_that_fails_says_why_nothing_was_sent(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """Without the broker, reconciliation ends with an error, which is stored with the plan."""
+    """If the broker is away, reconciliation raises an error, and the plan has the reason."""
     approve()
 
     def away(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
@@ -279,7 +279,7 @@ def test_pass_that_fails_says_why_nothing_was_sent(
 def test_lease_is_renewed_when_a_third_of_it_is_used_up(
     store: PlanStore, topic: PlanTopic, approve: Approve, propose: Approve
 ) -> None:
-    """Not earlier; also while a better plan waits. There is no new version, event or cooldown."""
+    """Renewal, even while a new plan waits, makes no new version, event or cooldown."""
     approve()
     run(store, topic)
     propose("s2")
@@ -304,7 +304,7 @@ def test_lease_is_renewed_when_a_third_of_it_is_used_up(
 def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The group may come back, so the lease is not renewed, and the plan withdrawn at its end."""
+    """An absent group's lease is not renewed; its plan is withdrawn when the lease ends."""
     approve()
     run(store, topic)
     until = store.get("orders", 1).lease_until
@@ -326,7 +326,7 @@ def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
 def test_withdrawal_sends_the_group_back_and_ends_what_waits(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """The newest record withdraws the version; the history has the reason; no version waits."""
+    """Withdrawal sends a record that ends the plan, and ends the version that waits."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

@@ -1,4 +1,4 @@
-"""Rollback, on a real store: an old assignment as a new version, or all reasons against it."""
+"""Rollback to an old assignment as a new version, or refusal with all reasons."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -84,7 +84,7 @@ def lag(at: datetime, values: list[int]) -> pa.Table:
 
 
 def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
-    """It has the shares of the old version, names that version, and waits for a person."""
+    """The new version has the old version's shares, refers to it, and waits for a person."""
     done = back_to(second, 1, actor="kim")
     assert (done.plan.version, done.plan.state) == (3, "proposed")
     assert (done.plan.rolled_back_from, done.plan.four_eyes) == (1, None)
@@ -96,7 +96,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
 
 
 def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanStore) -> None:
-    """One partition moves back; loads are computed from the newest lag, not the old plan's."""
+    """Moves and loads are computed from the current assignment and the newest lag."""
     second.record_lag(lag(NOW, [10, 500, 20]))
     back_to(second, 1)
     third = plan_history(second, "orders")[-1]
@@ -105,7 +105,7 @@ def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanSto
 
 
 def test_policy_approves_a_rollback_by_the_same_rules(second: PlanStore) -> None:
-    """Without risk it is approved at once; with a stopped partition it waits."""
+    """A rollback is approved automatically unless a partition has stopped."""
     automatic = Policy(approval=Approval(automatic=True))
     assert back_to(second, 1, policy=automatic).plan.state == "approved"
     second.record_lag(lag(NOW, [10, 500, 20]))
@@ -116,7 +116,7 @@ def test_policy_approves_a_rollback_by_the_same_rules(second: PlanStore) -> None
 
 
 def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanStore) -> None:
-    """The error names members that left and topics that changed; nothing is stored."""
+    """The error has the members that left and the changed topics; nothing is stored."""
     with pytest.raises(StalePlanError) as caught:
         back_to(second, 1, live=emptied)
     assert str(caught.value) == (
@@ -130,13 +130,13 @@ def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanSt
     ("version", "why"), [(2, "version 2 is the one that is published"), (9, "has no version 9")]
 )
 def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -> None:
-    """Neither the followed version nor one that does not exist is accepted."""
+    """Neither the published version nor one that does not exist is accepted."""
     with pytest.raises(PlanStateError, match=why):
         back_to(second, version)
 
 
 def test_rollback_to_an_unpublished_version_is_refused(second: PlanStore, propose: Step) -> None:
-    """A rollback passes a freeze; otherwise even a rejected version could pass it."""
+    """A rollback is possible during a freeze, so it must not publish an unpublished version."""
     propose("s3")
     for state in ("proposed", "rejected"):
         with pytest.raises(PlanStateError, match=f"version 3 is {state}: no consumer followed it"):

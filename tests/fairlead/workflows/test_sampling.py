@@ -55,7 +55,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def an_hour_passes(engine: Engine) -> None:  # noqa: F811
-    """Date the events of plans back, so that the plans' effects can be measured."""
+    """Move the events of plans back by an hour, so that the plans' effects can be measured."""
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
@@ -73,7 +73,7 @@ def test_sample_agrees_with_the_broker(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A sample has the groups that discovery covers, read in portions, and its duration."""
+    """A sample has the broker's values for all covered groups, read in portions."""
     monkeypatch.setattr(taking, "GROUPS_AT_ONCE", 1)
     topic = kafka_topic(partitions=2)
     mine, second = f"{unique_name}-a", f"{unique_name}-b"
@@ -115,7 +115,7 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     engine: Engine,  # noqa: F811
     publish: Callable[..., StoredPlan],  # noqa: F811
 ) -> None:
-    """If members differ from the plan's, this is a reason for a plan only if they are behind."""
+    """Changed members are a reason for a plan only if the group is behind."""
     topic = kafka_topic(partitions=4)
     produce(topic, [CONSUMED + lag for lag in lags])
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
@@ -159,7 +159,7 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
     publish: Callable[..., StoredPlan],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Otherwise a rollback that looks worse, too, would prevent plans after the back-off."""
+    """A suspected regression stops plans, except when the plan is itself a rollback."""
     doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     topic = kafka_topic(partitions=4)
@@ -208,7 +208,7 @@ def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
 def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The others are diagnosed; the log has the error with the group's name."""
+    """An unexpected error in one group is logged, and the others are diagnosed."""
 
     def asked(group: Group, planning: PlanningOptions) -> Question:
         if group.name == "b":
@@ -224,7 +224,7 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
 
 
 def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
-    """Its last diagnosis ends: the group is unknown, and needs consumers instead of a plan."""
+    """A group without members is diagnosed as unknown; its next step is to start consumers."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
     costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}

@@ -17,7 +17,7 @@ def taken(took_s: float = 0.5) -> Taken:
 
 
 def test_a_fleet_is_sampled_less_often() -> None:
-    """Sampling takes at most its permitted share of time."""
+    """The interval grows so that sampling takes at most its permitted share of time."""
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
     assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)
@@ -29,12 +29,12 @@ def test_a_fleet_is_sampled_less_often() -> None:
     ("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)]
 )
 def test_a_sample_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
-    """Half a tick early counts as due: the next tick would be later than the interval."""
+    """A sample is due half a tick early, because the next tick would be later than the interval."""
     assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
 
 
 def test_first_sample_is_due_at_once() -> None:
-    """So is a sample after a wrong clock dated the newest one in the future."""
+    """A sample is due at once without a previous one, or if that is dated in the future."""
     assert due(None, SETTINGS, NOON)
     assert due(taken(), SETTINGS, NOON - timedelta(days=1))
     assert wait_s(taken(), SETTINGS, NOON - timedelta(days=1)) == 0
