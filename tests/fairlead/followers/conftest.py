@@ -17,7 +17,7 @@ def fleet(
 ) -> Iterator[Fleet]:
     """Return a group that reads one topic of four partitions and follows a plan topic of five.
 
-    Once for each client library; its consumers are of that one unless told otherwise.
+    Tests run once for each client library; consumers use that library by default.
     """
     plan_topic = kafka_topic(
         partitions=5, config={"cleanup.policy": "compact", "max.message.bytes": "10000000"}

@@ -1,4 +1,4 @@
-"""What the follower tests share: plans, a publisher, and consumers that run on threads."""
+"""Helpers of the follower tests: plans, a publisher, and consumers that run on threads."""
 
 import asyncio
 import json
@@ -85,14 +85,14 @@ def make_big_plan(members: Mapping[str, Owned], *, group: str, version: int) -> 
 
 
 def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None, Headers]]:
-    """Return records of a plan for two members or more, each of which must not be followed.
+    """Return records of a plan, by their fault; followers must not follow any of them.
 
     Parameters
     ----------
     newer
-        What they look like.
+        Plan from which the records are made, with at least two members.
     origin
-        Where they are sent; they must be signed with `tests.records.SIGNER`.
+        Origin of the plan topic; its followers must require the key of `tests.records.SIGNER`.
     """
     good = newer.to_bytes()
 
@@ -142,7 +142,7 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
     def is_made() -> bool:
         try:
             admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=PATIENCE_S)
-        except KafkaException:  # what is deleted is there for a while
+        except KafkaException:  # deleting the topic takes a while
             return False
         return True
 
@@ -150,7 +150,7 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
 
 
 class ScriptedSource:
-    """A partition whose records the test puts in; reading an exception raises it."""
+    """A plan source with records that the test feeds; `read` raises the exceptions among them."""
 
     origin = Origin("fairlead.plans")
 
@@ -174,26 +174,26 @@ class ScriptedSource:
         return [item]
 
     def moved(self) -> bool:
-        """Say that the partition stays where it is."""
+        """Return False: the group's plan always stays in this partition."""
         return False
 
     def at_end(self) -> bool:
-        """Whether the test has said so and all is read."""
+        """Return whether the test has set `ended` and all records are read."""
         return self.ended.is_set() and self.feed.empty()
 
     def close(self) -> None:
-        """Note that the reader let go."""
+        """Note that the reader has closed this source."""
         self.closed = True
 
 
 def seen(version: int) -> Identity:
-    """Return what `record` of a version is known by."""
+    """Return the identity of the plan that `record` returns for this version."""
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
     return Identity(1, version, sha256=content_hash(plan.to_bytes()))
 
 
 def record(offset: int, version: int | None) -> PlanRecord:
-    """Return a record with a small plan of this version; None: a tombstone."""
+    """Return a record with a small plan of this version, or a tombstone if the version is None."""
     if version is None:
         return PlanRecord(offset, b"group", None)
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
@@ -206,17 +206,17 @@ class Member(Protocol):
 
     @property
     def owned(self) -> Owned:
-        """What the consumer is assigned now."""
+        """The partitions that are assigned to the consumer now."""
 
     def status(self) -> FollowerStatus:
-        """Return what it follows; only where it is a follower."""
+        """Return the follower's status; only followers have one."""
 
     def stop(self) -> None:
         """Leave the group."""
 
 
 class _PollingMember(ABC):
-    """A consumer that is polled on a thread, whatever its client."""
+    """A consumer of any client library that is polled on a thread."""
 
     consumer: Any
 
@@ -228,11 +228,11 @@ class _PollingMember(ABC):
 
     @property
     def owned(self) -> Owned:
-        """What the consumer is assigned now."""
+        """The partitions that are assigned to the consumer now."""
         return by_topic(self.consumer.assignment())
 
     def status(self) -> FollowerStatus:
-        """Return what it follows."""
+        """Return the follower's status."""
         status: FollowerStatus = self.consumer.plan_assignor.status()
         return status
 
@@ -301,11 +301,11 @@ class ConfluentMember(_PollingMember):
 
     @property
     def owned(self) -> Owned:
-        """What the consumer is assigned now."""
+        """The partitions that are assigned to the consumer now."""
         return {topic: list(numbers) for topic, numbers in self.status().owned.items()}
 
     def status(self) -> FollowerStatus:
-        """Return what it follows."""
+        """Return the follower's status."""
         status: FollowerStatus = self.consumer.status()
         return status
 
@@ -344,7 +344,7 @@ class Fleet:
 
     @property
     def range_only(self) -> dict[str, Any]:
-        """Options of a plain consumer with the one assignor that it shares with followers."""
+        """Options of a plain consumer that supports only range, as followers also do."""
         kinds = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}
         return {"partition_assignment_strategy": (kinds[self.client],)}
 
@@ -356,7 +356,7 @@ class Fleet:
         return self._start_kafka_python(kafka_python.PlanConsumer, client_id, options)
 
     def join_plain(self, client_id: str, *, client: Client | None = None, **options: Any) -> Member:
-        """Start a consumer that knows no plans."""
+        """Start a consumer that does not follow plans."""
         if (client or self.client) == "aiokafka":
             return self._start_aiokafka(AIOKafkaConsumer, client_id, options)
         return self._start_kafka_python(KafkaConsumer, client_id, options)
@@ -368,17 +368,17 @@ class Fleet:
 
     @property
     def origin(self) -> Origin:
-        """Where records of the plan topic stand."""
+        """The origin of the plan topic's records."""
         return origin_of(self._services, self.plan_topic)
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
-        """Put any record under the group's key."""
+        """Send any record to the plan topic under the group's key."""
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers or []
         ).get(timeout=PATIENCE_S)
 
     def close(self) -> None:
-        """End every consumer."""
+        """Stop every consumer, and close the producer."""
         for member in self._members:
             member.begin_to_stop()
         self._stack.close()

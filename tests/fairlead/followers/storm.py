@@ -1,7 +1,7 @@
-"""A group of consumers in processes of their own, and events that may happen to it.
+"""A group of consumers in separate processes, and the events that may happen to it.
 
-Belongs here: the group, the events, and when it is settled. Does not: which events come, and what
-must hold at the end (`storming`).
+Belongs here: the group, the events, and the check that the group has settled. Does not: the choice
+of events, and the checks at the end (`storming`).
 """
 
 import json
@@ -29,10 +29,10 @@ from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
 WORKER = Path(__file__).with_name("storm_worker.py")
-#: Members that vanish are gone after this; those that are only slow are not.
+#: Session timeout in seconds: drops members that died or stopped, not those that are only slow.
 SESSION_S = 10.0
-#: What clients log of a session that was missed, and of a last commit that failed: kafka-python and
-#: aiokafka; librdkafka and its worker; Java and its member.
+#: Matches log lines about a missed session or a failed last commit, as written by kafka-python,
+#: aiokafka, librdkafka, Java's client and the workers that run them.
 _HARM = re.compile(
     r"member_id was not recognized|Heartbeat session expired|likely to cause duplicate"
     r"|OffsetCommit failed before join|Failed to commit on finallization"
@@ -40,25 +40,25 @@ _HARM = re.compile(
 )
 NAMES = [f"c{number:02}" for number in range(12)]
 MOST_PARTITIONS = 20
-#: How a process ends on SIGTERM, in order: one of Python's, a JVM.
+#: Exit codes of a clean shutdown after SIGTERM, for a Python process and for a JVM.
 IN_ORDER = (0, 128 + signal.SIGTERM)
-#: Beyond the time in which brokers must be heard of by their controller.
+#: Seconds that a broker is frozen: long enough for the controller to fence the broker.
 FROZEN_S = 8.0
-#: How often it is looked who owns what. Members say what they revoke before they have revoked it.
+#: Seconds between ownership samples. Members report a revocation before it takes effect.
 SAMPLE_S = 0.05
 
 
 class Overlap(NamedTuple):
-    """Two members or more that said they owned one partition, in two looks one after the other.
+    """Two or more members that reported owning one partition in two consecutive samples.
 
-    A look alone proves nothing: a partition may change hands between two members that it asks.
+    One sample proves nothing: the partition may change owners while members' states are read.
 
     Parameters
     ----------
     event
-        During which: its number and name.
+        Number and name of the event during which they overlapped.
     partition, folders
-        Which, and whose.
+        The partition, and the folders of the members that reported owning it.
     """
 
     event: tuple[int, str]
@@ -73,11 +73,11 @@ class Kind:
     Parameters
     ----------
     client, configs
-        Which library, and its settings, beside what all have.
+        The client library, and its settings in addition to those of all consumers.
     command
-        What starts one, but for its task.
+        Command that starts a consumer, without its last argument, the task.
     static
-        Whether its name is its instance id, too: it comes back as the member that it was.
+        Whether the consumer's name is also its group instance id (static membership).
     """
 
     client: str
@@ -96,7 +96,7 @@ class Worker:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What it last said."""
+        """The state that the process last wrote, or an empty dict before its first one."""
         try:
             known: dict[str, Any] = json.loads((self.folder / "state").read_text())
         except FileNotFoundError:
@@ -106,22 +106,22 @@ class Worker:
 
 @dataclass
 class Storm:
-    """The group, what it should agree on, and everything that has happened.
+    """The group, the plan version it should agree on, and a record of all events.
 
     Parameters
     ----------
     kinds
-        Of consumers: which of them one is, is drawn when it joins.
+        Kinds of consumers; a consumer's kind is drawn when it joins.
     bootstrap_servers, group, plan_topic, topic, folder
-        Where it takes place.
+        Brokers, names of the group and its topics, and the folder for the consumers' files.
     brokers
-        Of which one at a time may fail; empty: they are left alone.
+        Brokers that may fail, one at a time; if empty, no broker fails.
     rng
-        Decides everything that is random.
+        Source of every random choice.
     fewest, at_first, most
-        How many consumers there are.
+        Minimum, initial and maximum number of consumers.
     named
-        Whom plans name.
+        Names of the members in plans.
     """
 
     kinds: Sequence[Kind]
@@ -141,14 +141,14 @@ class Storm:
     settled_s: list[float] = field(default_factory=list)
     workers: dict[str, Worker] = field(default_factory=dict)
     gone: list[Worker] = field(default_factory=list)
-    #: Folders of members that died or were fenced: whose messages may be read twice.
+    #: Folders of members that died or were fenced; their messages may be read twice.
     harmed: set[Path] = field(default_factory=set)
-    #: How often a broker was away: commits of that time may be lost, which is no member's fault.
+    #: Number of broker outages. Commits during an outage may be lost, which is no member's fault.
     outages: int = 0
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
-    #: What happens, and for how long a partition had no owner then; each the longest of an event.
+    #: The current event, and the longest time in seconds without an owner during each event.
     event: tuple[int, str] = (0, "beginning")
     unowned_s: dict[tuple[int, str], float] = field(default_factory=dict)
     overlaps: list[Overlap] = field(default_factory=list)
@@ -166,7 +166,7 @@ class Storm:
         self._watcher.start()
 
     def end(self) -> None:
-        """End every process, and close what is open."""
+        """Kill every consumer process and close the Kafka clients."""
         self.stop_writing()
         self._ended.set()
         self._watcher.join()
@@ -178,23 +178,23 @@ class Storm:
         self._admin.close()
 
     def stop_writing(self) -> None:
-        """Let the producer finish."""
+        """Stop writing messages, and flush the producer."""
         self._calm.set()
         self._writer.join()
         self._producer.flush()
 
     def _write(self) -> None:
         rng = random.Random(0)
-        while not self._calm.wait(0.02):  # clock: how many records come
+        while not self._calm.wait(0.02):  # clock: sets the rate of records
             for _ in range(5):
                 partition = rng.choice(sorted(self._producer.partitions_for(self.topic)))
                 self._producer.send(self.topic, partition=partition, value=b"%d" % self.sent)
                 self.sent += 1
 
     def _watch(self) -> None:
-        """Note how long partitions have no owner, and which have several."""
+        """Record how long partitions have no owner, and which partitions have several."""
         since: dict[int, tuple[float, tuple[int, str], frozenset[Path]]] = {}
-        while not self._ended.wait(SAMPLE_S):  # clock: how often is looked
+        while not self._ended.wait(SAMPLE_S):  # clock: the sampling interval
             now, owners = time.monotonic(), self._owners()  # clock: how long, for the log
             for partition in range(self.partitions):
                 by = frozenset(owners[partition])
@@ -208,7 +208,7 @@ class Storm:
                     self.unowned_s[event] = max(self.unowned_s.get(event, 0.0), now - began)
 
     def _owners(self) -> dict[int, list[Path]]:
-        """Return partition to the folders of those who say that they own it."""
+        """Return, for each partition, the folders of the members that report owning it."""
         owners: defaultdict[int, list[Path]] = defaultdict(list)
         for folder, state in self._states():
             for partition in state.get("owned", ()):
@@ -216,11 +216,11 @@ class Storm:
         return owners
 
     def _states(self) -> list[tuple[Path, dict[str, Any]]]:
-        """Return what each member last said, with the folder of its process."""
+        """Return each member's folder with the state that the member last reported."""
         return [(worker.folder, worker.state) for worker in list(self.workers.values())]
 
     def settle(self) -> None:
-        """Wait until each partition has one owner and all agree; fail with the history if not."""
+        """Wait until each partition has one owner and all agree; on timeout, show the history."""
         started = time.monotonic()  # clock: how long, for the log
         eventually(lambda: self._dead() or self._settled(), self._so_far)
         assert not self._dead(), f"died: {self._dead()}\n{self._so_far()}"
@@ -246,7 +246,7 @@ class Storm:
             and {state["problem"] for state in states} == {self.spoilt}
         )
 
-    # Events; each returns what to write into the history, or None where it cannot happen now.
+    # Events. Each returns its entry for the history, or None if it cannot happen now.
 
     def join(self) -> str | None:
         """Start a consumer under a free name."""
@@ -279,7 +279,7 @@ class Storm:
 
     @property
     def following(self) -> dict[str, Any]:
-        """The settings by which consumers follow plans."""
+        """Settings of consumers that follow plans."""
         return {
             "plan_topic": self.plan_topic,
             "rejoin_jitter_s": 0.2,
@@ -288,7 +288,7 @@ class Storm:
         }
 
     def leave(self) -> str | None:
-        """Stop a consumer as it should be."""
+        """Stop a consumer with SIGTERM, so that it leaves the group."""
         if (worker := self._some()) is None:
             return None
         worker.process.terminate()
@@ -301,7 +301,7 @@ class Storm:
         return None if worker is None else self._kill(worker)
 
     def pause(self) -> str | None:
-        """Stop a consumer beyond its session timeout, see the others settle, and let it go on."""
+        """Suspend a consumer, wait until the others settle without it, and resume it."""
         if (worker := self._some()) is None:
             return None
         worker.process.send_signal(signal.SIGSTOP)
@@ -315,7 +315,7 @@ class Storm:
         return f"pause {worker.name}"
 
     def plan(self) -> str:
-        """Publish a plan with random shares for the names there are, present or not."""
+        """Publish a plan with random shares for all names in `named`, running or not."""
         self.version += 1
         members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in self.named}
         for partition in range(self.partitions):
@@ -328,13 +328,13 @@ class Storm:
         return f"plan version {self.version}"
 
     def tombstone(self) -> str | None:
-        """Withdraw the plan."""
+        """Withdraw the plan with a tombstone."""
         self._put(None, [])
         self.followed, self.spoilt = None, False
         return "tombstone"
 
     def garbage(self) -> str:
-        """Put bytes that are no plan under the group's key."""
+        """Write random bytes instead of a plan under the group's key."""
         self._put(self.rng.randbytes(200), [])
         self.spoilt = True
         return "garbage"
@@ -348,7 +348,7 @@ class Storm:
         return f"grow to {self.partitions}"
 
     def broker_dies(self) -> str:
-        """Kill a broker, see the group settle without it, and start it again."""
+        """Kill a broker, wait until the group settles without it, and start it again."""
         number = self.rng.choice(sorted(self.brokers))
         self.outages += 1
         self.brokers[number].kill()
@@ -357,18 +357,18 @@ class Storm:
         return f"broker {number} dies"
 
     def broker_freezes(self) -> str:
-        """Stop a broker until the others have taken its place, and let it go on."""
+        """Suspend a broker until the controller has replaced it, and resume it."""
         number = self.rng.choice(sorted(self.brokers))
         self.outages += 1
         process = self.brokers[number].process()
         assert process is not None
         process.suspend()
-        time.sleep(FROZEN_S)  # clock: how long, is what happens: nothing tells of it
+        time.sleep(FROZEN_S)  # clock: the duration is the event; nothing reports its end
         process.resume()
         return f"broker {number} freezes"
 
     def both_die(self) -> str | None:
-        """Kill the group's coordinator and a member at once, see the others settle without both."""
+        """Kill the group's coordinator and a member; restart the broker once the others settle."""
         if (worker := self._some()) is None:
             return None
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, **QUIET})
@@ -402,20 +402,20 @@ class Storm:
         ).get(timeout=PATIENCE_S)
 
     def said_harmed(self) -> set[Path]:
-        """Return the folders of members whose client says that they were dropped or did not commit.
+        """Return the folders of members whose log reports a missed session or a failed commit.
 
-        On a machine without a processor to give, a member misses its session.
+        A member misses its session if the machine is overloaded.
         """
         return {
             said.parent for said in self._logs() if _HARM.search(said.read_text(errors="replace"))
         }
 
     def _logs(self) -> list[Path]:
-        """Return what members and their clients wrote."""
+        """Return the paths of all members' logs and standard errors."""
         return [said for name in ("log", "errors") for said in self.folder.glob(f"*/{name}")]
 
     def readers(self) -> dict[int, Counter[Path]]:
-        """Return message number to who read it, how often."""
+        """Return, for each message number, how often each member's folder read the message."""
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
             lines = (folder / "messages").read_text().splitlines() if folder.is_dir() else []
@@ -426,9 +426,9 @@ class Storm:
         return found
 
     def possessions(self) -> Iterator[list[int]]:
-        """Yield the offsets that a member read of a partition from its assignment to the next one.
+        """Yield the offsets that a member read from a partition between two of its assignments.
 
-        Of members that note offsets and assignments.
+        Only members that note offsets and assignments are included.
         """
         for messages in self.folder.glob("*/messages"):
             read: dict[str, list[int]] = {}

@@ -1,10 +1,10 @@
-"""One consumer of the storm: reads, notes every message, and says what it owns.
+"""Run one consumer that notes every message it reads and reports the partitions it owns.
 
     python storm_worker.py '{"client": "aiokafka", "configs": {...}, "topic": "t", "folder": "..."}'
 
-Into its folder it writes `messages`, a line "partition number offset" for each message before
-anything can be committed and a line "partition" for each partition that it is assigned, and
-`state`, replaced whenever it changes. Ends, leaving the group, on SIGTERM.
+The consumer writes two files. `messages` has a line "partition number offset" for each message,
+written before its offset can be committed, and a line "partition" for each assigned partition.
+`state` is replaced at each change. On SIGTERM, the consumer leaves the group and ends.
 """
 
 import asyncio
@@ -26,25 +26,25 @@ from fairlead.followers.core.status import FollowerStatus
 
 log = logging.getLogger(__name__)
 
-#: The client that stands for confluent-kafka's own consumer, without a follower.
+#: Client name of confluent-kafka's own consumer, which does not follow plans.
 PLAIN = "plain confluent-kafka"
 
 
 class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neither is typed
-    """The worker's files, which its rebalances are noted in, too."""
+    """Writes the worker's two files; also the listener of its consumer's rebalances."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._messages = (folder / "messages").open("a", encoding="ascii")
         self._known: dict[str, Any] = {}
-        #: What clients count as assigned until they know what comes next.
+        #: Revoked partitions, which clients report as assigned until their next assignment.
         self._revoked: set[int] = set()
-        self._lock = threading.Lock()  # kafka-python tells of rebalances on its own thread
+        self._lock = threading.Lock()  # kafka-python calls listeners on its own thread
         self.stopping = False
         signal.signal(signal.SIGTERM, self._stop)
 
     def read(self, batches: Iterable[list[Any]]) -> None:
-        """Note messages; they stand in the file when this returns."""
+        """Append messages to `messages`, and flush the file before returning."""
         for records in batches:
             self._messages.writelines(
                 f"{r.partition} {r.value.decode()} {r.offset}\n" for r in records
@@ -52,13 +52,13 @@ class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neit
         self._messages.flush()
 
     def read_message(self, message: Message) -> None:
-        """Note one message of confluent-kafka's; it stands in the file when this returns."""
+        """Append one confluent-kafka message to `messages`, and flush the file before returning."""
         number = (message.value() or b"").decode()
         self._messages.write(f"{message.partition()} {number} {message.offset()}\n")
         self._messages.flush()
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        """Note that partitions are this consumer's from here on."""
+        """Note that this consumer now owns these partitions."""
         numbers = [partition.partition for partition in assigned]
         self._messages.writelines(f"{number}\n" for number in numbers)
         self._messages.flush()
@@ -66,14 +66,14 @@ class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neit
             self._revoked.difference_update(numbers)
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        """Note at once that partitions are not its own any more."""
+        """Report at once that this consumer no longer owns these partitions."""
         with self._lock:
             self._revoked.update(partition.partition for partition in revoked)
             if self._known:
                 self._write(self._known)
 
     def state(self, owned: Iterable[tuple[str, int]], status: FollowerStatus | None = None) -> None:
-        """Note what the consumer owns and, if it is a follower, follows."""
+        """Report the partitions that the consumer owns and, for a follower, its plan version."""
         known: dict[str, Any] = {"owned": sorted(partition for _, partition in owned)}
         if status is not None:
             known |= {
@@ -120,7 +120,7 @@ async def run_aiokafka(topic: str, configs: dict[str, Any], notes: Notes) -> Non
 
 
 def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
-    """Read with confluent-kafka until told to stop; names of settings are kafka-python's."""
+    """Read with confluent-kafka until told to stop; `configs` has kafka-python's setting names."""
     options = FollowOptions(
         plan_topic=configs.pop("plan_topic"), rejoin_jitter_s=configs.pop("rejoin_jitter_s")
     )
@@ -133,23 +133,23 @@ def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
 
 
 def run_plain(topic: str, configs: dict[str, Any], notes: Notes) -> None:
-    """Read with confluent-kafka's own consumer, which knows nothing of plans."""
+    """Read with confluent-kafka's own consumer, which does not follow plans."""
     poll(Consumer(librdkafka(configs)), topic, notes, lambda: None)
 
 
 def librdkafka(configs: dict[str, Any]) -> dict[str, Any]:
-    """Return kafka-python's settings by librdkafka's names."""
+    """Return kafka-python's settings under librdkafka's names."""
     refresh_ms = configs.pop("metadata_max_age_ms")
     return {
         **{name.replace("_", "."): value for name, value in configs.items()},
         "topic.metadata.refresh.interval.ms": refresh_ms,
-        "enable.auto.offset.store": False,  # what is noted is stored, below
+        "enable.auto.offset.store": False,  # `poll` stores offsets of noted messages
         "on_commit": note_refusal,
     }
 
 
 def note_refusal(error: KafkaError | None, _: object) -> None:
-    """Log that a commit was refused, which librdkafka does not."""
+    """Log a refused commit, which librdkafka does not log."""
     if error is not None and error.code() != KafkaError._NO_OFFSET:  # noqa: SLF001 - its name
         log.warning("Not committed: %s", error)
 
@@ -157,7 +157,7 @@ def note_refusal(error: KafkaError | None, _: object) -> None:
 def poll(
     consumer: Consumer, topic: str, notes: Notes, status: Callable[[], FollowerStatus | None]
 ) -> None:
-    """Read messages one by one until told to stop."""
+    """Read messages one at a time until told to stop."""
 
     def lost(_: Consumer, partitions: list[TopicPartition]) -> None:
         log.warning("partitions lost")
@@ -182,7 +182,7 @@ def poll(
 
 
 def tells_of_offsets(record: logging.LogRecord) -> bool:
-    """Whether kafka-python says where it commits or begins, or what is no debugging."""
+    """Return whether a record is above debug level, or shows an offset committed or set."""
     told = ("Sending offset-commit", "Setting offset")
     return record.levelno > logging.DEBUG or str(record.msg).startswith(told)
 

@@ -1,7 +1,7 @@
-"""Weathering a storm.
+"""A run of random events against a consumer group, with checks after each event and at the end.
 
-Belongs here: how often which event comes, what is demanded after each and at the end. Does not: the
-group and the events (`storm`), nor which consumers it is made of (the tests).
+Belongs here: the frequency of each event, and the checks. Does not: the group and the events
+(`storm`), nor the kinds of consumers in the group (the tests).
 """
 
 import logging
@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 log = logging.getLogger(__name__)
 
-#: How often each event comes; members that vanish take a session timeout each.
+#: Relative frequency of each event; a killed or suspended member takes a session timeout each.
 WEIGHTS = {
     "join": 5,
     "leave": 3,
@@ -29,12 +29,12 @@ WEIGHTS = {
     "garbage": 2,
     "grow": 2,
 }
-#: And where there are several brokers.
+#: Relative frequency of the further events in a cluster of several brokers.
 OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2, "both_die": 2}
 
 
 def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
-    """Make the topics of a storm, with as many copies as the brokers say."""
+    """Create the plan topic and the topic to read, with the brokers' default replication factor."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, **QUIET})
     new = [
         NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}),
@@ -44,10 +44,10 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
 
 
 def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
-    """Settle after each event; at the end every message is read, and none twice without need.
+    """Run random events, wait after each until the group settles, and check all reads at the end.
 
-    Within a possession offsets ascend by one, and never did two members own a partition of which
-    nothing had befallen either.
+    Every message is read, and only failures cause second reads. Between two assignments of a
+    partition, offsets ascend by one. Two members own one partition only if one of them failed.
     """
     for _ in range(storm.at_first):
         storm.join()
@@ -98,7 +98,7 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
 
 
 def ascend(offsets: list[int]) -> bool:
-    """Whether each offset is the next one.
+    """Return whether each offset is the previous one plus one.
 
     >>> ascend([]), ascend([4, 5, 6]), ascend([0, 1072])
     (True, True, False)
@@ -107,7 +107,7 @@ def ascend(offsets: list[int]) -> bool:
 
 
 def unowned(storm: Storm) -> dict[str, str]:
-    """Return what happened to how often, and the median and most seconds without an owner then."""
+    """Return the count of each event, and its median and longest time in s without an owner."""
     by_cause: defaultdict[str, list[float]] = defaultdict(list)
     for (_, cause), seconds in storm.unowned_s.items():
         by_cause[cause].append(seconds)

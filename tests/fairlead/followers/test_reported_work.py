@@ -1,4 +1,4 @@
-"""Every commit of a real consumer carries a report of its work, and changes nothing else."""
+"""Commits of real consumers carry reports of their work, and are otherwise unchanged."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ from tests.waiting import PATIENCE_S, eventually, returned
 pytestmark = pytest.mark.kafka
 
 PARTITIONS: Final = (0, 1)
-#: Milliseconds. Sessions outlast any pause of a busy machine; only what is asked for is committed.
+#: Milliseconds. Sessions outlast any pause of a busy machine; auto-commits come never or soon.
 SESSION_MS, NEVER_MS, SOON_MS = 60_000, 1_700_000, 100
 MINE: Final = "mine"
 
@@ -44,7 +44,7 @@ Commits = dict[int, tuple[int, bytes]]
 
 @dataclass
 class Group:
-    """A group that reads a topic of two partitions, and what the broker knows of it."""
+    """A group that reads a topic of two partitions, with its commits and members."""
 
     services: Services
     settings: Settings
@@ -99,15 +99,15 @@ class Application(ABC):
     Parameters
     ----------
     group
-        Its group.
+        The consumer's group.
     take
-        How it takes records.
+        Way of taking records, one of `takes`.
     interval_ms
-        Between automatic commits; None: there are none.
+        Milliseconds between automatic commits, or None for no automatic commits.
     """
 
     consumer: Any
-    #: How it may take records, and commit.
+    #: Ways of taking records, and of committing, that the client offers.
     takes: tuple[str, ...]
     commits: tuple[str, ...]
 
@@ -122,14 +122,14 @@ class Application(ABC):
         self._open(interval_ms, options)
 
     def handle(self, partition: int) -> None:
-        """Work on a record, and note how long."""
+        """Work on a record, and note how long the work took."""
         began = time.perf_counter()
         time.sleep(0.001 * (1 + 3 * partition))
         self.handled[partition] += 1
         self.busy_s[partition] += time.perf_counter() - began  # type: ignore[assignment] # a float
 
     def take_all(self) -> None:
-        """Handle all records."""
+        """Handle all records that were produced."""
         eventually(self._take_some, lambda: f"handled {self.handled}")
 
     def pause(self, partition: Any) -> None:
@@ -149,11 +149,11 @@ class Application(ABC):
 
     @abstractmethod
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the offsets of all handled records."""
 
     @abstractmethod
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
 
     @abstractmethod
     def close(self) -> None:
@@ -161,7 +161,7 @@ class Application(ABC):
 
 
 class KafkaPythonApplication(Application):
-    """With kafka-python."""
+    """An application that uses kafka-python."""
 
     takes = ("poll", "iterate")
     commits = ("commit", "commit offsets", "commit_async", "commit_async offsets")
@@ -191,7 +191,7 @@ class KafkaPythonApplication(Application):
                     self.handle(partition.partition)
 
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the offsets of all handled records."""
         offsets = {
             KafkaPythonPartition(self.group.topic, partition): OffsetAndMetadata(
                 self.handled[partition], metadata, -1
@@ -215,7 +215,7 @@ class KafkaPythonApplication(Application):
             self.consumer.commit(*given)
 
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
         self.consumer.poll(timeout_ms=10)
         return True
 
@@ -225,7 +225,7 @@ class KafkaPythonApplication(Application):
 
 
 class AiokafkaApplication(Application):
-    """With aiokafka."""
+    """An application that uses aiokafka."""
 
     takes = ("getone", "getmany", "async for")
     commits = ("commit", "commit offsets")
@@ -268,7 +268,7 @@ class AiokafkaApplication(Application):
                         break
 
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the offsets of all handled records."""
         offsets = {
             AiokafkaPartition(self.group.topic, partition): (self.handled[partition], metadata)
             for partition in PARTITIONS
@@ -285,7 +285,7 @@ class AiokafkaApplication(Application):
         self._runner.run(pause())
 
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
         self._runner.run(asyncio.sleep(0.05))
         return True
 
@@ -296,7 +296,7 @@ class AiokafkaApplication(Application):
 
 
 class ConfluentApplication(Application):
-    """With confluent-kafka."""
+    """An application that uses confluent-kafka."""
 
     takes = ("poll", "consume")
     commits = (
@@ -337,7 +337,7 @@ class ConfluentApplication(Application):
                 self.last[message.partition()] = message
 
     def commit(self, way: str, metadata: str = "") -> None:
-        """Commit what was handled."""
+        """Commit the offsets of all handled records."""
         offsets = [
             TopicPartition(self.group.topic, partition, self.handled[partition], metadata)
             for partition in PARTITIONS
@@ -369,7 +369,7 @@ class ConfluentApplication(Application):
         self.consumer.pause([partition])
 
     def idle(self) -> bool:
-        """Let the client do its own work; return True."""
+        """Let the client do its background work; return True."""
         message = self.consumer.poll(0.01)
         assert message is None
         return True
@@ -389,7 +389,7 @@ EACH_TAKE = pytest.mark.parametrize(
 
 
 def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
-    """Return each partition's report; all are of present members."""
+    """Return each partition's report, and check that it is one of the owners'."""
     found = read_reports([commits[partition][1] for partition in PARTITIONS])
     assert found.place.tolist() == [*PARTITIONS], commits
     assert {*found.owners.tolist()} <= owners
@@ -403,7 +403,7 @@ def check(
     *,
     all_records: bool = True,
 ) -> None:
-    """Compare what is reported with what the application measured itself."""
+    """Check that reports agree with the application's own measurements."""
     commits = commits or app.group.commits()
     assert {partition: offset for partition, (offset, _) in commits.items()} == app.group.ends
     elapsed_ms = (time.perf_counter() - app.began) * 1e3
@@ -419,7 +419,7 @@ def check(
 
 @EACH_TAKE
 def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """Every way of committing, after every way of taking records; own metadata stays."""
+    """Every way of committing adds a report, unless the application gives its own metadata."""
     app = kind(group, take)
     for way in app.commits:
         group.produce(10)
@@ -434,7 +434,7 @@ def test_explicit_commits_carry_reports(group: Group, kind: type[Application], t
 
 @EACH_TAKE
 def test_automatic_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """However records are taken."""
+    """Automatic commits carry reports for every way of taking records."""
     app = kind(group, take, SOON_MS)
 
     def committed() -> bool:
@@ -453,7 +453,7 @@ def test_automatic_commits_carry_reports(group: Group, kind: type[Application], 
 def test_commits_on_revocation_and_close_carry_reports(
     group: Group, kind: type[Application]
 ) -> None:
-    """Nothing else is committed here."""
+    """A consumer that never commits otherwise reports its work on revocation and on close."""
     app = kind(group, kind.takes[0], NEVER_MS)
     group.produce(10)
     app.take_all()
@@ -463,7 +463,7 @@ def test_commits_on_revocation_and_close_carry_reports(
 
     def commits_when_revoked() -> bool:
         app.idle()
-        committed.update(group.commits())  # before the other one commits, too
+        committed.update(group.commits())  # before the other member commits
         return bool(committed)
 
     def take_part() -> None:
@@ -490,7 +490,7 @@ def test_commits_on_revocation_and_close_carry_reports(
 
 @EACH
 def test_nothing_is_reported_if_switched_off(group: Group, kind: type[Application]) -> None:
-    """`report_work=False` leaves metadata empty; status() says which."""
+    """With `report_work=False`, metadata is empty and the status has no report."""
     app = kind(group, kind.takes[0], report_work=False)
     group.produce(10)
     app.take_all()
@@ -502,7 +502,7 @@ def test_nothing_is_reported_if_switched_off(group: Group, kind: type[Applicatio
 
 @EACH
 def test_status_shows_what_is_reported(group: Group, kind: type[Application]) -> None:
-    """In plain words, with paused partitions."""
+    """The status shows records, busy share and paused partitions, also in plain words."""
     app = kind(group, kind.takes[0])
     group.produce(10)
     app.take_all()
@@ -525,7 +525,7 @@ def status(app: Application) -> Any:
 
 
 def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
-    """Which of them works for how long is not known; a task for each call is nothing new."""
+    """Concurrent tasks that take records are reported; tasks one after the other are not."""
     app = AiokafkaApplication(group, "getone")
     group.produce(10)
 
@@ -550,7 +550,7 @@ def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
 
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
-    """Until then the consumer is busy all the time; there are no records."""
+    """The busy share is 1 until the consumer has waited for records."""
     app = AiokafkaApplication(group, take)
 
     async def take_none() -> None:
@@ -569,7 +569,7 @@ def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
 
 
 def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
-    """They go through the producer."""
+    """Offsets that a producer commits in a transaction keep their metadata, without a report."""
     app = ConfluentApplication(group, "poll")
     group.produce(10)
     app.take_all()
@@ -594,7 +594,7 @@ def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
 
 
 def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
-    """On its own thread; the application calls nothing meanwhile."""
+    """librdkafka commits on its own thread while the application makes no call."""
     app = ConfluentApplication(group, "consume", SOON_MS)
     batches = 0
     while batches < 2:
@@ -616,14 +616,14 @@ def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
 
 @dataclass
 class Script:
-    """What an application does with a consumer of confluent-kafka, plain or ours."""
+    """An application's calls to a confluent-kafka consumer, either plain or a follower."""
 
     consumer: Consumer
     topic: str
     errors: list[str] = field(default_factory=list)
 
     def poll(self, count: int) -> Message:
-        """Take messages one by one; return the last."""
+        """Take messages one at a time; return the last one."""
         last: list[Message] = []
 
         def enough() -> bool:
@@ -636,7 +636,7 @@ class Script:
         return last[-1]
 
     def consume(self, count: int) -> list[Message]:
-        """Take messages in lists."""
+        """Take messages in batches; return them all."""
         taken: list[Message] = []
 
         def enough() -> bool:
@@ -648,14 +648,14 @@ class Script:
         return taken
 
     def commit(self, **given: Any) -> None:
-        """Commit at once; note what the client says against it."""
+        """Commit synchronously; record the name of an error."""
         try:
             self.consumer.commit(asynchronous=False, **given)
         except KafkaException as error:
             self.errors.append(cause_of(error).name())
 
     def seek(self, offset: int) -> None:
-        """Go elsewhere."""
+        """Seek to an offset of partition 0."""
         self.consumer.seek(TopicPartition(self.topic, 0, offset))
 
 
@@ -697,7 +697,7 @@ SCRIPTS: Mapping[str, Callable[[Any], object]] = {
 def test_commits_are_those_of_a_plain_consumer(
     group: Group, kafka_topic: Callable[..., str], settings_given: dict[str, Any]
 ) -> None:
-    """After the same calls, with the same errors."""
+    """The same calls commit the same offsets as a plain consumer, with the same errors."""
     topic = kafka_topic()
     producer = Producer({"bootstrap.servers": group.services.bootstrap_servers})
     for _ in range(20):
@@ -734,7 +734,7 @@ def test_commits_are_those_of_a_plain_consumer(
 
 
 def test_offsets_that_an_application_gives_in_on_assign_hold(group: Group) -> None:
-    """It starts from there, and commits what it took."""
+    """A consumer starts at the offsets given in `on_assign`, and reports only what it took."""
     group.produce(20)
     app = ConfluentApplication(group, "poll")
 

@@ -1,4 +1,4 @@
-"""Followers in simulated histories: what must hold in every one of them."""
+"""Followers keep their invariants and recover in simulated histories of faults."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from tests.fairlead.followers.simulator.member import TOPIC
 from tests.fairlead.followers.simulator.world import World
 from tests.lengths import form
 
-#: 100 of these take some six seconds on one core.
+#: Number of seeds; 100 histories take about six seconds on one core.
 SEEDS = form(short=200, long=20_000)
 BATCH = 100
 
@@ -23,13 +23,13 @@ BATCH = 100
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
 def test_every_history_ends_well(first: int) -> None:
-    """No two owners, honest status, and all on the newest plan once the faults have ended."""
+    """No partition has two owners, each status is true, and all end on the newest plan."""
     for seed in range(first, first + BATCH):
         run(seed)
 
 
 def test_group_that_was_long_without_its_log_soon_follows_again() -> None:
-    """What kept members out counts no more once it has ended: no waiting for minutes."""
+    """The group follows its plan soon after the fault has ended, without minutes of back-off."""
     world = run(108_835)
     assert world.time < 120.0
 
@@ -64,7 +64,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6, 0.9])
 def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
-    """Whatever breaks just before or in the middle of a rebalance, ten seconds are the most."""
+    """A fault before or during a rebalance leaves no partition without owner for ten seconds."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "start", "d"))
     world.run(world.time + delay_s)
@@ -76,7 +76,7 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
 
 
 def test_member_to_which_range_gave_nothing_follows_range_without_its_log() -> None:
-    """With more members than partitions: it gave nothing up, and need not wait."""
+    """A member without a range share has nothing to give up and need not wait for the log."""
     world = World(1)
     happen(world, Action(0.0, "agreement_away"))
     for name in "abcdefg":
@@ -96,7 +96,7 @@ def numbers(world: World, name: str) -> list[int]:
 
 
 def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
-    """In a group that is being converted; it asks for no rebalance either."""
+    """If the broker assigns partitions, the member writes only marks and starts no rebalance."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
@@ -112,7 +112,7 @@ def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
 
 
 def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
-    """Only a broker gives one, whatever was known of the group's type."""
+    """A second share in one generation can only come from the broker, so the member takes it."""
     world = settled("a")
     member = world.members["a"].plans
     assert member is not None
@@ -122,7 +122,7 @@ def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
 
 
 def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
-    """An application unsubscribes in its callback."""
+    """A member that unsubscribes in its assignment callback is in no group and owns nothing."""
     world = World(1)
     happen(world, Action(0.0, "start", "a"))
     member, client = world.members["a"].plans, world.members["a"].client
@@ -143,7 +143,7 @@ def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
 @pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
-    """All members were dropped, and their log had the same leader: they join with it again."""
+    """After an outage that drops all members, they follow the plan without a time on range."""
     world = settled("a", "b", "c", seed=seed)
     for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))
@@ -162,7 +162,7 @@ def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float
 
 
 def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
-    """The group is deleted, its consumers live on: generations count from 1 again."""
+    """After a group is deleted, its consumers count generations from 1 and ignore old records."""
     world = settled("a", "b")
     for what, names in (("unsubscribe", "ab"), ("delete_group", " "), ("subscribe", "ab")):
         for name in names:
@@ -174,7 +174,7 @@ def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
 
 
 def test_more_partitions_of_the_coordination_topic_move_all_members_together() -> None:
-    """While nothing else happens: within the time of a look everybody is in one place again."""
+    """After the topic grows, all members use its new partition within 40 s and 3 generations."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "agreement_grow"))
     generation = world.coordinator.generation
@@ -188,7 +188,7 @@ def test_more_partitions_of_the_coordination_topic_move_all_members_together() -
 
 @pytest.mark.parametrize("fault", ["plans_delete", "plans_grow"])
 def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault: str) -> None:
-    """By members that live on, without anybody joining or leaving."""
+    """Running members adopt a new plan there, even if no member joins or leaves."""
     world = settled("a", "b")
     happen(world, Action(world.time, fault))
     world.run(world.time + 40.0)
@@ -199,7 +199,7 @@ def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault:
 
 
 def test_expired_plan_is_followed_again_after_its_lease_is_renewed() -> None:
-    """A group that rebalanced meanwhile is on range, and need not wait for another version."""
+    """A group that fell back to range follows the same version once the lease is renewed."""
     world = settled("a", "b")
     world.lease_until = world.clock.utc() - SKEW
     happen(world, Action(world.time, "publish"))
@@ -231,7 +231,7 @@ def join_and_lose(interruption: Interruption | None) -> None:
 
 
 def lines() -> dict[Line, int]:
-    """Return how often each line is reached when nothing interrupts."""
+    """Return how often each line is executed without an interruption."""
     counting = Interruption()
     join_and_lose(counting)
     return counting.reached
@@ -240,10 +240,9 @@ def lines() -> dict[Line, int]:
 @pytest.mark.long
 @pytest.mark.parametrize("share", range(4))
 def test_interruption_at_any_line_is_healed(share: int) -> None:
-    """Raised out of `poll` at each line in turn, at its first time or in the middle of its life.
+    """A member recovers from an exception at any line of `poll`, raised early or midway.
 
-    There never are two owners, no plan is reported that is not owned, and the member follows the
-    plan again.
+    A partition never has two owners, each status is true, and the member follows the plan again.
     """
     reached = lines()
     assert len(reached) > 200

@@ -1,4 +1,4 @@
-"""A storm of events over a group of consumers in processes, while messages keep coming."""
+"""Groups of consumer processes survive random events ("storms") while messages keep arriving."""
 
 import random
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.lengths import form
 
 pytestmark = pytest.mark.kafka
 
-#: Java's assignor is cooperative, unless it stands beside one that is not.
+#: Assignors of an eager Java consumer: the plan assignor is cooperative only without Range.
 EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor"
 
 
@@ -24,7 +24,7 @@ EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssi
 def brokers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaCluster | None]:
-    """Return three brokers, if requested; None: the run's only broker."""
+    """Return a cluster of three brokers, or None for the test run's only broker."""
     if request.param == 1:
         yield None
         return
@@ -87,7 +87,7 @@ def storm(  # noqa: PLR0917 - fixtures
     unique_name: str,
     tmp_path: Path,
 ) -> Iterator[Storm]:
-    """Return a group before the storm."""
+    """Return a group that has no consumers and no plan yet."""
     seed = request.config.getoption("--storm-seed")
     where = (brokers or services).bootstrap_servers
     plan_topic, topic = f"plans-{unique_name}", f"topic-{unique_name}"
@@ -109,6 +109,6 @@ def storm(  # noqa: PLR0917 - fixtures
 
 @pytest.mark.parametrize(("kinds", "brokers"), OVER, indirect=True)
 def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
-    """One owner a partition and one version after each event; no message lost at the end."""
+    """The group agrees on owners and plan version after each event, and loses no message."""
     weights = WEIGHTS | OF_BROKERS if storm.brokers else WEIGHTS
     weather(storm, pytestconfig.getoption("--storm-events"), weights)

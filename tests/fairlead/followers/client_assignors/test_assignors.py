@@ -1,4 +1,4 @@
-"""Assignors without the pipeline, in real groups, one of them with a Java consumer."""
+"""Real groups whose consumers use our assignors without plans; one has a Java consumer."""
 
 import os
 import subprocess
@@ -23,17 +23,17 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
-#: Lags of the fleet's partitions: partition 0 has as much as the others together.
+#: Lag of each partition of the fleet; partition 0 has as much as the others together.
 LAGS = (90, 40, 30, 20)
 
 
 def module_of(fleet: Fleet) -> Any:
-    """Return the assignors of the fleet's client."""
+    """Return the module with the assignors for the fleet's client."""
     return aiokafka_assignors if fleet.client == "aiokafka" else kafka_python_assignors
 
 
 def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
-    """Start a consumer with one of the assignors, of the fleet's client."""
+    """Start a consumer of the fleet's client, with the assignor class `kind`."""
     connection = {
         "bootstrap_servers": services.bootstrap_servers,
         "auto_offset_reset": "earliest",
@@ -48,7 +48,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Give each partition its lag: some records are committed, the others wait."""
+    """Produce records and commit some offsets, so that the partitions have `LAGS`."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -72,7 +72,7 @@ def shares(fleet: Fleet, members: Mapping[str, Member]) -> list[list[int]]:
 def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str
 ) -> None:
-    """The owner of the heaviest partition has no other, or only the lightest."""
+    """The owner of the partition with the most lag gets no other one, or only the least lag."""
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
     # KAFKA-5337 evens counts out first; partition 3 has no commit, so all of it is lag.
@@ -81,7 +81,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_what_kafka_says(fleet: Fleet, services: Services) -> None:
-    """End minus committed offset; without a commit, all records, or none with `latest`."""
+    """Lag is end minus committed offset; without a commit, all records, or 0 with `latest`."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):
@@ -119,7 +119,7 @@ class JavaMember:
             self.owned = [int(number) for number in line.split()]
 
     def tell(self, what: str) -> None:
-        """Let the consumer `leave` its group, `join` it again, or `stop`."""
+        """Make the consumer `leave` its group, `join` it again, or `stop`."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
@@ -147,7 +147,7 @@ def java_member(fleet: Fleet, services: Services) -> Iterator[JavaMember]:
 
 
 def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Services) -> None:
-    """Under the name `sticky`, both read each other's user data, whichever of them leads."""
+    """Each reads the other's user data and keeps shares stable, whichever of them leads."""
     with java_member(fleet, services) as java:
         eventually(lambda: java.owned == [0, 1, 2, 3], "the Java consumer leads alone")
         ours = join(fleet, "ours", "StickyAssignor", services)
@@ -165,7 +165,7 @@ def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Ser
         )
         assert set(owned(fleet, ours)) <= set(half)
         assert set(java.owned) <= set(java_half)
-        # The leader leaves; then one of ours decides, by claims with Java's generations.
+        # The leader leaves; then our assignor decides from claims with Java's generations.
         kept = owned(fleet, ours)
         java.tell("leave")
         eventually(
@@ -183,7 +183,7 @@ def owned(fleet: Fleet, member: Member) -> list[int]:
 
 
 def test_assignor_by_lag_needs_its_group(fleet: Fleet) -> None:
-    """The missing setting is named at construction, not at the first rebalance."""
+    """A missing or unknown setting is an error at construction, not at the first rebalance."""
     module = module_of(fleet)
     with pytest.raises(ConfigurationError, match="looks at lag"):
         module.LagAwareAssignor()

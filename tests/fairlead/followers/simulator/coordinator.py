@@ -1,4 +1,4 @@
-"""A group's coordinator, classic protocol and eager, as a model."""
+"""A model of a group coordinator, with the classic protocol and eager rebalances."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ REBALANCE_S = 6.0
 
 @dataclass
 class Place:
-    """A member as the coordinator has it."""
+    """The coordinator's record of a member."""
 
     heard_at: float
     joined: bool = True
@@ -19,16 +19,16 @@ class Place:
 
 @dataclass
 class Coordinator:
-    """Counts generations, deals out by range, and drops who is not heard of.
+    """Counts generations, assigns partitions by range, and drops silent members.
 
     Parameters
     ----------
     now
-        The clock.
+        Clock that returns seconds.
     rng
         Draws member ids.
     partitions
-        Of the one topic.
+        Number of partitions of the group's only topic.
     """
 
     now: Callable[[], float]
@@ -40,7 +40,7 @@ class Coordinator:
     reachable: bool = True
 
     def join(self, member: str | None) -> str:
-        """Take a member in, or in again; returns its id."""
+        """Add a member, or let it rejoin; return its id."""
         if member is None or member not in self.members:
             member = f"m{self.rng.getrandbits(32):08x}"
         self._prepare()
@@ -49,13 +49,13 @@ class Coordinator:
         return member
 
     def leave(self, member: str) -> None:
-        """Take a member out."""
+        """Remove a member, and start a rebalance."""
         if self.members.pop(member, None) is not None:
             self._prepare()
             self.tick()
 
     def heartbeat(self, member: str) -> str:
-        """Answer "ok", "rejoin" or "unknown"."""
+        """Return the answer to a heartbeat: "ok", "rejoin" or "unknown"."""
         self.tick()
         place = self.members.get(member)
         if place is None:
@@ -64,21 +64,21 @@ class Coordinator:
         return "ok" if self.joining_until is None or place.joined else "rejoin"
 
     def valid(self, member: str, generation: int) -> bool:
-        """Whether a commit would be taken."""
+        """Return whether the coordinator would accept a commit."""
         return member in self.members and generation == self.generation
 
     def disturb(self) -> None:
-        """Have all members join again, as if a member came and left."""
+        """Make all members rejoin, as if a member had joined and left."""
         if self.members:
             self._prepare()
 
     def delete(self) -> None:
-        """Forget the group, if nobody is in it: its next life counts from 1."""
+        """Delete the group if it has no members; its generations count from 1 again."""
         if not self.members:
             self.generation = 0
 
     def tick(self) -> None:
-        """Drop who is silent, and end a rebalance that is complete or late."""
+        """Drop silent members, and end a rebalance that is complete or has timed out."""
         for name, place in list(self.members.items()):
             waiting = self.joining_until is not None and place.joined
             if not waiting and self.now() > place.heard_at + SESSION_S:

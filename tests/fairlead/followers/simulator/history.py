@@ -1,6 +1,6 @@
-"""Histories: events of a simulated group, drawn from a seed and run.
+"""Draw histories of random events for a simulated group from seeds, and run them.
 
-The code is real, from `FollowingMember` and `PlanReader` down; clock, topics, coordinator and
+`FollowingMember`, `PlanReader` and the code they use are real; clock, topics, coordinator and
 client are models. `logs` models topics, `coordinator` the group's coordinator, `member` one
 consumer; `world` combines them and checks what must hold at any moment.
 """
@@ -14,23 +14,23 @@ from tests.fairlead.followers.simulator.hostile import forge, garbage
 from tests.fairlead.followers.simulator.world import ViolationError, World
 
 LENGTH_S = 40.0
-#: How long a group may take once every fault has ended, where it has been left out again and again.
+#: Seconds a group may take to recover after the last fault, even if members were often left out.
 HEALS_WITHIN_S = 900.0
 NAMES = "abcd"
 
 
 @dataclass(frozen=True)
 class Action:
-    """Something that happens.
+    """An event in a history.
 
     Parameters
     ----------
     at
-        When, in seconds.
+        Time of the event, in seconds.
     what
         One of `WEIGHTS`, or "forge".
     name
-        The member it happens to; "": none.
+        Member that the event affects, or "" if it affects none.
     """
 
     at: float
@@ -38,7 +38,7 @@ class Action:
     name: str = ""
 
 
-#: What happens, and how often.
+#: Relative frequency of each event.
 WEIGHTS = {
     "start": 10,
     "stop": 5,
@@ -70,12 +70,12 @@ WEIGHTS = {
     "delete_group": 2,
     "garbage": 2,
 }
-#: What makes a group rebalance.
+#: Events that make a group rebalance.
 CHANGES = ("start", "stop", "kill", "plain", "publish")
 
 
 def draw(seed: int) -> list[Action]:
-    """Return the history of a seed."""
+    """Return the events that a seed produces, in order of time."""
     rng = random.Random(seed)
     first = [Action(rng.uniform(0, 2), "start", name) for name in NAMES[: rng.randint(1, 4)]]
     if rng.random() < 0.8:
@@ -83,7 +83,7 @@ def draw(seed: int) -> list[Action]:
     kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
     if rng.random() < 0.05:
         kinds, weights = [*kinds, "forge"], [*weights, 10]
-    # Rebalances take moments: half of what happens, happens in them.
+    # Rebalances are short, so half of the events are placed within or just after them.
     moments = [rng.uniform(2, LENGTH_S) for _ in range(rng.randint(1, 4))]
     first += [Action(at, rng.choice(CHANGES), rng.choice(NAMES)) for at in moments]
     rest = [
@@ -99,7 +99,7 @@ def draw(seed: int) -> list[Action]:
 
 
 def happen(world: World, action: Action) -> None:
-    """Let something happen."""
+    """Apply an event to the world."""
     part, _, what = action.what.partition("_")
     if part == "agreement":
         _happen_to_agreement(world, what)
@@ -161,7 +161,7 @@ def _happen_to_agreement(world: World, what: str) -> None:
 
 
 def run(seed: int, actions: Sequence[Action] | None = None) -> World:
-    """Run a history to its end; raises ViolationError."""
+    """Run a history until the group has recovered; raise ViolationError if a check fails."""
     world = World(seed)
     for action in draw(seed) if actions is None else actions:
         world.run(action.at)
@@ -172,7 +172,7 @@ def run(seed: int, actions: Sequence[Action] | None = None) -> World:
 
 
 def quiet(world: World) -> None:
-    """End every fault, and see the group heal."""
+    """End every fault, and run until the group has recovered, else raise ViolationError."""
     for what in (
         "agreement_accept",
         "agreement_back",
@@ -185,7 +185,7 @@ def quiet(world: World) -> None:
     for member in world.members.values():
         member.frozen = False
         member.subscribe(wanted=True)
-    if not world.safe:  # what was forged holds for this generation, and for the next one
+    if not world.safe:  # forged records count in this generation and in the next one
         world.coordinator.disturb()
         world.run(world.time + 2 * REBALANCE_S)
         world.coordinator.disturb()

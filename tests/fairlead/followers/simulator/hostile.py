@@ -1,4 +1,4 @@
-"""Hostile writers of the coordination topic: senseless records, and forged ones."""
+"""Write hostile records to the coordination topic: invalid and forged ones."""
 
 import json
 import random
@@ -12,7 +12,7 @@ VALUES: tuple[Any, ...] = (None, True, -1, 2**70, 1.5, "", "x" * 2000, [], [1], 
 
 
 def spoilt(rng: random.Random, record: Record) -> bytes:
-    """Return a record with one value, at any depth, that it should not have."""
+    """Return an encoded record with one value, at any depth, removed or replaced."""
     values = json.loads(encode(record))
     where: Any = values
     while True:
@@ -29,7 +29,7 @@ def spoilt(rng: random.Random, record: Record) -> bytes:
 
 
 def forged(rng: random.Random, generation: int, members: list[str]) -> Record:
-    """Return a record as a member could have written it, but did not."""
+    """Return a valid record that no member has written."""
     member = rng.choice([*members, "nobody"])
     numbers = tuple(sorted(rng.sample(range(8), rng.randint(0, 4))))
     if rng.random() < 0.5:
@@ -40,19 +40,19 @@ def forged(rng: random.Random, generation: int, members: list[str]) -> Record:
 
 
 def garbage(world: World) -> None:
-    """Write some records that no member would have written."""
+    """Write some invalid records to each partition of the coordination topic."""
     rng, partitions = world.rng, world.agreement_topic.partitions
     generation = world.coordinator.generation
     for partition in partitions or ():
         for _ in range(5):
             record = forged(rng, generation + rng.choice([0, 1]), list(world.coordinator.members))
             value = rng.choice([rng.randbytes(20), b"{}", spoilt(rng, record)])
-            if decode(value) is None:  # else it has become one that a member might have written
+            if decode(value) is None:  # else the spoilt record is still valid
                 partition.records.append((partition.epoch, value))
 
 
 def forge(world: World) -> None:
-    """Write some records that a member might have written."""
+    """Write some forged, valid records to each partition of the coordination topic."""
     rng, partitions = world.rng, world.agreement_topic.partitions
     for partition in partitions or ():
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Raise an exception at any line of the code under a member's calls, as Ctrl-C may."""
+"""Raise an exception at any line of the followers' code, as Ctrl-C may."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,18 +16,18 @@ from fairlead.followers.confluent import (
 )
 
 MODULES = (generation, member, log_listener, rejoin_policy, agreement_round)
-#: File to the name that a line's module has.
+#: Path of each traced module's file, to the module's name in a `Line`.
 FILES = {str(module.__file__): Path(str(module.__file__)).stem for module in MODULES}
 Line = tuple[str, int]
 
 
 class Interrupted(BaseException):
-    """What a signal handler of the application raises."""
+    """The exception that a signal handler of the application raises."""
 
 
 @contextmanager
 def traced(reach: Callable[[Line], None]) -> Iterator[None]:
-    """Call a function before each line of the followers' modules."""
+    """Call a function before each executed line of `MODULES`."""
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         module = FILES.get(frame.f_code.co_filename)
@@ -46,14 +46,14 @@ def traced(reach: Callable[[Line], None]) -> Iterator[None]:
 
 
 class Interruption:
-    """Raises when a line is reached for the n-th time, once.
+    """Counts executed lines, and raises `Interrupted` at the n-th execution of one line.
 
     Parameters
     ----------
     line
-        Module and number; None: only counts.
+        Module and number of the line that raises; if None, no line raises.
     nth
-        1 is the first time.
+        Execution of the line that raises, counted from 1.
     """
 
     def __init__(self, line: Line | None = None, nth: int = 1) -> None:
@@ -62,7 +62,7 @@ class Interruption:
         self._line, self._nth = line, nth
 
     def __call__(self, line: Line) -> None:
-        """Note that a line is reached."""
+        """Count one execution of a line, and raise if it is the chosen one."""
         self.reached[line] = self.reached.get(line, 0) + 1
         if line == self._line and self.reached[line] == self._nth:
             self.raised = True

@@ -1,4 +1,4 @@
-"""Topics that delay, refuse, lose, truncate, move, and come again, as a model."""
+"""A model of topics that delay, refuse or lose writes, are truncated, grow, or are recreated."""
 
 import random
 from collections.abc import Callable
@@ -21,14 +21,14 @@ At = Callable[[float, Callable[[], None]], None]
 
 @dataclass
 class Partition:
-    """One partition: what its present leader has, and where a former one had more."""
+    """One partition: its leader's records, and the offsets at which it was truncated."""
 
     records: list[tuple[int, Any]] = field(default_factory=list)  # epoch and record
     epoch: int = 0
     cuts: list[int] = field(default_factory=list)
 
     def lead(self, *, lose: int = 0) -> None:
-        """Let another broker lead, which may not have the last records."""
+        """Elect another leader, which may lack the last records."""
         self.epoch += 1
         if lose and self.records:
             del self.records[-lose:]
@@ -36,16 +36,16 @@ class Partition:
 
 
 class Topic:
-    """A topic by its name, through deletion and creation.
+    """A topic that may be deleted, and created again under the same name.
 
     Parameters
     ----------
     now, at
-        The clock; and what calls something later.
+        Clock in seconds, and a function that calls another function after a delay.
     rng
         Draws delays.
     count
-        Of partitions.
+        Number of partitions.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class Topic:
         self.now, self.at, self.rng = now, at, rng
         self.life = 0
         self.partitions: list[Partition] | None = [Partition() for _ in range(count)]
-        #: What becomes of what is written: "ok", "refused", "lost" or "doubtful".
+        #: Outcome of writes: "ok", "refused", "lost" or "doubtful".
         self.writes = "ok"
         self.reachable = True
-        #: Whether brokers say that they assign the group's partitions.
+        #: Whether brokers report that they assign the group's partitions.
         self.broker_assigns = False
         self.delay_s = 0.005
 
@@ -67,36 +67,36 @@ class Topic:
         return f"life-{self.life}"
 
     def delete(self) -> None:
-        """Delete it."""
+        """Delete the topic."""
         self.partitions = None
 
     def create(self, count: int = 2) -> None:
-        """Create it unless it is there."""
+        """Create the topic unless it exists."""
         if self.partitions is None:
             self.life += 1
             self.partitions = [Partition() for _ in range(count)]
 
     def grow(self) -> None:
-        """Add partitions, so that the group's records stand in another one."""
+        """Add partitions until the group's key maps to another partition."""
         if self.partitions is not None:
             old = partition_for_key(GROUP, len(self.partitions))
             while partition_for_key(GROUP, len(self.partitions)) == old:
                 self.partitions.append(Partition())
 
     def home(self) -> int:
-        """Return the number of the group's partition."""
+        """Return the number of the partition that the group's key maps to."""
         assert self.partitions is not None
         return partition_for_key(GROUP, len(self.partitions))
 
     def answer(self) -> None:
-        """Raise what a request meets."""
+        """Raise an error if the topic is unreachable or does not exist."""
         if not self.reachable:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001
         if self.partitions is None:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
     def write(self, number: int, record: Any, sent: Sent) -> None:
-        """Take a record on its way."""
+        """Write a record after a delay, with the outcome that `writes` sets."""
         fate = self.writes
         if fate == "refused":
             sent.refused = "not enough replicas"
@@ -118,7 +118,7 @@ class Topic:
 
 
 class Tail:
-    """A partition as one reader has it."""
+    """One reader's view of a partition, with its position."""
 
     def __init__(self, topic: Topic, position: int | None = None) -> None:
         self.topic = topic
@@ -127,11 +127,11 @@ class Tail:
         self.partition = topic.partitions[self.number]
         self.position = len(self.partition.records) if position is None else position
         self.cuts = len(self.partition.cuts)
-        # How long a client takes to notice that a topic is gone.
+        # Time until which the client does not notice that the topic was deleted.
         self.blind_until: float | None = None
 
     def problem(self) -> str | None:
-        """Say why there is nothing more to be read here; None: there is."""
+        """Return why this partition cannot be read any further, or None if it can."""
         topic = self.topic
         if topic.partitions is None or topic.life != self.life:
             if self.blind_until is None:
@@ -142,7 +142,7 @@ class Tail:
         return "truncated" if any(cut < self.position for cut in cuts) else None
 
     def read(self) -> list[tuple[int, int, Any]]:
-        """Return offset, epoch and record of what is new."""
+        """Return offset, epoch and value of each new record."""
         if not self.topic.reachable or self.blind_until is not None:
             return []
         begin, self.position = self.position, len(self.partition.records)
@@ -151,7 +151,7 @@ class Tail:
 
 
 class SimulatedAgreementLog:
-    """What `agreement_log.AgreementLog` is, on a modelled topic."""
+    """Replaces `agreement_log.AgreementLog`, on a modelled topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -161,7 +161,7 @@ class SimulatedAgreementLog:
 
     @property
     def number(self) -> int:
-        """The partition."""
+        """The partition's number."""
         return self._tail.number
 
     def append(self, record: Record) -> Sent:
@@ -171,7 +171,7 @@ class SimulatedAgreementLog:
         return sent
 
     def read(self, timeout_s: float) -> list[Entry]:
-        """Return what is new."""
+        """Return the entries since the last read; set `broken` if the log cannot be read."""
         del timeout_s
         if problem := self._tail.problem():
             self.broken = problem
@@ -184,7 +184,7 @@ class SimulatedAgreementLog:
         return entries
 
     def check(self, timeout_s: float, *, identity: bool) -> None:
-        """Set `broken` if this is no longer the group's part of the topic."""
+        """Set `broken` if the topic has grown or, if `identity`, was created again."""
         del timeout_s
         try:
             self._topic.answer()
@@ -196,7 +196,7 @@ class SimulatedAgreementLog:
             return
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return how many partitions the application's topic has."""
+        """Return the partition count of the application's topic, or None at random."""
         del timeout_s, topic
         return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
 
@@ -210,7 +210,7 @@ class SimulatedAgreementLog:
 
 
 class SimulatedCoordinationTopic:
-    """What `log_listener.KafkaCoordinationTopic` is, on a modelled topic."""
+    """Replaces `log_listener.KafkaCoordinationTopic`, on a modelled topic."""
 
     name = "agreement"
 
@@ -218,23 +218,23 @@ class SimulatedCoordinationTopic:
         self._topic = topic
 
     def open(self, timeout_s: float) -> SimulatedAgreementLog:
-        """Stand at the end of the group's part of it."""
+        """Return a log that reads new records of the group's partition."""
         del timeout_s
         self._topic.answer()
         return SimulatedAgreementLog(self._topic)
 
     def check(self, timeout_s: float) -> None:
-        """Find nothing wrong."""
+        """Accept the topic without a check."""
 
     def create(self, timeout_s: float) -> None:
-        """Create it."""
+        """Create the topic if it is reachable and does not exist."""
         del timeout_s
         if self._topic.reachable:
             self._topic.create()
 
 
 class SimulatedPlanSource:
-    """What a client's plan source is, on a modelled topic."""
+    """Replaces a client's plan source, on a modelled topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -244,14 +244,14 @@ class SimulatedPlanSource:
 
     @classmethod
     def open(cls, topic: Topic) -> Self | None:
-        """Connect; None where the topic does not exist."""
+        """Return a source, or None if the topic does not exist."""
         if topic.partitions is None:
             return None
         topic.answer()
         return cls(topic)
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Return what is new."""
+        """Return the records since the last read; raise if the partition cannot be read."""
         del timeout_s
         if problem := self._tail.problem():
             raise ConnectionError(problem)
@@ -261,17 +261,17 @@ class SimulatedPlanSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the topic has grown."""
+        """Return whether the group's key maps to another partition now."""
         self._topic.answer()
         return self._topic.home() != self._tail.number
 
     def at_end(self) -> bool:
-        """Whether everything has been read that was there at first."""
+        """Return whether all records that existed at the opening have been read."""
         return self._tail.position >= self._end
 
     def close(self) -> None:
         """Do nothing."""
 
 
-#: Of the topic that the application reads.
+#: Number of partitions of the topic that the application reads.
 PARTITIONS = 6

@@ -1,4 +1,4 @@
-"""One consumer of a simulated group: a real member on a modelled client, or a plain one."""
+"""A consumer of a simulated group: a modelled client with a real follower, or without one."""
 
 import random
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ from tests.fairlead.followers.simulator.logs import (
 
 TOPIC = "t"
 READ_PLANS_S = 0.3
-#: How many of an idle application's turns pass without a poll.
+#: Share of an idle application's steps that pass without a poll.
 BUSY = 0.75
 
 
 class SimulatedClient:
-    """A consumer as librdkafka has it: beats in the background, calls back within a poll."""
+    """A model of librdkafka's consumer: heartbeats in the background, callbacks within a poll."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -34,18 +34,18 @@ class SimulatedClient:
         self.member: str | None = None
         self.generation = -1
         self.wants = self.leaving = self._acted = False
-        #: "out", "joining" or "in".
+        #: State of the membership: "out", "joining" or "in".
         self.phase = "out"
         self.queue: list[tuple[str, tuple[int, ...]]] = []
         self.share: frozenset[Pair] = frozenset()
 
     @property
     def can_commit(self) -> bool:
-        """Whether the coordinator would take a commit."""
+        """Whether the coordinator would accept a commit."""
         return self.member is not None and self._coordinator.valid(self.member, self.generation)
 
     def beat(self) -> None:
-        """Do what librdkafka does in the background."""
+        """Join, wait for the share or send a heartbeat, as librdkafka does in the background."""
         if not self._coordinator.reachable:
             return
         if self.phase == "out" and self.wants and not self.queue:
@@ -62,7 +62,7 @@ class SimulatedClient:
                 self.phase, self.member, self.generation = "out", None, -1
 
     def poll(self, timeout_s: float) -> None:
-        """Call back."""
+        """Run all callbacks that are due."""
         del timeout_s
         while self.queue:
             what, given = self.queue.pop(0)
@@ -75,7 +75,7 @@ class SimulatedClient:
                 else:
                     self.listener.revoked()
             finally:
-                # Where a callback fails before it has acted, the binding does what was asked.
+                # If a callback fails before it assigns, the binding does the default itself.
                 if not self._acted:
                     self.share = frozenset((TOPIC, n) for n in given if what == "assign")
                 if what == "revoke":
@@ -99,17 +99,17 @@ class SimulatedClient:
             self._go()
 
     def own(self, share: Sequence[Pair]) -> None:
-        """Fetch these partitions."""
+        """Start to fetch these partitions."""
         self._acted = True
         self.share = frozenset(share)
 
     def disown(self) -> None:
-        """Fetch nothing."""
+        """Stop fetching."""
         self._acted = True
         self.share = frozenset()
 
     def owned(self) -> list[Pair]:
-        """Return what is fetched."""
+        """Return the partitions that are fetched."""
         return list(self.share)
 
     def tell(self, event: Event, share: Sequence[Pair]) -> None:
@@ -127,7 +127,7 @@ class SimulatedClient:
             self.queue.append(("assign", place.given))
 
     def _go(self) -> None:
-        """Join again, or leave."""
+        """Rejoin the group or, after `unsubscribe`, leave it."""
         if self.leaving:
             self.leaving = False
             if self.member is not None:
@@ -140,13 +140,13 @@ class SimulatedClient:
 
 
 class PlainListener:
-    """A consumer that knows no plans."""
+    """The rebalance listener of a consumer that does not follow plans."""
 
     def __init__(self, client: SimulatedClient) -> None:
         self._client = client
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
-        """Own what range gave."""
+        """Own the partitions that range assigned."""
         self._client.own(partitions)
 
     def revoked(self) -> None:
@@ -208,7 +208,7 @@ class SimulatedMember:
 
     @property
     def joining(self) -> bool:
-        """Whether its client is about to enter a generation."""
+        """Whether the client is outside a generation or has callbacks due."""
         return self.client.phase != "in" or bool(self.client.queue)
 
     @property
@@ -217,9 +217,9 @@ class SimulatedMember:
         return self.plans is not None and self.plans.state is State.AGREEING
 
     def step(self) -> bool:
-        """Beat; read plans and poll, unless the application is busy; whether it polled.
+        """Run the client's background work, and poll unless the application is busy.
 
-        It is not busy for long where it is called back, nor before it has joined.
+        Return whether it polled. It always polls before joining and while callbacks are due.
         """
         self.client.beat()
         idle = self.client.phase != "out" and not self.client.queue and not self.undecided
@@ -245,7 +245,7 @@ class SimulatedMember:
             self.interrupted = False
 
     def subscribe(self, *, wanted: bool) -> None:
-        """Let the application subscribe, or unsubscribe, where that changes something."""
+        """Let the application subscribe or unsubscribe, if that changes something."""
         if self.frozen or self.plans is None or wanted == self.subscribed:
             return
         self.subscribed = wanted

@@ -11,7 +11,7 @@ from tests.fairlead.followers.simulator.history import Action, draw, run
 
 
 def failure(seed: int, actions: Sequence[Action]) -> str | None:
-    """Return how a history fails; None: it does not."""
+    """Return the error of a history, or None if it succeeds."""
     try:
         run(seed, actions)
     except Exception as error:  # noqa: BLE001 - whatever it is
@@ -20,7 +20,7 @@ def failure(seed: int, actions: Sequence[Action]) -> str | None:
 
 
 def shrink(seed: int, actions: Sequence[Action]) -> list[Action]:
-    """Remove the actions of a failing history without which it fails, too."""
+    """Return the actions of a failing history without those it does not need to fail."""
     rest = list(actions)
     for size in (8, 4, 2, 1):
         begin = 0

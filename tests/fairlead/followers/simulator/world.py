@@ -1,4 +1,4 @@
-"""A simulated group and everything around it, and what must hold in it at any moment."""
+"""A simulated group with its topics, and checks of the invariants after every step."""
 
 import heapq
 import random
@@ -20,14 +20,14 @@ from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BUSY_S, JOINING_S = 0.03, 0.12
-#: How long an application is with what it fetched before it polls again, one or the other.
+#: Longest seconds between an idle member's steps; each member draws one of these values.
 IDLE_S = (0.25, 0.5, 1.0)
 EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
 
 
 @cache
 def plan(version: int) -> tuple[PlanDocument, bytes]:
-    """Return a plan of some of the names that members have."""
+    """Return a plan for some of the members' names, and its bytes."""
     rng = random.Random(version)
     names = rng.sample("abcd", rng.randint(1, 4))
     shares: dict[str, list[int]] = {name: [] for name in names}
@@ -43,7 +43,7 @@ def plan(version: int) -> tuple[PlanDocument, bytes]:
 
 
 class ViolationError(AssertionError):
-    """Something that must not be."""
+    """A broken invariant of the group."""
 
 
 class World:
@@ -52,7 +52,7 @@ class World:
     Parameters
     ----------
     seed
-        Draws every delay.
+        Seed of every random choice.
     """
 
     def __init__(self, seed: int) -> None:
@@ -66,7 +66,7 @@ class World:
         self.version = 0
         self.agreement_topic = Topic(lambda: self.time, self.after, self.rng)
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
-        #: Until when the plans that are told hold; None: for ever.
+        #: End of the lease of plans written from now on, or None for no lease.
         self.lease_until: datetime | None = None
         self.safe = True
         self._shares: list[frozenset[Pair]] = []
@@ -75,30 +75,30 @@ class World:
         self.longest_orphaned_s = 0.0
 
     def after(self, delay_s: float, do: Callable[[], None]) -> None:
-        """Do something later."""
+        """Call a function after a delay."""
         self._count += 1
         heapq.heappush(self._events, (self.time + delay_s, self._count, do))
 
     def run(self, until: float) -> None:
-        """Let time pass."""
+        """Run all pending calls up to a time, in seconds."""
         while self._events and self._events[0][0] <= until:
             self.time, _, do = heapq.heappop(self._events)
             do()
         self.time = until
 
     def stop(self, name: str) -> None:
-        """Let a member leave in order."""
+        """Let a member leave the group and close."""
         if (member := self.members.get(name)) and not member.frozen:
             del self.members[name]
             member.close()
 
     def kill(self, name: str) -> None:
-        """End a member without a word."""
+        """End a member that does not leave its group."""
         if member := self.members.pop(name, None):
             member.closed = True
 
     def happen_to_plans(self, what: str) -> None:
-        """Let something happen to the plan topic: "away", "back", "delete", "create", "grow"."""
+        """Apply an event to the plan topic: "away", "back", "delete", "create", "grow"."""
         match what:
             case "away" | "back":
                 self.plans.reachable = what == "back"
@@ -111,7 +111,7 @@ class World:
                 raise ValueError(what)
 
     def start(self, name: str, *, plain: bool = False) -> None:
-        """Start a member, unless one of this name runs."""
+        """Start a member, unless one with this name is running."""
         if name in self.members:
             return
         rng = random.Random(self.rng.getrandbits(32))
@@ -128,7 +128,7 @@ class World:
         self.tell()
 
     def tell(self) -> None:
-        """Write the plan, if there is a topic."""
+        """Write the current plan, if there is one and the topic exists."""
         topic, version = self.plans, self.version
         if topic.partitions is None or version == 0:
             return
@@ -156,13 +156,13 @@ class World:
         self.after(self.rng.uniform(0.3 * pause_s, pause_s), lambda: self._turn(member))
 
     def _check(self, member: SimulatedMember) -> None:
-        """Check what the last to act has brought about."""
+        """Check the invariants of the group after a member's step."""
         shares = [
             other.client.share
             for other in self.members.values()
             if not other.frozen and other.client.can_commit
         ]
-        if shares != self._shares:  # mostly nothing has changed
+        if shares != self._shares:  # usually nothing has changed
             self._shares, self._owned = shares, frozenset[Pair]().union(*shares)
             if self.safe and len(self._owned) < sum(map(len, shares)):
                 raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
@@ -179,7 +179,7 @@ class World:
             self.longest_orphaned_s = max(self.longest_orphaned_s, orphaned_s)
 
     def _check_status(self, member: SimulatedMember, plans: FollowingMember) -> None:
-        """Check that a member's status is true."""
+        """Check that a member's status agrees with its generation and its assignment."""
         status, generation = plans.status(member.client.share), plans.generation
         round_ = generation.round if generation else None
         assignment = round_.assignment if round_ else None
@@ -191,7 +191,7 @@ class World:
             case "plan" if round_ and assignment and assignment.plan_version == status.plan_version:
                 says = assignment.shares[round_.me.member]
             case "range" if generation and round_ and status.plan_version is None:
-                # Who said nothing has given up nothing, whatever somebody else deals out.
+                # A member that kept its range share owns it, whatever an assignment record says.
                 dealt = (
                     assignment.shares
                     if assignment and generation.share is not RangeShare.KEPT
@@ -206,7 +206,7 @@ class World:
             )
 
     def healed(self) -> str | None:
-        """Say what is not as it should be after all faults have ended; None: nothing."""
+        """Return why the group has not recovered from its faults, or None if it has."""
         members = list(self.members.values())
         shares = [
             (t, n) for member in members for t, n in member.client.share if member.client.can_commit
@@ -229,7 +229,7 @@ class World:
         return None
 
     def state(self) -> str:
-        """Describe every member."""
+        """Describe the generation and every member, for messages."""
         lines = [f"generation {self.coordinator.generation}"]
         for member in self.members.values():
             share = sorted(number for _, number in member.client.share)
