@@ -594,7 +594,7 @@ def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
 
 
 def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
-    """librdkafka commits on its own thread while the application makes no call."""
+    """Commits happen on librdkafka's own thread while the application makes no call."""
     app = ConfluentApplication(group, "consume", SOON_MS)
     batches = 0
     while batches < 2:

@@ -57,7 +57,7 @@ class Worker:
     _events: list[dict[str, Any]] = field(default_factory=list)
 
     def events(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the events that it has written so far, of one kind or all."""
+        """Return the events that the process has written so far, of one kind or all."""
         if self.journal.exists():
             with self.journal.open("rb") as file:
                 file.seek(self.offset)
@@ -70,13 +70,13 @@ class Worker:
 
     @property
     def owned(self) -> list[Partition]:
-        """The partitions that it owns now."""
+        """The partitions that the process owns now."""
         last = [e for e in self.events() if e["event"] in {"own", "release", "lost", "closed"}][-1:]
         return [(t, p) for event in last for t, p in event.get("partitions", ())]
 
     @property
     def version(self) -> int | None:
-        """The plan version it follows now."""
+        """The plan version that the process follows now."""
         noted = self.events("version")
         return noted[-1]["version"] if noted else None
 
@@ -93,7 +93,7 @@ class Worker:
             self.process.wait(timeout=PATIENCE_S)
 
     def leave(self) -> None:
-        """Close the consumer in order; fail if the process ended with an error."""
+        """End the process with SIGTERM; fail if it ends with an error."""
         eventually(lambda: bool(self.events("ready")), f"{self.name} takes signals")
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=PATIENCE_S)
@@ -106,10 +106,10 @@ class Worker:
         return self.journal.with_suffix(".log").read_text()[-6000:]
 
     def intervals(self) -> Iterator[Interval]:
-        """Yield the periods in which it regarded partitions as its own, except while frozen.
+        """Yield the periods in which the process owned partitions, except while it was frozen.
 
-        A process that was frozen just before owning partitions owns them afterwards, like any
-        Kafka consumer, until it hears that its generation ended; left out if it read nothing.
+        A process that was frozen just before owning partitions owns them afterwards, until it
+        hears that its generation ended. This period is left out if the process read nothing.
         """
         current: Interval | None = None
         thawing = self.thawed_at is not None
@@ -183,7 +183,7 @@ class ConfluentGroup:
         create_topics(self.admin, new)
 
     def start(self, name: str, *, config: dict[str, Any] | None = None, **spec: Any) -> Worker:
-        """Start a consumer."""
+        """Start a consumer process."""
         number = len(self.gone) + len(self.workers)
         journal = self._directory / f"{number}-{name}.jsonl"
         whole = {
@@ -215,12 +215,12 @@ class ConfluentGroup:
         return self.workers[name]
 
     def armed(self, point: str, number: str) -> tuple[dict[str, str], Path]:
-        """Return a worker's `halt`, and the file whose creation arms it."""
+        """Return the `halt` option of workers, and the file whose creation arms it."""
         arm = self._directory / f"arm-{point.replace(' ', '-')}"
         return {"point": point, "signal": number, "armed_by": str(arm)}, arm
 
     def leave(self, name: str) -> None:
-        """Let a consumer leave in order."""
+        """Let a consumer leave the group and end."""
         worker = self.workers.pop(name)
         self.gone.append(worker)
         worker.leave()
@@ -233,7 +233,7 @@ class ConfluentGroup:
         worker.signal(signal.SIGKILL)
 
     def wait_for_halt(self, point: str) -> Worker:
-        """Wait until a worker halts; expect nothing more from it."""
+        """Wait until a worker halts, and move it from `workers` to `gone`."""
         halted: list[Worker] = []
 
         def halts() -> bool:
@@ -325,14 +325,14 @@ class ConfluentGroup:
         assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
-        """Wait until every partition has exactly one owner, as given.
+        """Wait until every partition has exactly one owner, with the given version and shares.
 
         Parameters
         ----------
         version
-            The plan that all workers follow; "same": any one plan; "any": also different plans.
+            Plan version of all workers. "same" accepts any one version, "any" also different ones.
         shares
-            The partitions of each worker; None: any complete assignment.
+            The partitions of each worker; if empty, any complete assignment.
         """
         everything = sorted((self.topic, number) for number in range(self.partitions))
 
@@ -379,7 +379,7 @@ class ConfluentGroup:
         return "\n".join(lines)
 
     def close(self) -> None:
-        """End all processes that still run."""
+        """Kill all processes that still run."""
         for worker in (*self.workers.values(), *self.gone):
             if worker.process.poll() is None:
                 worker.process.kill()
@@ -388,7 +388,7 @@ class ConfluentGroup:
 
 @contextmanager
 def running(group: ConfluentGroup) -> Iterator[ConfluentGroup]:
-    """End the group's processes in any case; check that no partition ever had two owners."""
+    """Check at the end that no partition ever had two owners; always kill the processes."""
     try:
         yield group
         assert group.overlaps() == [], group.history()

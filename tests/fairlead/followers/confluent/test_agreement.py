@@ -49,7 +49,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 def test_member_that_halts_within_a_round_delays_no_other(
     group: ConfluentGroup, number: str, point: str
 ) -> None:
-    """If one is dead or frozen at any point, the others settle; a frozen member rejoins."""
+    """If a member dies or freezes at any point, the others settle; a frozen member rejoins."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     halt, arm = group.armed(point, number)
     for name in "bc":
@@ -77,7 +77,7 @@ def test_members_that_decide_at_once_with_different_plans_agree(group: Confluent
         versions = group.versions_assigned(members=2)
         if len(versions) == 2:
             break
-        # One has read the other's assignment record before it wrote its own: they call once more.
+        # One member read the other's record before it wrote its own, so b joins again.
         group.leave("b")
         group.start("b", **at_once, plan_topic=other)
     assert {*versions} == {1, 2}
@@ -88,7 +88,7 @@ def test_members_that_decide_at_once_with_different_plans_agree(group: Confluent
 def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
     group: ConfluentGroup,
 ) -> None:
-    """They divide the partitions they gave up by the plan; the other keeps its share of range."""
+    """Members with one secret follow the plan; a member with another keeps its range share."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")
@@ -103,7 +103,7 @@ def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
 
 
 def test_assignment_that_decided_is_written_again_and_again(group: ConfluentGroup) -> None:
-    """Retention must not remove it for members that read the log later; nothing else changes."""
+    """Repeated records survive the log's retention for later readers, and change nothing else."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name, repeat_assignment_s=0.5)
@@ -120,7 +120,7 @@ def test_assignment_that_decided_is_written_again_and_again(group: ConfluentGrou
 
 
 def test_group_outlives_its_log(group: ConfluentGroup) -> None:
-    """A member recreates the coordination topic while a group is settled and a member joins."""
+    """After the coordination topic is deleted, members recreate it and agree with a new member."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "ab":
         group.start(name)
@@ -150,7 +150,7 @@ def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGrou
 
 
 def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> None:
-    """It gets an error and leaves; the others continue with the plan."""
+    """The member gets an error and leaves; the others continue with the plan."""
     other = f"{group.name}-other"
     group.create_topic(other, 2)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
@@ -167,7 +167,7 @@ def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> N
 def test_group_settles_while_its_coordinator_moves(
     three_brokers: KafkaCluster, unique_name: str, tmp_path: Path
 ) -> None:
-    """The coordinator among three brokers dies; a plan published meanwhile is followed."""
+    """After the coordinator dies, the group follows a plan that is published meanwhile."""
     where = three_brokers.bootstrap_servers
     with running(ConfluentGroup(where, unique_name, tmp_path, replicas=3)) as group:
         group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])

@@ -1,4 +1,4 @@
-"""The rules of one agreement round, without Kafka: members' decisions from the same log."""
+"""Members of an agreement round reach compatible decisions from one log, without Kafka."""
 
 import random
 from dataclasses import replace
@@ -52,7 +52,7 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_last_to_announce_writes_at_once_if_no_member_can_be_missing() -> None:
-    """All partitions are given up, and a member had two: under range, then none has no share."""
+    """Range gives a member two partitions only if every member has one, so nobody is missing."""
     due = {
         name: round_.write_due_at()
         for name, round_ in rounds(here("a", 0, 1), here("b", 2, 3)).items()
@@ -61,7 +61,7 @@ def test_last_to_announce_writes_at_once_if_no_member_can_be_missing() -> None:
 
 
 def test_waits_a_moment_for_members_without_a_share() -> None:
-    """All partitions are given up, one each: members without a share may still announce."""
+    """If each member gave up one partition, members without a share may still announce."""
     everybody = rounds(*(here(name, number) for number, name in enumerate("abcd")))
     assert everybody["d"].write_due_at() == UNSURE_S
 
@@ -72,20 +72,20 @@ def test_waits_longer_while_partitions_are_not_given_up() -> None:
 
 
 def test_whoever_knows_the_newest_plan_goes_first() -> None:
-    """Otherwise the group would adopt an older plan, and then rebalance again."""
+    """The member with the newest plan writes first, so that the group rebalances only once."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
 
 def test_assignment_that_is_not_read_again_is_repeated() -> None:
-    """An assignment record can be lost with the log's leader."""
+    """A member repeats a record that it does not read back, as the log's leader may lose it."""
     round_ = rounds(here("a", 0, 1, 2, 3))["a"]
     round_.note_written(now=1.0)
     assert round_.write_due_at() == 1.0 + REPEAT_S
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """The plan of the others has no share for it."""
+    """A member whose subscription differs from the majority's gets a problem as its verdict."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
@@ -100,7 +100,7 @@ def test_minority_with_another_subscription_is_refused() -> None:
 
 @pytest.mark.parametrize("state", [PlanState(), PlanState(problem="unreadable")])
 def test_without_a_plan_everybody_keeps_what_range_gave(state: PlanState) -> None:
-    """The fallback moves nothing."""
+    """Without a usable plan, the assignment record keeps every member's range share."""
     assert assignment(here("a", 0, 1), here("b", 2, 3), state=state).shares == {
         "a": {"t": (0, 1)},
         "b": {"t": (2, 3)},
@@ -109,7 +109,7 @@ def test_without_a_plan_everybody_keeps_what_range_gave(state: PlanState) -> Non
 
 @pytest.mark.parametrize("seed", range(50))
 def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
-    """Random logs: slow members, several assignments, members without plans, different plans."""
+    """Random logs with plain consumers and several plans give each partition one owner."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
     partitions = rng.sample(range(12), 12)
@@ -161,7 +161,7 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
 def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
     wrong: AssignmentRecord,
 ) -> None:
-    """All members refuse it, whoever wrote it, and the next record decides."""
+    """All members ignore an invalid assignment record, and the next valid one decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])
     for round_ in rounds(*members).values():
@@ -172,7 +172,7 @@ def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
 
 
 def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:
-    """The first leader's assignment was lost after some members had read it."""
+    """If a leader loses an assignment that one member read, the other's share does not change."""
     members = (here("a", 0, 1), here("b", 2, 3))
     read, missed = AgreementRound(members[0], COUNTS), AgreementRound(members[1], COUNTS)
     read.hear(members[0], now=0.0, epoch=1)
@@ -186,7 +186,7 @@ def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:
 
 
 def test_expired_plan_is_not_followed() -> None:
-    """The assignment record says why."""
+    """The assignment record has no plan version, and gives expiry as the reason."""
     document = make_plan({"a": {"t": [0]}}, partition_counts=COUNTS)
     decision = draw_up(
         (here("a", 0, 1),),

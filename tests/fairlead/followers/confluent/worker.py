@@ -58,13 +58,13 @@ class Halt:
         if not spec or spec["point"] != point:
             return
         with contextlib.suppress(FileNotFoundError):
-            Path(spec["armed_by"]).unlink()  # of several processes one halts
+            Path(spec["armed_by"]).unlink()  # only one of several processes halts
             self._journal.note("halt", point=point)
             os.kill(os.getpid(), signal.Signals[spec["signal"]])
 
 
 def halt_when_owning(halt: Halt) -> None:
-    """Put a point between the verdict and the assignment."""
+    """Let this process halt between the verdict and the assignment."""
     own = FollowingMember._own  # noqa: SLF001 - there is no public place between the two
 
     def halting(self: FollowingMember, generation: Generation, verdict: Verdict) -> None:
@@ -75,7 +75,7 @@ def halt_when_owning(halt: Halt) -> None:
 
 
 def halt_when_appending(halt: Halt) -> None:
-    """Put points before and after writes to the log."""
+    """Let this process halt before and after writes to the log."""
     append = AgreementLog.append
 
     def halting(self: AgreementLog, record: Record) -> Sent:
@@ -155,7 +155,7 @@ def main(spec: dict[str, Any]) -> None:
                     journal.note("version", version=version)
         except ConfigurationError as error:
             journal.note("refused", text=str(error))
-        consumer.unsubscribe()  # librdkafka can end the process where this is left to close()
+        consumer.unsubscribe()  # librdkafka can abort if only close() does this
         consumer.close()
         journal.note("closed")
 
