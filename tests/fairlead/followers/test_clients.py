@@ -1,4 +1,4 @@
-"""Real consumers on a real broker follow plans, whatever their client library."""
+"""Real consumers of each client library follow plans on a real broker."""
 
 import gc
 import threading
@@ -26,12 +26,12 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.kafka
 
 FOUR = [0, 1, 2, 3]
-#: Looks, 50 ms apart, without a rebalance, after which a group is at rest.
+#: Number of checks, 50 ms apart, without a rebalance, after which a group is at rest.
 QUIET = 40
 
 
 def plan(fleet: Fleet, version: int, **shares: list[int]) -> PlanDocument:
-    """Return a plan for the fleet's one topic."""
+    """Return a plan for the fleet's only topic."""
     topic = fleet.topics[0]
     return make_plan(
         {name: {topic: share} for name, share in shares.items()},
@@ -58,7 +58,7 @@ def settles(
 
 
 def rebalances_at_rest(members: Mapping[str, Member]) -> list[int]:
-    """Return how many rebalances each member has seen, once there are no more for a while."""
+    """Wait until no more rebalances happen, and return each member's number of rebalances."""
     counts: list[list[int]] = []
 
     def rest() -> bool:
@@ -70,14 +70,14 @@ def rebalances_at_rest(members: Mapping[str, Member]) -> list[int]:
 
 
 def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
-    """Two consumers that start after the plan own exactly their shares, and say its version."""
+    """Consumers that start after the plan own exactly their shares, and report its version."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
 
 
 def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) -> None:
-    """The clients themselves do not; and those that name none stand beside those that do."""
+    """A group has members with and without racks; the clients themselves report no racks."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -87,7 +87,7 @@ def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) ->
 
 
 def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
-    """A newer plan is adopted without anybody joining or leaving; nobody asks twice for it."""
+    """Members adopt a newer plan although none joins or leaves, after one request each at most."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -97,13 +97,13 @@ def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
     after = rebalances_at_rest(members)
     asked = [member.status().rejoins_asked for member in members.values()]
     assert max(asked) == 1
-    # Two that ask at once may make two rebalances, on a busy machine.
+    # Requests of two members at once may cause two rebalances on a busy machine.
     gone = [count - earlier for count, earlier in zip(after, before, strict=True)]
     assert all(1 <= count <= sum(asked) for count in gone)
 
 
 def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
-    """A record that cannot be trusted changes nothing, also at the next rebalance."""
+    """Records that cannot be trusted change nothing, even at the next rebalance."""
     origin = fleet.origin
     fleet.send(*signed_plan(plan(fleet, 1, a=[0], b=[1, 2, 3]), origin))
     members = {"a": fleet.join("a", public_keys=PUBLIC)}
@@ -123,7 +123,7 @@ def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
 
 
 def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
-    """The largest plans come through the client's fetch limits, and are read in time."""
+    """A plan of 5 MB passes the client's fetch limits and is followed."""
     topic = fleet.topics[0]
     big = make_big_plan({"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}, group=fleet.group, version=2)
     fleet.publish(plan(fleet, 1, a=[0, 1], b=[2, 3]))
@@ -134,7 +134,7 @@ def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
 
 
 def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
-    """A withdrawn plan is followed no longer, without anybody joining or leaving."""
+    """After a plan is withdrawn, members go back to range although none joins or leaves."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -150,7 +150,7 @@ def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
 def test_members_with_different_subscriptions_are_all_served(
     fleet: Fleet, kafka_topic: Callable[..., str]
 ) -> None:
-    """The leader also deals topics that it does not read itself."""
+    """The leader also assigns topics that it does not read itself."""
     other = kafka_topic(partitions=2)
     members = {"a": fleet.join("a"), "b": fleet.join("b", topics=[other])}
     expected = {"a": {fleet.topics[0]: FOUR}, "b": {other: [0, 1]}}
@@ -161,7 +161,7 @@ def test_members_with_different_subscriptions_are_all_served(
 
 
 def test_live_group_moves_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """A rolling migration: range as long as one member knows no plans, the plan from then on."""
+    """The group uses range while any member does not follow plans, and then the plan."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 
@@ -186,7 +186,7 @@ def test_live_group_moves_to_plans_and_back_member_by_member(fleet: Fleet) -> No
 
 
 def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
-    """Whoever leads, kafka-python or aiokafka, the others take its decision; statics included."""
+    """Members of both clients, and static members, follow the decision of one leader."""
     fleet.publish(plan(fleet, 1, a=[0], one=[1], two=[2, 3]))
     members = {"a": fleet.join("a")}  # the first one leads
     settles(fleet, members, 1, a=FOUR)
@@ -197,7 +197,7 @@ def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanConsumer, aiokafka.PlanConsumer])
 def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> None:
-    """Plans are for groups: the mistake is named before anything connects."""
+    """A consumer without a group id is an error, which is raised before any connection."""
     with pytest.raises(ConfigurationError, match="group_id"):
         kind("topic", bootstrap_servers="localhost:1")
 
@@ -206,7 +206,7 @@ def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> Non
 def test_assignor_that_is_dropped_leaves_no_thread(
     kind: Callable[..., object], unique_name: str
 ) -> None:
-    """Also without close: nobody is left who could call it."""
+    """The thread of an assignor ends after the assignor is deleted without close."""
     thread = f"fairlead-plans-{unique_name}"
     assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
     assert thread in {running.name for running in threading.enumerate()}

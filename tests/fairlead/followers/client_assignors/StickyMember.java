@@ -8,10 +8,10 @@ import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 
 /**
- * A Java consumer with Kafka's own StickyAssignor; prints what it owns whenever that changes.
+ * A Java consumer with Kafka's own StickyAssignor; prints its partitions whenever they change.
  *
- * <p>It is in the group from the start. "leave" and "join" on standard input, a line each, end its
- * membership and begin another; the end of the input ends the program.
+ * <p>The consumer joins its group at the start. The lines "leave" and "join" on standard input make
+ * it leave the group and join again; the end of the input ends the program.
  */
 public class StickyMember {
     public static void main(String[] args) throws Exception {

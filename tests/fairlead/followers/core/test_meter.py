@@ -19,7 +19,7 @@ from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReport
 
 TOPIC = "orders"
 MAX_S = 300.0
-#: Seconds.
+#: Seconds that the application takes for a record, and for a flush after many of them.
 USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
 
 
@@ -42,7 +42,7 @@ class Application:
         self.meter = Meter(MAX_S, lambda: self.now, lambda: 0.0)
 
     def work(self, seconds: float) -> None:
-        """Let time pass."""
+        """Move the clock forward by the time that the application works."""
         self.now += seconds
 
     def records(self, partition: int, count: int) -> list[Record]:
@@ -99,7 +99,7 @@ def is_known(bounds: tuple[float, float]) -> bool:
 
 
 def tells_no_wrong_mean(bounds: tuple[float, float], truth_s: float) -> bool:
-    """Whether an interval is wide or contains the truth."""
+    """Return whether an interval is wide, or its middle within 25% of the true mean."""
     middle = sum(bounds) / 2
     return not is_known(bounds) or abs(middle / truth_s - 1) <= 0.25
 
@@ -110,7 +110,7 @@ def app() -> Application:
 
 
 def test_time_of_one_record_at_a_time_is_its_partitions(app: Application) -> None:
-    """With two partitions in turns; the client's own time belongs to no partition."""
+    """Two partitions that are read in turn get their own time, and none of the client's time."""
     for _ in range(100):
         for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
             app.next(partition)
@@ -126,7 +126,7 @@ def test_time_of_one_record_at_a_time_is_its_partitions(app: Application) -> Non
 
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
 def test_time_of_iterated_records_is_their_partitions(app: Application, takes: float) -> None:
-    """Also if records are fast and timed in groups."""
+    """Each partition gets its own time, even if records are fast and timed in groups."""
     for _ in range(40):
         for partition, records in app.poll({0: 250, 1: 250}).items():
             for _record in records:
@@ -139,7 +139,7 @@ def test_time_of_iterated_records_is_their_partitions(app: Application, takes: f
 
 
 def test_list_of_several_partitions_is_timed_by_partition(app: Application) -> None:
-    """As confluent-kafka's consume() returns them: record by record in turns."""
+    """Each record of a mixed list, as from confluent-kafka's consume(), has its own time."""
     for _ in range(20):
         for record in app.consume([0, 1, 0, 0, 1]):
             app.work(EXPENSIVE if record.partition else USUAL)
@@ -150,7 +150,7 @@ def test_list_of_several_partitions_is_timed_by_partition(app: Application) -> N
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """A group is timed as a whole: its excess time counts as that of one record."""
+    """Quick records are timed in groups; the excess time of a group counts as one record's."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)
@@ -165,7 +165,7 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
 def test_batch_that_is_broken_off_counts_all_its_records(
     app: Application, stops_after: int
 ) -> None:
-    """All were delivered; the time after the break belongs to the batch."""
+    """All records of the batch count, and so does the time after the break."""
     for records in app.poll({0: 100}).values():
         for _record in records:
             app.work(USUAL)
@@ -204,7 +204,7 @@ WAYS = {
 def test_other_ways_than_iterating_are_right_or_wide(
     app: Application, way: str, partitions: int
 ) -> None:
-    """With one partition the time belongs to it; with several, to none of them."""
+    """Reads other than by iterating lead to a right mean, or to a wide interval."""
     for _ in range(200):
         for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
             for _record in WAYS[way](records):
@@ -223,7 +223,7 @@ def test_other_ways_than_iterating_are_right_or_wide(
 def test_flush_after_a_batch_is_right_or_wide(
     app: Application, take: str, partitions: int, collect_s: float
 ) -> None:
-    """Rows are collected and then inserted, for any number of batches."""
+    """If rows are collected and then inserted, the mean is right or its interval is wide."""
     before: dict[int, WorkReport] = {}
     share = 96 // partitions
     for number in range(150):
@@ -250,7 +250,7 @@ def test_flush_after_a_batch_is_right_or_wide(
 
 @pytest.mark.parametrize("seed", range(2))
 def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -> None:
-    """With 12 equal partitions, read one record at a time: each may get the flush."""
+    """If a random one of 12 partitions gets each flush, at most one reports a wrong mean."""
     rng = random.Random(seed)  # a fixed example
     wrong = 0
     for count in range(1, 60_001):
@@ -275,7 +275,7 @@ def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """For any order of reading, skipping and rereading records of several partitions."""
+    """Calls and handler time are the application's, for any order of reads and seeks."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
@@ -298,7 +298,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """After that the group would have revoked the partition; also for an unfinished record."""
+    """Also an unfinished record counts so: the group revokes its partition after that time."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)
@@ -347,7 +347,7 @@ def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
 
 
 def test_list_that_is_iterated_after_the_next_call_counts_for_none(app: Application) -> None:
-    """Its records were counted with its batch; the time belongs to the current batch."""
+    """The time of iterating an old list belongs to the current batch, not to the list's."""
     (old,) = app.poll({0: 10}).values()
     started = iter(old)
     next(started)
@@ -363,7 +363,7 @@ def test_list_that_is_iterated_after_the_next_call_counts_for_none(app: Applicat
 
 
 def test_timed_list_is_a_list(app: Application) -> None:
-    """Equal, copied, pickled, sorted and sliced like one; copies are plain lists."""
+    """It compares, copies, pickles, sorts and slices like a list; copies are plain lists."""
     (records,) = app.poll({0: 40}).values()
     plain = [Record(0, offset) for offset in range(40)]
     assert isinstance(records, list)
@@ -379,7 +379,7 @@ def test_timed_list_is_a_list(app: Application) -> None:
 
 
 def test_reports_never_go_back(app: Application) -> None:
-    """Whenever reports are made: within records, groups, waits and batches."""
+    """No counter decreases, even if reports are made within records, groups and waits."""
     rng = random.Random(1)  # a fixed example
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
@@ -422,7 +422,7 @@ def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> No
 
 
 def test_after_giving_up_times_are_not_counted(app: Application) -> None:
-    """The report shows it; earlier figures stay."""
+    """The report keeps the earlier times, and shows that several tasks take records."""
     app.next(0)
     app.work(USUAL)
     app.meter.asked()

@@ -1,4 +1,4 @@
-"""Plan or range, and the leader's reason."""
+"""The leader follows the plan or falls back to range, and gives a reason."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -48,7 +48,7 @@ def test_without_a_good_plan_it_is_range_and_says_why(state: PlanState, reason: 
 
 
 def test_clocks_may_differ_by_a_minute() -> None:
-    """If a follower's clock is ahead by less, its plan does not expire too early."""
+    """A plan does not expire too early if a follower's clock is less than a minute ahead."""
     just_before = DAY + timedelta(hours=1) + SKEW - timedelta(seconds=1)
     assert decide(KNOWN, MEMBERS, {"t": 4}, now=just_before).plan_version == 1
 

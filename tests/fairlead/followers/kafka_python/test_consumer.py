@@ -31,21 +31,21 @@ COOPERATIVE: dict[str, Any] = {"cooperative": True}
 
 
 class Journal(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Notes what is revoked and assigned, in order."""
+    """A listener that notes revoked, lost and assigned partitions, in order."""
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, list[int]]] = []
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Note it."""
+        """Note the partitions."""
         self.notes.append(("revoked", sorted(number for _, number in revoked)))
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
-        """Note it."""
+        """Note the partitions."""
         self.notes.append(("lost", sorted(number for _, number in lost)))
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Note it."""
+        """Note the partitions."""
         self.notes.append(("assigned", sorted(number for _, number in assigned)))
 
 
@@ -57,7 +57,7 @@ def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
 
 
 def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> KafkaPythonMember:
-    """Start a follower that notes what happens to it."""
+    """Start a follower whose rebalances are noted in a journal."""
     member = fleet.join(name, listener=journal, **options)
     assert isinstance(member, KafkaPythonMember)
     return member
@@ -99,7 +99,7 @@ def test_only_what_moves_is_revoked(fleet: Fleet) -> None:
 
 
 def test_group_moves_between_cooperative_sticky_and_the_plan(fleet: Fleet) -> None:
-    """A rolling migration of a cooperative group, both directions, from round to round."""
+    """A cooperative group migrates to the plan and back, one member at a time."""
     sticky: dict[str, Any] = {"partition_assignment_strategy": (CooperativeStickyAssignor,)}
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     plain = fleet.join_plain("b", **sticky)
@@ -126,7 +126,7 @@ def follower(fleet: Fleet, **configs: Any) -> KafkaConsumer:
 
 
 def sticky(_: Fleet, **configs: Any) -> KafkaConsumer:
-    """Return a consumer with an assignor of its own."""
+    """Return a consumer with our sticky assignor, which follows no plans."""
     assignor = StickyAssignor()
     consumer = KafkaConsumer(**configs, partition_assignment_strategy=[assignor])
     assignor.follow(consumer)
@@ -140,12 +140,12 @@ def test_rebalance_ends_well_however_short_polls_are(
     kafka_topic: Callable[..., str],
     new_consumer: Callable[..., KafkaConsumer],
 ) -> None:
-    """A member whose poll ends amid a rebalance stays one: topics that grow, topics that change."""
+    """If short polls interrupt rebalances, a member still gets all partitions of its topics."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = new_consumer(fleet, **connection, group_id=fleet.group, metadata_max_age_ms=200)
     admin = KafkaAdminClient(**connection)
 
-    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # short ones interrupt, long ones get somewhere
+    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # short polls interrupt, long ones progress
 
     def owns(count: int) -> bool:
         consumer.poll(timeout_ms=next(timeouts_ms))
@@ -168,7 +168,7 @@ def test_rebalance_ends_well_however_short_polls_are(
 def test_member_that_is_thrown_out_while_it_joins_lets_go(
     fleet: Fleet, services: Services, options: dict[str, Any]
 ) -> None:
-    """It claims nothing, its listener hears of it, and what it gets it reads from the commit."""
+    """The listener gets its partitions as lost, and it reads on from the committed offsets."""
     journal = Journal()
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
@@ -186,7 +186,7 @@ def test_member_that_is_thrown_out_while_it_joins_lets_go(
         consumer.subscribe(fleet.topics, listener=journal)
         eventually(owns, "all partitions")
         for partition in consumer.assignment():
-            consumer.seek(partition, 100)  # a position of its own
+            consumer.seek(partition, 100)  # not the committed offset
         coordinator.maybe_leave_group()
         coordinator.rejoining = True  # as if it had begun to join before
         eventually(owns, "all partitions again")
@@ -199,7 +199,7 @@ def test_member_that_is_thrown_out_while_it_joins_lets_go(
 def test_eager_member_reads_on_from_the_commit_and_keeps_its_pauses(
     fleet: Fleet, services: Services
 ) -> None:
-    """Where it was may be out of date; what is paused is the application's business."""
+    """A rebalance resets positions to the committed offsets, and pauses stay in force."""
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
         group_id=fleet.group,
@@ -216,7 +216,7 @@ def test_eager_member_reads_on_from_the_commit_and_keeps_its_pauses(
         consumer.subscribe(fleet.topics)
         eventually(settled, "all partitions")
         for partition in consumer.assignment():
-            consumer.seek(partition, 100)  # a position of its own
+            consumer.seek(partition, 100)  # not the committed offset
         paused = TopicPartition(fleet.topics[0], 2)
         consumer.pause(paused)
         coordinator.request_rejoin()
@@ -230,7 +230,7 @@ def test_eager_member_reads_on_from_the_commit_and_keeps_its_pauses(
 def test_eager_member_that_is_thrown_out_unawares_tells_its_listener(
     fleet: Fleet, services: Services
 ) -> None:
-    """It hears of it only when it joins; others may have read what it gets back."""
+    """A member that learns of its removal on rejoining reports its partitions as lost."""
     journal = Journal()
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = PlanConsumer(
@@ -262,7 +262,7 @@ def test_eager_member_that_is_thrown_out_unawares_tells_its_listener(
 
 
 def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services: Services) -> None:
-    """Claims from memory may be out of date: rather none at all than wrong ones."""
+    """Without its consumer, the assignor raises an error rather than claim wrong partitions."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:
@@ -275,7 +275,7 @@ def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services:
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     fleet: Fleet, services: Services
 ) -> None:
-    """It is as long as the one before was: by offsets alone there is nothing new in it."""
+    """Followers notice a recreated topic of the same length, which offsets do not show."""
     publish(fleet, 1, a=[0, 1, 2, 3])
     member = fleet.join("a")
     eventually(lambda: member.status().plan_version == 1, "the plan is followed")

@@ -1,9 +1,9 @@
-"""Connecting to the plan topic with kafka-python."""
+"""Failed connections of kafka-python's clients to the plan topic."""
 
 import subprocess
 import sys
 
-# In a process of its own, since the client leaves refused sockets to the garbage collector.
+# In a separate process, since the client leaves refused sockets to the garbage collector.
 PROBE = """
 import threading
 from fairlead.followers.client_assignors.kafka_python import fetch_lags
