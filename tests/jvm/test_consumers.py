@@ -24,7 +24,7 @@ EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssi
 
 @pytest.fixture
 def fleet(services: Services, kafka_topic: KafkaTopic, unique_name: str) -> Iterator[Fleet]:
-    """Return a group without members, a plan topic, and a topic."""
+    """Return a group without members, with a plan topic and a topic to read."""
     plans = kafka_topic(f"plans-{unique_name}", partitions=3, config={"cleanup.policy": "compact"})
     topic = kafka_topic(f"topic-{unique_name}", partitions=PARTITIONS)
     fleet = Fleet(services, unique_name, plans, [topic])
@@ -59,7 +59,7 @@ def publish(fleet: Fleet, version: int, shares: dict[str, list[int]]) -> None:
 
 
 def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Callable[[], bool]:
-    """Return whether members own exactly these partitions, by this plan."""
+    """Return a check of whether members own exactly these partitions, by this plan version."""
     return lambda: all(
         member.owned == numbers and member.state.get("version", 0) == version
         for member, numbers in expected
@@ -72,7 +72,7 @@ def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Call
 def test_plans_are_adopted_as_they_come_and_go(
     fleet: Fleet, group: JavaGroup, strategy: str
 ) -> None:
-    """Range, a plan, a newer plan, and range again, while the application only polls."""
+    """Members follow range, plans, and range again while the application only polls."""
     first, second = (
         group.join(name, partition_assignment_strategy=strategy) for name in ("one", "two")
     )
@@ -88,7 +88,7 @@ def test_plans_are_adopted_as_they_come_and_go(
     rebalances = first.state["rebalances"]
     publish(fleet, 3, {"one": [0], "two": [1, 2, 3, 4, 5]})
     eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=3), "and a newer one")
-    # A cooperative one has a second round, in which what was given up is given away.
+    # A cooperative group needs a second round to assign the partitions that were given up.
     rounds = 1 if strategy == EAGER else 2
     eventually(lambda: first.state["rebalances"] == rebalances + rounds, "in as few rounds")
     before = first.state["revoked"], second.state["revoked"]
@@ -98,7 +98,7 @@ def test_plans_are_adopted_as_they_come_and_go(
     revoked = first.state["revoked"] - before[0], second.state["revoked"] - before[1]
     if strategy == EAGER:
         assert revoked == (1, 5)
-    else:  # what moves, and nothing else
+    else:  # only the partitions that move
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
 
 
@@ -106,7 +106,7 @@ def test_plans_are_adopted_as_they_come_and_go(
     guarded_by="tests/jvm/test_consumers.py::test_plans_are_adopted_as_they_come_and_go"
 )
 def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup) -> None:
-    """A restart within the session is no rebalance, and plans know it by its instance id."""
+    """A restart within the session causes no rebalance; plans use the member's instance id."""
     publish(fleet, 1, {"i-1": [0], "i-2": [1, 2, 3, 4, 5]})
     first = group.join("any-1", group_instance_id="i-1")
     second = group.join("any-2", group_instance_id="i-2")
@@ -124,7 +124,7 @@ def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup)
     guarded_by="tests/jvm/test_cache.py::test_both_know_the_same_after_each_record"
 )
 def test_what_is_not_signed_as_it_must_be_is_not_followed(fleet: Fleet, group: JavaGroup) -> None:
-    """Nor when somebody joins; the last good plan is, until another signed one comes."""
+    """Members keep the last good plan, even on a join, until another signed plan arrives."""
     (topic,), origin = fleet.topics, fleet.origin
 
     def plan(version: int, first: list[int], two: list[int]) -> PlanDocument:
@@ -150,7 +150,7 @@ def test_what_is_not_signed_as_it_must_be_is_not_followed(fleet: Fleet, group: J
 def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool
 ) -> None:
-    """Whoever leads, both adopt each plan, and tell each other which."""
+    """Both adopt each plan and report its version, whichever of them leads."""
     publish(fleet, 1, {"java": [0, 1], "python": [2, 3, 4, 5]})
     if java_leads:
         java = group.join("java")

@@ -30,7 +30,7 @@ SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, withdrawn=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
-    """Draw who goes by the case's names: static, dynamic, twins, and who holds on to what."""
+    """Draw members for the case's names: static, dynamic or with one name; some own partitions."""
     members = []
     for number, (name, topics) in enumerate(case.subscriptions.items()):
         kind = rng.choice(["static", "told", "dynamic", "dynamic", "twin", "silent"])
@@ -54,7 +54,7 @@ def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
 
 
 def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], bytes]:
-    """Return what Checks.java is told of a member, and its user data."""
+    """Return a member in the format of Checks.java, and its user data."""
     told = member.instance_id if rng.random() < 0.5 else None
     note = SubscriptionNote(member.client_id, told, member.seen, lapsed=member.lapsed)
     user_data = encode_subscription(note) if member.client_id else b"\x00somebody else's"
@@ -69,7 +69,7 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 @pytest.mark.long
 def test_leaders_decide_alike(checks: Checks) -> None:
-    """Names, plan or range, what must be given up first, and every note: to the byte."""
+    """For random groups, both return the same first round of shares and the same notes."""
     rng = random.Random(11)
     cases = []
     for number in range(CASES):
@@ -111,7 +111,7 @@ NOTES = [
     [*map(encode_assignment, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
 )
 def test_leaders_say_alike_what_they_follow(checks: Checks, user_data: bytes) -> None:
-    """An assignment's note is written and read alike; what is none says nothing."""
+    """Both write and read an assignment's note alike, and accept no other bytes as a note."""
     note = decode_assignment(user_data)
     written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())
     assert written == encode_assignment(note).decode()

@@ -70,7 +70,7 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
-    """This holds for commits behind, at and ahead of the work, and after seeks and rebalances.
+    """The limit holds for commits behind, at and ahead of the work, and after seeks and rejoins.
 
     The exception is a committed offset that decreases, which a reader notices.
     """
