@@ -70,7 +70,7 @@ def test_members_topic_is_found_sooner_than_any_other_change(
 def test_nothing_moves_if_plans_may_not_be_read_or_have_no_topic(
     broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
-    """Nothing moves even after a restart, and plans are followed again with the right."""
+    """Nothing moves even after a restart; once the right is back, plans are followed again."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)

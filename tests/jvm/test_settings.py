@@ -60,7 +60,7 @@ def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[
 def test_what_cannot_be_meant_is_an_error(
     checks: Checks, name: str, value: str, problem: str
 ) -> None:
-    """An invalid or empty setting is an error, so an empty one switches no check off."""
+    """An invalid or empty setting is an error; an empty one does not switch a check off."""
     answer = made(checks, **{name: value})
     assert answer is not None
     assert problem in answer

@@ -1,4 +1,4 @@
-"""Packages that a consumer application loads with the follower of its client."""
+"""Each follower loads only numpy and the packages of its client."""
 
 import subprocess
 import sys

@@ -389,7 +389,7 @@ EACH_TAKE = pytest.mark.parametrize(
 
 
 def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
-    """Return each partition's report, and check that it is one of the owners'."""
+    """Return each partition's report, and check that one of the owners wrote it."""
     found = read_reports([commits[partition][1] for partition in PARTITIONS])
     assert found.place.tolist() == [*PARTITIONS], commits
     assert {*found.owners.tolist()} <= owners

@@ -143,7 +143,7 @@ def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
 @pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
-    """After an outage that drops all members, they follow the plan without a time on range."""
+    """After an outage that drops all members, they follow the plan and never use range."""
     world = settled("a", "b", "c", seed=seed)
     for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))
@@ -188,7 +188,7 @@ def test_more_partitions_of_the_coordination_topic_move_all_members_together() -
 
 @pytest.mark.parametrize("fault", ["plans_delete", "plans_grow"])
 def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault: str) -> None:
-    """Running members adopt a new plan there, even if no member joins or leaves."""
+    """Running members adopt a plan from the changed topic, even if none joins or leaves."""
     world = settled("a", "b")
     happen(world, Action(world.time, fault))
     world.run(world.time + 40.0)

@@ -72,7 +72,7 @@ def shares(fleet: Fleet, members: Mapping[str, Member]) -> list[list[int]]:
 def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str
 ) -> None:
-    """The owner of the partition with the most lag gets no other one, or only the least lag."""
+    """The owner of the most lag gets no other partition, or only the one with the least lag."""
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
     # KAFKA-5337 evens counts out first; partition 3 has no commit, so all of it is lag.

@@ -29,7 +29,7 @@ class Broker:
 
 
 def test_lags_are_fetched_while_the_members_join() -> None:
-    """The rebalance itself sends no request, even if the client has to join twice."""
+    """Lags are fetched once as the client joins, so the assignment sends no request."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     reader.joining(["t"])

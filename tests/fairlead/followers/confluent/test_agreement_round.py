@@ -61,13 +61,13 @@ def test_last_to_announce_writes_at_once_if_no_member_can_be_missing() -> None:
 
 
 def test_waits_a_moment_for_members_without_a_share() -> None:
-    """If each member gave up one partition, members without a share may still announce."""
+    """If each member gave up one partition, the last one waits for members without a share."""
     everybody = rounds(*(here(name, number) for number, name in enumerate("abcd")))
     assert everybody["d"].write_due_at() == UNSURE_S
 
 
 def test_waits_longer_while_partitions_are_not_given_up() -> None:
-    """A slow member may still announce itself; a plain consumer never does."""
+    """A member waits longer if partitions are missing: their owner may be slow, or not follow."""
     assert rounds(here("a", 0, 1))["a"].write_due_at() == INCOMPLETE_S
 
 

@@ -2,8 +2,8 @@
 
     python worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
 
-Writes a line of JSON per event to the journal, at once, so that a kill loses nothing.
-Can halt itself (SIGSTOP or SIGKILL) at a named point of an agreement round, once a file arms it.
+The process writes each event to the journal at once, as a line of JSON, so a kill loses nothing.
+It can halt itself (SIGSTOP or SIGKILL) at a point of an agreement round, once a file arms it.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ class Journal:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(self, event: str, **values: Any) -> None:
-        """Write one event; the monotonic clock is the machine's, the same in every process."""
+        """Write one event with its time, by the machine's clock, which all processes share."""
         line = json.dumps({"at": time.monotonic(), "event": event, **values})
         os.write(self._file, f"{line}\n".encode())
 

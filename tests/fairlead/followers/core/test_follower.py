@@ -89,7 +89,7 @@ def test_leader_follows_the_plan_and_tells_its_version() -> None:
 
 
 def test_each_newer_plan_causes_one_rebalance_request() -> None:
-    """If a request did not help, another one would not help either."""
+    """A member makes one request for each newer plan, even if the request did not help."""
     with following() as stage:
         stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(4, version=2)
@@ -129,7 +129,7 @@ def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
 
 
 def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second() -> None:
-    """It requests the second round, and its next subscription differs from the last one."""
+    """The member requests the second round, with a subscription that differs from the last."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -141,7 +141,7 @@ def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second(
 
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
-    """If the broker assigns, no member leads and could follow a plan, so none is requested."""
+    """If the broker assigns partitions, no leader could follow a plan, so no request is made."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)
@@ -223,7 +223,7 @@ def test_time_that_cannot_be_waited_is_refused(name: str, seconds: Any) -> None:
 
 
 def test_why_a_member_is_idle() -> None:
-    """A reason covers each case: not in the plan, no share, a shared name, and range."""
+    """An idle member gets a reason: not in the plan, no share, a shared name, or range."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' nothing" in idle_reason(plan, "b")

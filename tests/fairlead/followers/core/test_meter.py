@@ -298,7 +298,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """Also an unfinished record counts so: the group revokes its partition after that time."""
+    """Finished or not, a record's time ends when the group would have revoked its partition."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)

@@ -104,7 +104,7 @@ def test_records_in_step_are_reported_in_full() -> None:
 
 
 def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
-    """Ahead by at most a batch, as aiokafka's getmany() commits; times stay with their records."""
+    """If commits are ahead by at most a batch, as with getmany(), times stay with their records."""
     partition = Partition()
     for _ in range(50):
         partition.next_batch(100, gap=0)

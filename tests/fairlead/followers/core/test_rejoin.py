@@ -1,4 +1,4 @@
-"""When a member requests a rebalance because of a newer plan."""
+"""The time at which a member requests a rebalance for a newer plan."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from fairlead.wire.record import Identity
 
 
 def test_no_request_before_the_group_has_settled() -> None:
-    """A rebalance in progress adopts the newest plan anyway."""
+    """During a rebalance a member makes no request: the rebalance adopts the newest plan."""
     schedule = RejoinSchedule(jitter_s=0.0)
     assert not schedule.due(seen=Identity(1, 1), now=0.0)
     schedule.settle(Identity(1, 0))

@@ -168,7 +168,7 @@ def test_rebalance_ends_well_however_short_polls_are(
 def test_member_that_is_thrown_out_while_it_joins_lets_go(
     fleet: Fleet, services: Services, options: dict[str, Any]
 ) -> None:
-    """The listener gets its partitions as lost, and it reads on from the committed offsets."""
+    """The member reports its partitions as lost, and reads on from the committed offsets."""
     journal = Journal()
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
