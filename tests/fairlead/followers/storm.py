@@ -426,7 +426,7 @@ class Storm:
         return found
 
     def possessions(self) -> Iterator[list[int]]:
-        """Yield the offsets that a member read from a partition between two of its assignments.
+        """Yield the offsets that a member read from a partition between two assignments of it.
 
         Only members that note offsets and assignments are included.
         """

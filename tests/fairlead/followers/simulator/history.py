@@ -14,7 +14,7 @@ from tests.fairlead.followers.simulator.hostile import forge, garbage
 from tests.fairlead.followers.simulator.world import ViolationError, World
 
 LENGTH_S = 40.0
-#: Seconds that a group may take to recover after its last fault, even after many faults in a row.
+#: Seconds that a group may take to recover after its last fault; its members pause up to 300 s.
 HEALS_WITHIN_S = 900.0
 NAMES = "abcd"
 

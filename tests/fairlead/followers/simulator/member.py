@@ -255,7 +255,7 @@ class SimulatedMember:
             self.plans.unsubscribe()
 
     def close(self) -> None:
-        """Leave the group in order."""
+        """Leave the group, and close the follower."""
         self.closed = True
         self.client.unsubscribe()
         self.client.poll(0.0)
