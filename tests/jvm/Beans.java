@@ -11,11 +11,11 @@ import javax.management.openmbean.TabularData;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** The brokers' assignor's JMX attributes in a running JVM. */
+/** Reads the JMX attributes of the broker's assignor from a running JVM. */
 final class Beans {
     private Beans() {}
 
-    /** The attributes by their names, of the JVM with this process id; none: no assignor is registered. */
+    /** Returns the attributes by name, from the JVM with this process id; empty without an assignor. */
     static Map<String, Object> read(String processId) throws Exception {
         VirtualMachine machine = VirtualMachine.attach(processId);
         String url = machine.startLocalManagementAgent();
@@ -33,7 +33,7 @@ final class Beans {
         return found;
     }
 
-    /** JMX converts a map to a table of keys and values. */
+    /** Converts JMX tables of keys and values back to maps. */
     private static Object plain(Object value) {
         if (value instanceof TabularData) {
             Map<String, Object> found = new TreeMap<>();

@@ -80,7 +80,7 @@ final class Checks {
         }
     }
 
-    /** The known state after each record; a null among the records is a new connection. */
+    /** Returns the cache's state after each record; a null record stands for a new connection. */
     private static Object cache(Map<String, Object> asked) {
         VerifiedRecord.Origin origin = new VerifiedRecord.Origin("fairlead.plans", "cluster", "log");
         Signatures signatures = Signatures.of((String) asked.get("public_keys"));
@@ -106,7 +106,7 @@ final class Checks {
         return states;
     }
 
-    /** When a member requests a rebalance, for given events; the random delay is 0. */
+    /** Returns whether a request for a rebalance is due at each "due" step; the random delay is 0. */
     private static Object schedule(Map<String, Object> asked) {
         RejoinSchedule schedule = new RejoinSchedule(0, new Random(1));
         List<Object> due = new ArrayList<>();
@@ -128,7 +128,7 @@ final class Checks {
         return due;
     }
 
-    /** Makes a consumer, without a cluster; returns the error of its configuration; null: no error. */
+    /** Makes a consumer without a cluster; returns its configuration's error, or null for no error. */
     private static Object consumer(Map<String, Object> configs) {
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         try {
@@ -156,7 +156,7 @@ final class Checks {
         return shares;
     }
 
-    /** A leader's decision on members from their subscriptions, and its note. */
+    /** Returns a leader's first round of shares, whether a second one follows, and the members' notes. */
     private static Object decide(Map<String, Object> asked) throws InvalidPlanException {
         List<Group.Member> members = new ArrayList<>();
         Map<String, Notes.Subscribed> notes = new LinkedHashMap<>();
@@ -220,7 +220,7 @@ final class Checks {
             .flatMap(range -> IntStream.rangeClosed(ranges[2 * range], ranges[2 * range + 1])).toArray();
     }
 
-    /** Everything that the planner's reader takes out of a document, in its order. */
+    /** Returns all fields that Python's reader takes from a document, in the same order. */
     private static Object document(byte[] value) throws InvalidPlanException {
         PlanDocument plan = PlanDocument.parse(value);
         Map<String, Object> said = new LinkedHashMap<>();

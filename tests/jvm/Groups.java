@@ -25,13 +25,13 @@ import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
- * Random groups, as a coordinator describes them, and invariants of every decision: Groups SEED COUNT prints
- * a line of JSON with the number of each outcome, or throws an error that names the broken invariant.
+ * Draws random groups, as a coordinator describes them, and checks the invariants of every decision.
+ * The error of a failed check names the seed and the broken invariant.
  */
 final class Groups {
     private static final Uuid PLAN_TOPIC = new Uuid(9, 9);
 
-    /** One member. */
+    /** One member of a random group. */
     private static final class Member {
         String id;
         String instance;
@@ -141,7 +141,7 @@ final class Groups {
         var owners = new ArrayList<>(shares.keySet());
         for (var topic : topics.entrySet()) {
             if (chance(0.1)) {
-                continue; // made since
+                continue; // the topic is newer than the plan
             }
             String name = names.get(topic.getKey());
             int count = Math.max(1, topic.getValue() + random.nextInt(3) - 1);
@@ -181,7 +181,7 @@ final class Groups {
                 owners.computeIfAbsent(topic, id -> new HashMap<>()).put(partition, member.id)));
             found.put(member.id, new MemberSubscriptionAndAssignmentImpl(
                 Optional.ofNullable(member.rack), Optional.ofNullable(member.instance), member.reads,
-                new Assignment(new HashMap<>(member.targets)))); // which never changes
+                new Assignment(new HashMap<>(member.targets)))); // an Assignment never changes
         }
         return new GroupSpecImpl(
             found, alike ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS, owners);
@@ -264,7 +264,7 @@ final class Groups {
         return member.id.equals("trigger");
     }
 
-    /** Every member is present; every partition of a topic with readers has one owner, a reader. */
+    /** Requires all members, and one owner, a reader, for each partition of a topic with readers. */
     private void complete(GroupAssignment assignment) {
         require(assignment.members().keySet().equals(
             members.stream().map(member -> member.id).collect(Collectors.toSet())), "other members");
@@ -303,7 +303,7 @@ final class Groups {
         }
     }
 
-    /** Members that the plan names own their shares of its topics. */
+    /** Requires that members with a name in the plan own their shares of its topics. */
     private void fitted(GroupAssignment assignment) {
         var used = new HashSet<String>();
         for (Member member : members.stream().sorted((a, b) -> a.id.compareTo(b.id)).collect(Collectors.toList())) {
@@ -326,7 +326,7 @@ final class Groups {
         }
     }
 
-    /** A member that joins a new group gets a share: no member waits for a plan without partitions. */
+    /** Requires that a member that joins a new group gets a share instead of waiting for a plan. */
     private void joined(Decider decider) {
         var newMember = new Member();
         newMember.id = "newMember";
@@ -342,7 +342,7 @@ final class Groups {
         }
     }
 
-    /** Equal input gives an equal answer, also in parallel threads; once it is the target, nothing moves. */
+    /** Requires equal answers to equal input, even in parallel, and no moves once the target is reached. */
     private void again(Decider decider, Decider.Decision first) {
         IntStream.range(0, 4).parallel().forEach(thread -> {
             var same = decider.decide(spec(), describer, PLAN_TOPIC, now);

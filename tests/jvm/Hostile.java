@@ -11,7 +11,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 
-/** A broker's reader, and a hostile writer of valid but large plans and rosters for groups that do not exist. */
+/** Feeds a broker's reader with valid but large plans and rosters of groups that do not exist. */
 final class Hostile {
     private final BrokerReader reader = new BrokerReader(new BrokerSettings(Map.of()));
     private final BrokerReader.Pass pass = reader.new Pass(
@@ -22,7 +22,7 @@ final class Hostile {
     private Hostile() {
     }
 
-    /** Sends many records, and prints what was held and dropped; the plan of a real group must stay in force. */
+    /** Reads a number of records, and returns how many are held and dropped; a real group's plan must stay. */
     static Object check(long count) {
         return new Hostile().feed(count);
     }
@@ -77,7 +77,7 @@ final class Hostile {
             + "\"weights\":{" + weights.replaceFirst("^,", "") + "}}";
     }
 
-    /** One range of millions of partitions, or thousands of ranges. */
+    /** Returns one range of millions of partitions, or thousands of ranges. */
     private String share() {
         return random.nextInt(4) > 0 ? "\"0-9899999\""
             : "\"" + many(random.nextInt(20_000), number -> String.valueOf(2 * number)) + "\"";

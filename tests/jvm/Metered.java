@@ -22,7 +22,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** Applications with a {@link MeteredConsumer} that run commands and measure their own work. */
 final class Metered {
-    /** Seconds: a power of two, so that sums of them are exact. */
+    /** Seconds of a clock tick: a power of two, so that sums are exact. */
     private static final double TICK = 1.0 / 512;
     private static final Duration SHORT = Duration.ofMillis(100);
     private static final Duration ENDLESS = Duration.ofDays(1);
@@ -34,7 +34,7 @@ final class Metered {
     private final List<String> calls = new ArrayList<>();
     /** Minimum and maximum seconds that the application took for each partition's records. */
     private final Map<String, double[]> took = new LinkedHashMap<>();
-    /** Seconds in calls of poll, and between two of them. */
+    /** Seconds within calls of poll, and between calls. */
     private double polled;
     private double between;
     private double since = seconds();
@@ -220,7 +220,7 @@ final class Metered {
         return state;
     }
 
-    /** The committed offset and metadata of each partition. */
+    /** Returns the committed offset and metadata of each partition. */
     static Object committed(Map<String, Object> asked) throws InvalidPlanException {
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         Map<String, Object> configs = PlanDocument.object(asked.get("configs"), "configs");
@@ -237,7 +237,7 @@ final class Metered {
         }
     }
 
-    /** The reports of a meter on the test's clock. */
+    /** Returns the reports of a meter on a clock that the events move. */
     static Object meter(Map<String, Object> asked) throws InvalidPlanException {
         double[] now = {0};
         Meter meter = new Meter(() -> now[0] * TICK, (Long) asked.get("most") * TICK);

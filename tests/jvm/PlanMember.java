@@ -31,8 +31,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * A Java consumer like any other, with `PlanAssignor` in its configuration: the one argument is a task
- * {"configs": {..}, "topic": "t", "folder": "..."}. It notes what it reads and owns as storm_worker.py does.
+ * A plain Java consumer with `PlanAssignor` in its configuration. Its only argument is a task,
+ * {"configs": {..}, "topic": "t", "folder": "..."}. It writes the same files as storm_worker.py.
  */
 final class PlanMember {
     private static final String STRATEGY = "partition.assignment.strategy";
@@ -71,7 +71,7 @@ final class PlanMember {
 
                 @Override
                 public void onPartitionsLost(Collection<TopicPartition> partitions) {
-                    revoked.addAndGet(partitions.size()); // another member owns it now: do not commit
+                    revoked.addAndGet(partitions.size()); // other members may own them now: do not commit
                     note(folder, last, state(configs, consumer, revoked.get(), partitions));
                 }
 
@@ -90,7 +90,7 @@ final class PlanMember {
         }
     }
 
-    /** Replaces the state if it has changed. */
+    /** Replaces the file `state` if the state has changed. */
     private static void note(Path folder, AtomicReference<String> last, String state) {
         if (!state.equals(last.getAndSet(state))) {
             Path written = folder.resolve("state.new");
@@ -110,12 +110,12 @@ final class PlanMember {
     private static void commit(KafkaConsumer<?, ?> consumer) {
         try {
             consumer.commitSync();
-        } catch (KafkaException error) { // the next owner reads it again
+        } catch (KafkaException error) { // the next owner reads the records again
             System.err.println("Not committed: " + error);
         }
     }
 
-    /** Settings by Java's names or by those of Fairlead's followers for Python. */
+    /** Returns Java's settings; given names may be Java's or those of Fairlead's Python followers. */
     private static Map<String, Object> configs(Map<String, Object> given) {
         Map<String, Object> configs = new HashMap<>();
         if (!"consumer".equals(given.get("group_protocol"))) { // with the consumer protocol the broker assigns
@@ -133,7 +133,7 @@ final class PlanMember {
         return configs;
     }
 
-    /** The partitions that a member owns and is not giving up, and the plan that it follows. */
+    /** Returns, as JSON, the partitions that a member owns and keeps, and the plan that it follows. */
     private static String state(
         Map<String, Object> configs, KafkaConsumer<?, ?> consumer, int revoked, Collection<TopicPartition> without) {
         Map<String, Object> state = new LinkedHashMap<>();

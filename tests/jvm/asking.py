@@ -1,6 +1,6 @@
-"""Questions to the jar's classes, answered by one Java process.
+"""Ask one Java process questions about the jar's classes.
 
-Belongs here: starting and asking Checks.java. Does not: what it must answer.
+Belongs here: starting and asking Checks.java. Does not: the expected answers.
 """
 
 import json
@@ -14,7 +14,7 @@ from fairlead.sandbox.java import BRIEF, find_java
 
 
 class Checks:
-    """Asks Checks.java, one line per question."""
+    """A running Checks.java, which reads one question per line."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -22,7 +22,7 @@ class Checks:
     def lines(self, questions: Iterable[dict[str, Any]]) -> list[str]:
         """Return the answer line to each question.
 
-        All answers are read: an unread one would be taken for the answer to the next question.
+        All answers are read, because an unread answer would be returned for the next question.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None

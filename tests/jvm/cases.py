@@ -14,14 +14,14 @@ import numpy.typing as npt
 from fairlead.wire.document import MemberShare, PlanDocument
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
-#: Orders by code point and by UTF-16 unit differ for the last two.
+#: The order of the last two differs between code points and UTF-16 units.
 NAMES = ("a", "b", "c", "d", "e", "f", "aa", "A", "ä", "\ufb00", "\U0001f600")
 TOPICS = ("t", "t0", "t1", "u", "ü", "\ufb01", "\U0001f601")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A plan, and the present group."""
+    """A plan, and the present group's subscriptions and partition counts."""
 
     plan: PlanDocument
     subscriptions: dict[str, list[str]]
@@ -29,7 +29,7 @@ class Case:
 
 
 def draw_case(rng: random.Random) -> Case:
-    """Draw a plan for some members, and a group that matches it more or less."""
+    """Draw a plan for some members, and a group that differs from the plan in some respects."""
     topics = rng.sample(TOPICS, rng.randint(1, len(TOPICS)))
     planned = _counts(rng, topics)
     members = _group(rng, topics)

@@ -16,7 +16,7 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 @pytest.fixture(scope="session")
 def checks(java_classpath: str) -> Iterator[Checks]:
-    """Start Checks.java."""
+    """Return a running Checks.java."""
     with while_needed("java") as stack:
         with limits.shared():
             checks = stack.enter_context(answering(java_classpath))
@@ -25,7 +25,7 @@ def checks(java_classpath: str) -> Iterator[Checks]:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """Return a broker whose assignor reads plans as a separate user, without rights at first."""
+    """Return a broker whose assignor reads plans as a separate user, which has no rights yet."""
     port, controller, guarded = free_ports(3)
     listeners = f"PLAINTEXT://{HOST}:{port},SASL_PLAINTEXT://{HOST}:{guarded}"
     settings = {

@@ -27,14 +27,14 @@ _MODULE: Final = """
 
 
 def downloaded(name: str, *artifacts: str, without: str = "") -> list[Path]:
-    """Return the jars of some artifacts and of what they depend on.
+    """Return the jars of some artifacts and of their dependencies.
 
     Parameters
     ----------
     name
         Name of the folder for the jars, with the version.
     artifacts
-        As Maven writes them: `organisation:name:version`.
+        Artifacts in Maven's notation, `organisation:name:version`.
     without
         An organisation whose jars are left out.
     """

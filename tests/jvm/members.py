@@ -33,7 +33,7 @@ class JavaMember:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The newest state that it has written."""
+        """The newest state that the consumer has written."""
         assert self.process.poll() is None, (self._folder / "errors").read_text()[-3000:]
         try:
             known: dict[str, Any] = json.loads((self._folder / "state").read_text())
@@ -43,12 +43,12 @@ class JavaMember:
 
     @property
     def owned(self) -> list[int]:
-        """The partitions that it owns."""
+        """The partitions that the consumer owns."""
         owned: list[int] = self.state.get("owned", [])
         return owned
 
     def stop(self) -> None:
-        """Leave the group, and end."""
+        """Stop the consumer with SIGTERM, so that it leaves the group."""
         self.process.terminate()
         assert self.process.wait(timeout=PATIENCE_S) == 0
 
@@ -77,7 +77,7 @@ class JavaGroup:
         return member
 
     def end(self) -> None:
-        """End every process."""
+        """Kill every process."""
         for member in self._members:
             member.process.kill()
             member.process.wait()
@@ -87,7 +87,7 @@ class JavaGroup:
 def java_group(
     classpath: str, folder: Path, topic: str, configs: dict[str, Any]
 ) -> Iterator[JavaGroup]:
-    """Yield a group without members; it ends with the block."""
+    """Yield a group without members; its processes are killed at the end of the block."""
     group = JavaGroup(member_command(classpath), folder, topic, configs)
     try:
         yield group

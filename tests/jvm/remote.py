@@ -1,6 +1,6 @@
-"""A broker that follows plans, and plain KIP-848 consumers without code for plans.
+"""Helpers for a broker that follows plans, and for plain KIP-848 consumers in its groups.
 
-Belongs here: actions of the tests of the broker's assignor. Does not: any expectation.
+Belongs here: actions in tests of the broker's assignor. Does not: any expectation.
 """
 
 import threading
@@ -37,10 +37,10 @@ from tests.waiting import PATIENCE_S, eventually
 
 PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
-#: The user as whom the assignor of a broker with ACLs reads plans.
+#: The user name under which the assignor reads plans on a broker with ACLs.
 READER: Final = "reader"
-#: Number of polls of 50 ms. If the target was computed before the plan was read, it is computed
-#: again when the rebalance trigger leaves.
+#: Number of polls, 50 ms each, before a rebalance trigger leaves. A target that was computed before
+#: the plan was read is computed again when the trigger leaves.
 STAYS: Final = 60
 
 
@@ -53,7 +53,7 @@ def shown(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
 
 
 def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
-    """Return a right on both topics, of the broker's assignor: bindings, or filters of them."""
+    """Return the assignor's right to an operation on both topics, as bindings or as filters."""
     return [
         kind(
             ResourceType.TOPIC,
@@ -75,7 +75,7 @@ def allow(cluster: "Cluster", operation: AclOperation) -> None:
 
 
 def forbid(cluster: "Cluster", operation: AclOperation) -> None:
-    """Revoke that right."""
+    """Revoke the broker's assignor's right to an operation on both topics."""
     for done in cluster.admin.delete_acls(rights(AclBindingFilter, operation)).values():
         assert len(done.result(PATIENCE_S)) == 1
 
@@ -88,7 +88,7 @@ class Cluster:
     broker
         The broker or brokers.
     signer
-        Signs plans; None: they are not signed.
+        Signs plans; if None, plans are not signed.
     """
 
     def __init__(self, broker: KafkaBroker | KafkaCluster, signer: Signer | None = None) -> None:
@@ -125,7 +125,7 @@ class Cluster:
         *,
         lease: timedelta = timedelta(hours=1),
     ) -> PlanDocument:
-        """Publish a plan; returns it."""
+        """Publish a plan, and return it."""
         now = datetime.now(UTC)
         members = {
             name: MemberShare(
@@ -157,7 +157,7 @@ class Cluster:
         self._send(PLANS, group, value, headers)
 
     def garble(self, group: str) -> None:
-        """Write garbage with the plan's key."""
+        """Write garbage under the plan's key."""
         self._send(PLANS, group, b"garbage", [])
 
     def inflate(self, group: str, numbers: str = "0-9999999") -> None:
@@ -169,7 +169,7 @@ class Cluster:
         self._send(PLANS, group, value, self._headers(value, group, 1, now + timedelta(hours=1)))
 
     def tell(self, group: str, topics: list[str]) -> None:
-        """Publish the roster: members' names are their client ids."""
+        """Publish the group's roster, in which members' names are their client ids."""
         names = self.names(group)
         ids = {topic: self.topic_id(topic) for topic in topics}
         membership = Membership(group, datetime.now(UTC), names, ids)
@@ -202,7 +202,7 @@ class Cluster:
         return until()
 
     def names(self, group: str) -> dict[str, str]:
-        """Return member ids and their client ids; empty for a new group."""
+        """Return the client id of each member id; the result is empty for a new group."""
         # clock: callers try again
         futures: Any = self.admin.describe_consumer_groups([group], request_timeout=30)
         try:
@@ -231,7 +231,7 @@ class Cluster:
 
 
 class Plain:
-    """One consumer on a thread that requests the broker's assignor, and counts lost partitions.
+    """A consumer on a thread that requests the broker's assignor, and records lost partitions.
 
     A static member keeps its partitions while it is away.
     """
@@ -313,7 +313,7 @@ class Group:
         eventually(self.joined, lambda: (self.owned(), self.cluster.names(self.name)))
 
     def joined(self) -> bool:
-        """Whether the broker knows this number of members, and every partition has one owner."""
+        """Return whether the broker knows all members, and every partition has one owner."""
         return len(self.cluster.names(self.name)) == len(self.members) and self.whole()
 
     def leave(self, name: str) -> None:
@@ -326,12 +326,12 @@ class Group:
         return {name: sorted(member.owned) for name, member in self.members.items()}
 
     def whole(self) -> bool:
-        """Whether each partition has one owner."""
+        """Return whether each partition has one owner."""
         owned = [number for share in self.owned().values() for number in share]
         return sorted(owned) == list(range(self.partitions))
 
     def revoked(self) -> dict[str, list[int]]:
-        """Return the lost partitions of members, and reset the counts."""
+        """Return each member's lost partitions, and forget them."""
         found = {name: sorted(member.revoked) for name, member in self.members.items()}
         for member in self.members.values():
             member.revoked = []
@@ -352,7 +352,7 @@ class Group:
         *,
         lease: timedelta = timedelta(hours=1),
     ) -> None:
-        """Publish a plan of the group's topic."""
+        """Publish a plan for the group's topic."""
         plan = {name: {self.topic: share} for name, share in shares.items()}
         counts = {self.topic: self.partitions}
         self.cluster.publish(self.name, version, plan, counts, lease=lease)

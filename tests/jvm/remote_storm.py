@@ -1,7 +1,7 @@
-"""A storm over plain consumers whose broker follows plans (KIP-848).
+"""Random events for a group of plain consumers whose broker follows plans (KIP-848).
 
-Belongs here: differences from `tests.fairlead.followers.storm`: the planner's part, and when such
-a group counts as settled. Does not: the checks at the end.
+Belongs here: differences from `tests.fairlead.followers.storm`, which are the planner's actions
+and the check that the group has settled. Does not: the checks at the end.
 """
 
 import logging
@@ -31,16 +31,16 @@ LOOKS_S = 1.0
 
 @dataclass(kw_only=True)
 class RemoteStorm(Storm):
-    """A group that the broker assigns.
+    """A group whose partitions the broker assigns, and its events.
 
     Parameters
     ----------
     cluster
         The cluster, with the planner's topics.
     gateway
-        To the same cluster.
+        Gateway to the same cluster.
     lone
-        The only broker, which may be restarted; None: it never is.
+        The only broker, if it may be restarted, else None.
     """
 
     cluster: Cluster
@@ -52,18 +52,18 @@ class RemoteStorm(Storm):
 
     @property
     def following(self) -> dict[str, Any]:
-        """The settings by which consumers follow plans."""
+        """Settings of consumers for which the broker follows plans."""
         return {"group_protocol": "consumer", "group_remote_assignor": ASSIGNOR}
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names, present or not."""
+        """Publish a plan with random shares for all names in `NAMES`, running or not."""
         self.version += 1
         shares: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in NAMES}
         for partition in range(self.partitions):
             shares[self.rng.choice(NAMES)][self.topic].append(partition)
         counts = {self.topic: self.partitions}
         self._plan = self.cluster.publish(self.group, self.version, shares, counts)
-        self._look_at = 0.0  # publication rebalance triggers at once
+        self._look_at = 0.0  # the planner checks at once after a publication
         return f"plan version {self.version}"
 
     def tombstone(self) -> str | None:
@@ -75,12 +75,12 @@ class RemoteStorm(Storm):
         return "withdrawn"
 
     def garbage(self) -> str:
-        """Write bytes that are no plan with the group's key."""
+        """Write garbage instead of a plan under the group's key."""
         self.cluster.garble(self.group)
         return "garbage"
 
     def restart(self) -> str:
-        """Stop the only broker, in order or as a crash would, and start it again."""
+        """Stop or kill the only broker, and start it again."""
         assert self.lone is not None
         self.outages += 1
         crash = self.rng.random() < 1 / 2
@@ -89,7 +89,7 @@ class RemoteStorm(Storm):
         return "broker crashes" if crash else "broker restarts"
 
     def _settled(self) -> bool:
-        """Whether each partition has the owner of plan and broker; else run the planner."""
+        """Return whether members own what plan and broker assign; if not, run the planner."""
         if self._as_planned():
             self._look_at = time.monotonic() + LOOKS_S
             return True
@@ -130,7 +130,7 @@ def _targets(found: BrokerGroup, topic: str) -> dict[str, list[int]]:
 
 
 def _stored(plan: PlanDocument) -> StoredPlan:
-    """Return a plan in the store's form."""
+    """Return a published plan as the store would return it."""
     value = plan.to_bytes()
     return StoredPlan(
         group=plan.group,

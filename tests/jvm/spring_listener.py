@@ -1,6 +1,6 @@
-"""A Java process with Spring's listener containers, whose consumers report their work.
+"""Run Spring's listener containers, whose consumers report their work, in a Java process.
 
-Belongs here: how it is got and started. Does not: any expectation.
+Belongs here: downloading Spring, and running the process. Does not: any expectation.
 """
 
 import os
@@ -18,14 +18,14 @@ VERSION: Final = "4.1.2"
 
 
 def listen(classpath: str, folder: Path, *arguments: str) -> list[float]:
-    """Run the listener until it has read all; returns the seconds that each partition took it.
+    """Run the listener until it has read all records; return its seconds for each partition.
 
     Parameters
     ----------
     classpath, folder
-        Of the jar and of Kafka's clients; and an empty folder for the listener's classes.
+        Class path of the jar and Kafka's clients, and an empty folder for the compiled listener.
     arguments
-        Those of `SpringListener`.
+        Command-line arguments of `SpringListener`.
     """
     spring = downloaded(
         f"spring-kafka-{VERSION}",

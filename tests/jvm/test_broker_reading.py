@@ -1,4 +1,4 @@
-"""A broker that may not read plans, or finds no plan topic: no member loses a partition."""
+"""If a broker may not read plans or has no plan topic, no member loses a partition."""
 
 import time
 
@@ -26,12 +26,12 @@ def restart(broker: KafkaBroker, group: Group) -> None:
         group.leave(name)
     broker.stop()
     broker.start()
-    group.cluster = Cluster(broker)  # whose clients do not wait before they connect again
+    group.cluster = Cluster(broker)  # new clients connect without a delay
     group.join(*names)
 
 
 def keeps(group: Group, comes: str) -> None:
-    """Check that targets stay: a new member takes no partition from others."""
+    """Let a member join, and check that it takes no partition from others."""
     before = group.owned()
     group.revoked()
     group.join(comes)
@@ -42,9 +42,9 @@ def keeps(group: Group, comes: str) -> None:
 def test_members_topic_is_found_sooner_than_any_other_change(
     broker: KafkaBroker, checks: Checks, unique_name: str
 ) -> None:
-    """It is created with a broker's first plan, and rebalance triggers end after eleven seconds.
+    """Brokers check for a missing topic every second, and for changes of topics every 15 s.
 
-    Brokers check for a missing topic every second, and for changes of topics every 15 s.
+    The topic is created with a broker's first plan, and rebalance triggers end after 11 seconds.
     """
     cluster = Cluster(broker)
     assert MEMBERS not in cluster.admin.list_topics().topics  # this file is the broker's first
@@ -70,7 +70,7 @@ def test_members_topic_is_found_sooner_than_any_other_change(
 def test_nothing_moves_if_plans_may_not_be_read_or_have_no_topic(
     broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
-    """Also after a restart; JMX has the reason. With the right, plans are followed again."""
+    """Nothing moves even after a restart; once the right is back, plans are followed again."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)

@@ -26,7 +26,7 @@ Step = tuple[bytes | None, Headers] | None
 
 
 def draw_step(rng: random.Random) -> Step:
-    """Draw a record from few versions and epochs; None: a new connection."""
+    """Draw a record with one of few versions and epochs, or None for a new connection."""
     version, epoch = rng.randint(1, 3), rng.randint(1, 2)
     lease = SOON + timedelta(hours=rng.randint(0, 2))
     plan = replace(PLAN, version=version, assignor=rng.choice(["one", "one", "other"]))
@@ -72,7 +72,7 @@ def python_knows(steps: list[Step], verifier: Verifier | None) -> list[Any]:
 @pytest.mark.long
 @pytest.mark.parametrize("keys", [None, PUBLIC], ids=["unsigned", "signed"])
 def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) -> None:
-    """Epochs, versions, withdrawals, leases, tombstones, garbage, and new connections."""
+    """States agree for epochs, versions, withdrawals, leases, garbage and new connections."""
     rng = random.Random(5)
     verifier = None if keys is None else Verifier.from_text(keys)
     histories = [[draw_step(rng) for _ in range(20)] for _ in range(HISTORIES)]
@@ -95,12 +95,12 @@ def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) 
 
 
 def draw_seen(rng: random.Random) -> Identity:
-    """Draw the identity of one of few records."""
+    """Draw a record's identity from a small set."""
     return Identity(1, rng.randint(0, 2), rng.random() < 0.2, rng.choice(["a", "b"]))
 
 
 def test_both_ask_for_a_rebalance_at_the_same_moments(checks: Checks) -> None:
-    """With newer plans, renewed leases of expired plans, turns, and rebalances in between."""
+    """Requests agree for newer plans, renewed leases, turns, and rebalances in between."""
     rng = random.Random(9)
     questions, expected = [], []
     for _ in range(HISTORIES):

@@ -22,7 +22,7 @@ EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssi
 
 @pytest.fixture
 def fleet(services: Services, kafka_topic: KafkaTopic, unique_name: str) -> Iterator[Fleet]:
-    """Return a group without members, a plan topic, and a topic."""
+    """Return a group without members, with a plan topic and a topic to read."""
     plans = kafka_topic(f"plans-{unique_name}", partitions=3, config={"cleanup.policy": "compact"})
     topic = kafka_topic(f"topic-{unique_name}", partitions=PARTITIONS)
     fleet = Fleet(services, unique_name, plans, [topic])
@@ -57,7 +57,7 @@ def publish(fleet: Fleet, version: int, shares: dict[str, list[int]]) -> None:
 
 
 def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Callable[[], bool]:
-    """Return whether members own exactly these partitions, by this plan."""
+    """Return a check of whether members own exactly these partitions, by this plan version."""
     return lambda: all(
         member.owned == numbers and member.state.get("version", 0) == version
         for member, numbers in expected
@@ -70,7 +70,7 @@ def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Call
 def test_plans_are_adopted_as_they_come_and_go(
     fleet: Fleet, group: JavaGroup, strategy: str
 ) -> None:
-    """Range, a plan, a newer plan, and range again, while the application only polls."""
+    """Members follow range, plans, and range again while the application only polls."""
     first, second = (
         group.join(name, partition_assignment_strategy=strategy) for name in ("one", "two")
     )
@@ -86,7 +86,7 @@ def test_plans_are_adopted_as_they_come_and_go(
     rebalances = first.state["rebalances"]
     publish(fleet, 3, {"one": [0], "two": [1, 2, 3, 4, 5]})
     eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=3), "and a newer one")
-    # A cooperative one has a second round, in which what was given up is given away.
+    # A cooperative group needs a second round to assign the partitions that were given up.
     rounds = 1 if strategy == EAGER else 2
     eventually(lambda: first.state["rebalances"] == rebalances + rounds, "in as few rounds")
     before = first.state["revoked"], second.state["revoked"]
@@ -104,7 +104,7 @@ def test_plans_are_adopted_as_they_come_and_go(
 def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool
 ) -> None:
-    """Whoever leads, both adopt each plan, and tell each other which."""
+    """Both adopt each plan and report its version, whichever of them leads."""
     publish(fleet, 1, {"java": [0, 1], "python": [2, 3, 4, 5]})
     if java_leads:
         java = group.join("java")

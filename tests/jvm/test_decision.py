@@ -30,7 +30,7 @@ SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, withdrawn=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
-    """Draw who goes by the case's names: static, dynamic, twins, and who holds on to what."""
+    """Draw members for the case's names: static, dynamic or with one name; some own partitions."""
     members = []
     for number, (name, topics) in enumerate(case.subscriptions.items()):
         kind = rng.choice(["static", "told", "dynamic", "dynamic", "twin", "silent"])

@@ -1,4 +1,4 @@
-"""Java's `fit` compared with Python's, byte by byte."""
+"""Java's `fit` returns exactly the same shares as Python's."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def draw(seed: int) -> Iterator[Case]:
 
 
 def draw_alike(rng: random.Random) -> Case:
-    """Draw a plan of few among many partitions, mostly of one weight, so that topics spread."""
+    """Draw a plan that lacks many partitions of mostly equal weight, so that topics spread."""
     counts = {topic: rng.randint(0, 150) for topic in rng.sample(TOPICS, rng.randint(2, 6))}
     names = rng.sample(NAMES, rng.randint(2, 8))
     owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in names}
@@ -48,7 +48,7 @@ def draw_alike(rng: random.Random) -> Case:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(CASES // BATCH))
 def test_java_fits_plans_as_python_does(checks: Checks, seed: int) -> None:
-    """Every share, its order included, over random plans and groups."""
+    """For random plans and groups, every share is the same, including its order."""
     cases = list(draw(seed))
     questions = [
         {

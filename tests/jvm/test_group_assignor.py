@@ -16,7 +16,7 @@ FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
 def test_random_groups_are_whole_and_move_by_plans_alone(checks: Checks) -> None:
-    """The assignor never throws; without a plan in force nothing moves; with one it is followed."""
+    """For random groups, the assignor never throws, and partitions move only by a valid plan."""
     count = form(short=2_000, long=200_000)
     outcomes = checks.ask("groups", count=count)
     assert sum(outcomes.values()) == count
@@ -24,7 +24,7 @@ def test_random_groups_are_whole_and_move_by_plans_alone(checks: Checks) -> None
 
 
 def test_hostile_plans_do_not_take_the_place_of_others(checks: Checks) -> None:
-    """Valid plans of groups that do not exist, on a heap of 64 MB: the largest are dropped."""
+    """On a heap of 64 MB, the largest plans of groups that do not exist are dropped."""
     count = form(short=1_500, long=100_000)
     found = checks.ask("hostile", count=count)
     assert found["skipped"] == 0, found
@@ -35,7 +35,7 @@ def test_hostile_plans_do_not_take_the_place_of_others(checks: Checks) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(broker: KafkaBroker) -> Cluster:
-    """Return the broker's cluster, with the planner's topics, readable for the assignor."""
+    """Return the broker's cluster, with the planner's topics, which the assignor may read."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)
@@ -53,7 +53,7 @@ def group(cluster: Cluster, unique_name: str) -> Iterator[Group]:
 
 @pytest.mark.kafka
 def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> None:
-    """After a rebalance trigger, which gets no partitions; a second plan moves only one."""
+    """Members adopt a plan after a rebalance trigger; a second plan moves only one partition."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()
@@ -65,7 +65,7 @@ def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> N
 def test_small_plans_of_millions_of_partitions_do_no_harm(
     cluster: Cluster, group: Group, broker: KafkaBroker, checks: Checks
 ) -> None:
-    """Forty plans on a heap of 512 MB; an int per partition would need three times as much."""
+    """Forty plans fit on a heap of 512 MB; an int per partition would need three times as much."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     for number in range(40):
@@ -97,7 +97,7 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
 @pytest.mark.kafka
 @pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
 def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -> None:
-    """Even if uneven: a leaving member's partitions are placed, and a new member takes none."""
+    """Present members keep even uneven shares; only a leaving member's partitions move."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()

@@ -1,4 +1,4 @@
-"""The jar: required Java versions, and a build that depends only on the sources."""
+"""The jar runs on the required Java versions, and its bytes depend only on the sources."""
 
 import struct
 import zipfile
@@ -22,7 +22,7 @@ def test_the_jar_is_the_same_each_time(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_clients_need_java_11_alone() -> None:
-    """Classes that are not for brokers have a version that Kafka's clients still run on."""
+    """All classes except those for brokers run on Java 11, as Kafka's clients do."""
     with zipfile.ZipFile(plugin.plugin_jar()) as jar:
         versions = {
             name: struct.unpack(">H", jar.read(name)[6:8])[0]
@@ -36,7 +36,7 @@ def test_clients_need_java_11_alone() -> None:
 
 
 def test_the_example_compiles(tmp_path: Path) -> None:
-    """A consumer whose configuration names the assignor, against Kafka's clients and the jar."""
+    """The example consumer compiles for Java 11 with Kafka's clients and the jar."""
     jars = [plugin.plugin_jar(), *kafka_classpath()]
     plugin.compile_java([EXAMPLE], jars, tmp_path, release=11)
     assert (tmp_path / "JavaConsumer.class").exists()

@@ -52,7 +52,7 @@ def draw(rng: random.Random) -> list[list[Any]]:
 
 
 def test_reported_records_never_outgrow_committed_offsets(checks: Checks) -> None:
-    """The planner ignores a report that counts more; counters never decrease."""
+    """Records grow by no more than the committed offset does, and counters never decrease."""
     rng = random.Random(1)
     compared = 0
     for _ in range(form(short=200, long=5000)):
@@ -75,7 +75,7 @@ def test_reported_records_never_outgrow_committed_offsets(checks: Checks) -> Non
 
 @dataclass(frozen=True)
 class Applications:
-    """Consumers of one group in the Java process of the tests, and what they committed."""
+    """Consumers of one group in the Java process of the tests, and their commits."""
 
     checks: Checks
     topic: str
@@ -84,7 +84,7 @@ class Applications:
     names: dict[str, str] = field(default_factory=dict)
 
     def start(self, name: str, **configs: Any) -> dict[str, Any]:
-        """Make a consumer; underscores stand for dots."""
+        """Make a consumer; underscores in names of settings stand for dots."""
         self.names[name] = f"{name}-{uuid.uuid4()}"
         given = {key.replace("_", "."): value for key, value in configs.items()}
         if given["group.protocol"] == "classic":
@@ -92,7 +92,7 @@ class Applications:
         return self.act(name, "open", configs=self.configs | given)
 
     def act(self, name: str, act: str, **more: Any) -> dict[str, Any]:
-        """Let a consumer's application do something; returns its state."""
+        """Let a consumer's application run an action, and return its state."""
         asked = {"act": act, "name": self.names[name], "topic": self.topic, **more}
         state: dict[str, Any] = self.checks.ask("act", **asked)
         return state
@@ -105,7 +105,7 @@ class Applications:
         assert self.producer.flush(PATIENCE_S) == 0
 
     def read(self, *names: str, until: Callable[..., bool]) -> list[dict[str, Any]]:
-        """Let consumers poll in turn until their states are as expected; returns them."""
+        """Let consumers poll in turn until their states are as expected; return the states."""
         states: list[dict[str, Any]] = []
 
         def polled() -> bool:
@@ -140,7 +140,7 @@ def applications(
 
 
 def reports(committed: dict[int, tuple[int, str]]) -> WorkReports:
-    """Return the report of each partition, all of which must have one."""
+    """Return the report of each partition; fail if a partition has none."""
     found = read_reports([committed[number][1].encode() for number in sorted(committed)])
     assert len(found.place) == len(committed), committed
     return found
@@ -163,7 +163,7 @@ def test_reported_work_is_what_the_application_measured(
     assert found.owners.tolist() == [member_hash(state["member"])] * PARTITIONS
     elapsed, waiting, handler, calls, records, busy, squares, paused, _ = found.numbers.T
     inside, outside = 1e3 * np.array([state["took"][str(key)] for key in range(PARTITIONS)]).T
-    between = 1e3 * state["between"] - outside.sum()  # includes time of no record
+    between = 1e3 * state["between"] - outside.sum()  # includes time outside records
     assert records.tolist() == [20] * PARTITIONS
     assert (inside - 1 <= busy).all()
     assert (busy <= outside + between + 1).all()
@@ -177,7 +177,7 @@ def test_reported_work_is_what_the_application_measured(
 
 @pytest.mark.kafka
 def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
-    """Callbacks get the application's own offsets, and its metadata stays as it is."""
+    """Commits carry reports in every form, except if they have the application's metadata."""
     applications.send(1)
     applications.start("a", group_protocol="consumer")
     applications.act("a", "assign")
@@ -208,7 +208,7 @@ def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
 def test_automatic_commits_lose_nothing_and_carry_reports(
     applications: Applications, protocol: str
 ) -> None:
-    """Before a revocation, in unsubscribe and in close; no record is read twice."""
+    """Commits on revocation, unsubscribe and close carry reports; no record is read twice."""
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "3600000"}
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol, **automatic)
@@ -242,7 +242,7 @@ def test_automatic_commits_lose_nothing_and_carry_reports(
 
 @pytest.mark.kafka
 def test_automatic_commits_are_made_while_poll_waits(applications: Applications) -> None:
-    """In one call that finds no records, the first position is committed, with a report."""
+    """One poll that finds no records commits the first position, with a report."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "500"}
     applications.start("a", group_protocol="consumer", auto_offset_reset="latest", **automatic)
@@ -255,7 +255,7 @@ def test_automatic_commits_are_made_while_poll_waits(applications: Applications)
 
 @pytest.mark.kafka
 def test_a_setting_switches_reports_off(applications: Applications) -> None:
-    """Kafka commits automatically, without metadata."""
+    """Without reports, explicit and automatic commits have no metadata."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "fairlead_report_work": "false"}
     applications.start("a", group_protocol="consumer", **automatic)
@@ -277,7 +277,7 @@ def test_a_setting_switches_reports_off(applications: Applications) -> None:
 def test_listeners_of_spring_report_their_work(
     applications: Applications, java_classpath: str, tmp_path: Path, acknowledged: str
 ) -> None:
-    """All commits of containers have reports, with at least the listener's time."""
+    """All commits of Spring's containers carry reports, with at least the listener's time."""
     applications.send(*WORK_MS)
     servers, group = (applications.configs[key] for key in ("bootstrap.servers", "group.id"))
     records = str(20 * PARTITIONS)

@@ -1,4 +1,4 @@
-"""Records and documents: Java accepts and refuses the same as Python."""
+"""Java accepts and refuses the same records and documents as Python."""
 
 import base64
 import json
@@ -45,7 +45,7 @@ def java_reads(checks: Checks, vector: dict[str, Any], **changes: Any) -> dict[s
 
 @pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
 def test_java_believes_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
-    """Identity, lease and signature, as Python reads them."""
+    """Java reads the same identity, plan and lease from each record as Python."""
     told = read_record(
         vector["value"].encode(),
         [(name, text.encode()) for name, text in vector["headers"].items()],
@@ -63,12 +63,12 @@ def test_java_believes_the_shared_vectors(checks: Checks, vector: dict[str, Any]
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
 def test_java_refuses_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
-    """None of them is followed."""
+    """Java refuses every record that must not be followed."""
     assert "refused" in java_reads(checks, vector)
 
 
 def python_reads_document(value: bytes) -> dict[str, Any] | None:
-    """Return a document in the format of Checks.java, as Python reads it; None: refused."""
+    """Return Python's reading of a document, in Checks.java's format, or None if refused."""
     try:
         plan = PlanDocument.from_bytes(value)
     except InvalidPlanError:
@@ -109,7 +109,7 @@ def same(checks: Checks, values: list[bytes]) -> int:
 
 
 def test_both_read_the_shared_documents_alike(checks: Checks) -> None:
-    """By name, with the result expected of any implementation."""
+    """Both accept or refuse each shared document as expected of any implementation."""
     values = [vector["value"].encode("utf-8", "surrogatepass") for vector in DOCUMENTS["documents"]]
     for vector, value in zip(DOCUMENTS["documents"], values, strict=True):
         read = python_reads_document(value) is not None
@@ -119,7 +119,7 @@ def test_both_read_the_shared_documents_alike(checks: Checks) -> None:
 
 @pytest.mark.long
 def test_both_read_spoilt_documents_alike(checks: Checks) -> None:
-    """Bytes cut, doubled, exchanged and put in at random: read alike, or refused by both."""
+    """Documents with bytes cut, doubled, replaced or inserted are read alike or refused by both."""
     rng = random.Random(7)
     pieces = [
         b"0",

@@ -1,4 +1,4 @@
-"""Storms over plain consumers whose broker follows plans for them, while messages keep coming."""
+"""Plain consumers whose broker follows plans survive random events while messages keep arriving."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -21,8 +21,8 @@ from tests.records import PUBLIC, SIGNER
 
 pytestmark = pytest.mark.kafka
 
-#: As in storms of the classic protocol, vanished members are removed after ten seconds. Unsigned
-#: records are refused.
+#: Settings of brokers. Members that died are removed after ten seconds, as in the storms of the
+#: classic protocol. Unsigned records are refused.
 QUICK = {
     "group.consumer.heartbeat.interval.ms": "300",
     "group.consumer.min.heartbeat.interval.ms": "300",
@@ -36,7 +36,7 @@ QUICK = {
 def brokers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaBroker | KafkaCluster]:
-    """Return one broker, or three, with the assignor in them."""
+    """Return one broker or three, each with the assignor."""
     folder = tmp_path_factory.mktemp("kafka")
     if request.param > 1:
         with KafkaCluster(folder, assignor=True, settings=[QUICK] * 3) as cluster:
@@ -79,7 +79,7 @@ def storm(  # noqa: PLR0917 - fixtures
     unique_name: str,
     tmp_path: Path,
 ) -> Iterator[RemoteStorm]:
-    """Return a group before the storm."""
+    """Return a group that has no consumers and no plan yet."""
     seed = pytestconfig.getoption("--storm-seed")
     settings = KafkaSettings(
         bootstrap_servers=cluster.servers,

@@ -1,4 +1,4 @@
-"""Accepted configurations of a consumer, and those refused before it joins a group."""
+"""Valid configurations make a consumer; invalid ones are errors before it joins a group."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ KAFKAS = "org.apache.kafka.clients.consumer."
 
 
 def made(checks: Checks, **configs: str) -> str | None:
-    """Return the error of a configuration; None: a consumer was made."""
+    """Return the error of a configuration, or None if a consumer was made."""
     given: dict[str, Any] = {
         "bootstrap.servers": "localhost:1",
         "group.id": "group",
@@ -36,7 +36,7 @@ def made(checks: Checks, **configs: str) -> str | None:
     ],
 )
 def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[str, str]) -> None:
-    """Each of these makes a consumer."""
+    """Each of these configurations makes a consumer."""
     assert made(checks, **configs) is None
 
 
@@ -60,7 +60,7 @@ def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[
 def test_what_cannot_be_meant_is_an_error(
     checks: Checks, name: str, value: str, problem: str
 ) -> None:
-    """In particular, an unset variable switches nothing off."""
+    """An invalid or empty setting is an error; an empty one does not switch a check off."""
     answer = made(checks, **{name: value})
     assert answer is not None
     assert problem in answer

@@ -1,4 +1,4 @@
-"""Earlier versions of brokers and clients, each with a jar built for it."""
+"""The jar works with earlier versions of brokers and clients if it is built for them."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Tests of the jar and of Fairlead's gateway with brokers; the first needs a new broker.
+#: Tests of the jar and of Fairlead's gateway with brokers; the first must run on a new broker.
 TESTS = [
     *("tests/jvm/test_broker_reading.py", "tests/jvm/test_group_assignor.py"),
     *("tests/jvm/test_consumers.py", "tests/jvm/test_jar.py", "tests/fairlead/kafka"),

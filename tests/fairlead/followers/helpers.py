@@ -193,7 +193,7 @@ def seen(version: int) -> Identity:
 
 
 def record(offset: int, version: int | None) -> PlanRecord:
-    """Return a record with a small plan of this version; None: a tombstone."""
+    """Return a record with a small plan of this version, or a tombstone if the version is None."""
     if version is None:
         return PlanRecord(offset, b"group", None)
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
@@ -344,7 +344,7 @@ class Fleet:
 
     @property
     def range_only(self) -> dict[str, Any]:
-        """Options of a plain consumer with the one assignor that it shares with followers."""
+        """Options of a plain consumer that supports only range, as followers also do."""
         kinds = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}
         return {"partition_assignment_strategy": (kinds[self.client],)}
 
@@ -356,7 +356,7 @@ class Fleet:
         return self._start_kafka_python(kafka_python.PlanConsumer, client_id, options)
 
     def join_plain(self, client_id: str, *, client: Client | None = None, **options: Any) -> Member:
-        """Start a consumer that knows no plans."""
+        """Start a consumer that does not follow plans."""
         if (client or self.client) == "aiokafka":
             return self._start_aiokafka(AIOKafkaConsumer, client_id, options)
         return self._start_kafka_python(KafkaConsumer, client_id, options)
@@ -378,7 +378,7 @@ class Fleet:
         ).get(timeout=PATIENCE_S)
 
     def close(self) -> None:
-        """End every consumer."""
+        """Stop every consumer, and close the producer."""
         for member in self._members:
             member.begin_to_stop()
         self._stack.close()

@@ -178,14 +178,14 @@ class Storm:
         self._admin.close()
 
     def stop_writing(self) -> None:
-        """Let the producer finish."""
+        """Stop writing messages, and flush the producer."""
         self._calm.set()
         self._writer.join()
         self._producer.flush()
 
     def _write(self) -> None:
         rng = random.Random(0)
-        while not self._calm.wait(0.02):  # clock: how many records come
+        while not self._calm.wait(0.02):  # clock: sets the rate of records
             for _ in range(5):
                 partition = rng.choice(sorted(self._producer.partitions_for(self.topic)))
                 self._producer.send(self.topic, partition=partition, value=b"%d" % self.sent)
@@ -279,7 +279,7 @@ class Storm:
 
     @property
     def following(self) -> dict[str, Any]:
-        """The settings by which consumers follow plans."""
+        """Settings of consumers that follow plans."""
         return {
             "plan_topic": self.plan_topic,
             "rejoin_jitter_s": 0.2,
@@ -328,7 +328,7 @@ class Storm:
         return f"plan version {self.version}"
 
     def tombstone(self) -> str | None:
-        """Withdraw the plan."""
+        """Withdraw the plan with a tombstone."""
         self._put(None, [])
         self.followed, self.spoilt = None, False
         return "tombstone"

@@ -2,9 +2,9 @@
 
     python storm_worker.py '{"client": "aiokafka", "configs": {...}, "topic": "t", "folder": "..."}'
 
-Into its folder it writes `messages`, a line "partition number offset" for each message before
-anything can be committed and a line "partition" for each partition that it is assigned, and
-`state`, replaced whenever it changes. Ends, leaving the group, on SIGTERM.
+The consumer writes two files. `messages` has a line "partition number offset" for each message,
+written before its offset can be committed, and a line "partition" for each assigned partition.
+`state` is replaced at each change. On SIGTERM, the consumer leaves the group and ends.
 """
 
 import asyncio

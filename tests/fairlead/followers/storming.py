@@ -98,7 +98,7 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
 
 
 def ascend(offsets: list[int]) -> bool:
-    """Whether each offset is the next one.
+    """Return whether each offset is the previous one plus one.
 
     >>> ascend([]), ascend([4, 5, 6]), ascend([0, 1072])
     (True, True, False)

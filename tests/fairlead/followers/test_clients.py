@@ -1,4 +1,4 @@
-"""Real consumers on a real broker follow plans, whatever their client library."""
+"""Real consumers of each client library follow plans on a real broker."""
 
 import gc
 import threading
@@ -29,7 +29,7 @@ FOUR = [0, 1, 2, 3]
 
 
 def plan(fleet: Fleet, version: int, **shares: list[int]) -> PlanDocument:
-    """Return a plan for the fleet's one topic."""
+    """Return a plan for the fleet's only topic."""
     topic = fleet.topics[0]
     return make_plan(
         {name: {topic: share} for name, share in shares.items()},

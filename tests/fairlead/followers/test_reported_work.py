@@ -1,4 +1,4 @@
-"""Every commit of a real consumer carries a report of its work, and changes nothing else."""
+"""Commits of real consumers carry reports of their work, and are otherwise unchanged."""
 
 import asyncio
 import threading
@@ -107,7 +107,7 @@ class Application(ABC):
     """
 
     consumer: Any
-    #: How it may take records, and commit.
+    #: Ways of taking records, and of committing, that the client offers.
     takes: tuple[str, ...]
     commits: tuple[str, ...]
 
@@ -490,7 +490,7 @@ def test_commits_on_revocation_and_close_carry_reports(
 
 @EACH
 def test_nothing_is_reported_if_switched_off(group: Group, kind: type[Application]) -> None:
-    """`report_work=False` leaves metadata empty; status() says which."""
+    """With `report_work=False`, metadata is empty and the status has no report."""
     app = kind(group, kind.takes[0], report_work=False)
     group.produce(10)
     app.take_all()
@@ -502,7 +502,7 @@ def test_nothing_is_reported_if_switched_off(group: Group, kind: type[Applicatio
 
 @EACH
 def test_status_shows_what_is_reported(group: Group, kind: type[Application]) -> None:
-    """In plain words, with paused partitions."""
+    """The status shows records, busy share and paused partitions, also in plain words."""
     app = kind(group, kind.takes[0])
     group.produce(10)
     app.take_all()
@@ -623,7 +623,7 @@ class Script:
     errors: list[str] = field(default_factory=list)
 
     def poll(self, count: int) -> Message:
-        """Take messages one by one; return the last."""
+        """Take messages one at a time; return the last one."""
         last: list[Message] = []
 
         def enough() -> bool:
@@ -636,7 +636,7 @@ class Script:
         return last[-1]
 
     def consume(self, count: int) -> list[Message]:
-        """Take messages in lists."""
+        """Take messages in batches; return them all."""
         taken: list[Message] = []
 
         def enough() -> bool:
@@ -697,7 +697,7 @@ SCRIPTS: Mapping[str, Callable[[Any], object]] = {
 def test_commits_are_those_of_a_plain_consumer(
     group: Group, kafka_topic: Callable[..., str], settings_given: dict[str, Any]
 ) -> None:
-    """After the same calls, with the same errors."""
+    """The same calls commit the same offsets as a plain consumer, with the same errors."""
     topic = kafka_topic()
     producer = Producer({"bootstrap.servers": group.services.bootstrap_servers})
     for _ in range(20):

@@ -16,7 +16,7 @@ from tests.fairlead.followers.simulator.member import TOPIC
 from tests.fairlead.followers.simulator.world import World
 from tests.lengths import form
 
-#: 100 of these take some six seconds on one core.
+#: Number of seeds; 100 histories take about six seconds on one core.
 SEEDS = form(short=200, long=20_000)
 BATCH = 100
 
@@ -24,7 +24,7 @@ BATCH = 100
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
 def test_every_history_ends_well(first: int) -> None:
-    """No two owners, honest status, and all on the newest plan once the faults have ended."""
+    """No partition has two owners, each status is true, and all end on the newest plan."""
     for seed in range(first, first + BATCH):
         run(seed)
 
@@ -261,8 +261,7 @@ def lines() -> dict[Line, int]:
 def test_interruption_at_any_line_is_healed(share: int) -> None:
     """The exception comes out of `poll`, at a line's first execution or a middle one.
 
-    There never are two owners, no plan is reported that is not owned, and the member follows the
-    plan again.
+    A partition never has two owners, each status is true, and the member follows the plan again.
     """
     reached = lines()
     assert len(reached) > 200

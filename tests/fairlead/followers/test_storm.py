@@ -24,7 +24,7 @@ EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssi
 def brokers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaCluster | None]:
-    """Return three brokers, if requested; None: the run's only broker."""
+    """Return a cluster of three brokers, or None for the test run's only broker."""
     if request.param == 1:
         yield None
         return
@@ -87,7 +87,7 @@ def storm(  # noqa: PLR0917 - fixtures
     unique_name: str,
     tmp_path: Path,
 ) -> Iterator[Storm]:
-    """Return a group before the storm."""
+    """Return a group that has no consumers and no plan yet."""
     seed = request.config.getoption("--storm-seed")
     where = (brokers or services).bootstrap_servers
     plan_topic, topic = f"plans-{unique_name}", f"topic-{unique_name}"

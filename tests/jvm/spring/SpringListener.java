@@ -11,10 +11,10 @@ import org.springframework.kafka.listener.ContainerProperties;
 import org.springframework.kafka.listener.MessageListener;
 
 /**
- * Containers of Spring with consumers that report their work, made by the factory of docs/consumers/java.md.
+ * Runs Spring containers whose consumers report their work, with the factory of docs/consumers/java.md.
  *
- * <p>Arguments: bootstrap servers, group, topic, acknowledgement mode, number of records. Prints, for each
- * partition, the seconds that the listener took, when the containers have committed all and stopped.
+ * <p>Arguments: bootstrap servers, group, topic, acknowledgement mode, number of records. After the
+ * containers have committed and stopped, it prints the seconds that the listener took for each partition.
  */
 public final class SpringListener {
     private SpringListener() {

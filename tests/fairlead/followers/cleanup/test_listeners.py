@@ -1,4 +1,4 @@
-"""Clean-up and set-up of real consumers around rebalances (KIP-54's listener pattern)."""
+"""Real consumers set up and clean up state around rebalances (KIP-54's listener pattern)."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class Journal:
         self.notes: list[tuple[str, list[int]]] = []
 
     def note(self, what: str) -> Any:
-        """Return a callback."""
+        """Return a callback that records its partitions under a name."""
         return lambda partitions: self.notes.append((what, sorted(p for _, p in partitions)))
 
     def changes(self) -> list[tuple[str, list[int]]]:
@@ -69,7 +69,7 @@ def test_only_partitions_truly_lost_are_cleaned_up(fleet: Fleet) -> None:
     eventually(lambda: journals["b"].changes()[1:] == [("lost", [1])], "b has given up one")
     eventually(lambda: len(journals["a"].changes()) == 3, "a has got it")
     assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]
-    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # and could commit all of it
+    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # and could commit all of them
 
 
 @pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)
@@ -89,7 +89,7 @@ def test_cooperative_changes_add_up(fleet: Fleet) -> None:
 
 
 def test_member_thrown_out_cleans_up_everything(fleet: Fleet, services: Services) -> None:
-    """Others may have read its partitions in the meantime, even if it gets them again."""
+    """A removed member cleans up even partitions it gets again: others may have read them."""
     journal = Journal()
     join(fleet, "a", journal, group_instance_id="a")
     eventually(lambda: journal.changes() == [("new", [0, 1, 2, 3])], "a has all")

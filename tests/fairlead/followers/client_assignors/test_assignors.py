@@ -1,4 +1,4 @@
-"""Assignors without the pipeline, in real groups, one of them with a Java consumer."""
+"""Real groups whose consumers use our assignors without plans; one has a Java consumer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,17 +16,17 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
-#: Lags of the fleet's partitions: partition 0 has as much as the others together.
+#: Lag of each partition of the fleet; partition 0 has as much as the others together.
 LAGS = (90, 40, 30, 20)
 
 
 def module_of(fleet: Fleet) -> Any:
-    """Return the assignors of the fleet's client."""
+    """Return the module with the assignors for the fleet's client."""
     return aiokafka_assignors if fleet.client == "aiokafka" else kafka_python_assignors
 
 
 def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
-    """Start a consumer with one of the assignors, of the fleet's client."""
+    """Start a consumer of the fleet's client, with the assignor class `kind`."""
     connection = {
         "bootstrap_servers": services.bootstrap_servers,
         "auto_offset_reset": "earliest",
@@ -41,7 +41,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Give each partition its lag: some records are committed, the others wait."""
+    """Produce records and commit some offsets, so that the partitions have `LAGS`."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -65,7 +65,7 @@ def shares(fleet: Fleet, members: Mapping[str, Member]) -> list[list[int]]:
 def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str
 ) -> None:
-    """The owner of the heaviest partition has no other, or only the lightest."""
+    """The owner of the most lag gets no other partition, or only the one with the least lag."""
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
     # KAFKA-5337 evens counts out first; partition 3 has no commit, so all of it is lag.
@@ -74,7 +74,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_what_kafka_says(fleet: Fleet, services: Services) -> None:
-    """End minus committed offset; without a commit, all records, or none with `latest`."""
+    """Lag is end minus committed offset; without a commit, all records, or 0 with `latest`."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):
@@ -99,7 +99,7 @@ def test_sticky_assignor_keeps_what_members_own(fleet: Fleet, services: Services
 
 
 def test_assignor_by_lag_needs_its_group(fleet: Fleet) -> None:
-    """The missing setting is named at construction, not at the first rebalance."""
+    """A missing or unknown setting is an error at construction, not at the first rebalance."""
     module = module_of(fleet)
     with pytest.raises(ConfigurationError, match="looks at lag"):
         module.LagAwareAssignor()

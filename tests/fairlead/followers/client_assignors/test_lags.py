@@ -1,4 +1,4 @@
-"""Lags for a leader: fetched while members join, with a limited wait."""
+"""A leader fetches lags while members join, and waits for them a limited time."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ KNOWN = {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}
 
 
 class Broker:
-    """A broker that answers when the test lets it."""
+    """A broker that answers only while the test has set `answering`."""
 
     def __init__(self) -> None:
         self.asked: list[set[str]] = []
@@ -29,7 +29,7 @@ class Broker:
 
 
 def test_lags_are_fetched_while_the_members_join() -> None:
-    """The rebalance itself sends no request, even if the client has to join twice."""
+    """Lags are fetched once as the client joins, so the assignment sends no request."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     reader.joining(["t"])
@@ -39,7 +39,7 @@ def test_lags_are_fetched_while_the_members_join() -> None:
 
 
 def test_topics_that_only_others_read_are_fetched_once() -> None:
-    """A leader learns of them when it leads, and fetches their lags in advance next time."""
+    """A leader fetches their lags during its first assignment, and in advance from then on."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_topics_that_only_others_read_are_fetched_once() -> None:
 
 
 def test_member_that_does_not_lead_asks_nothing_more() -> None:
-    """In a large group only one member sends requests at a rebalance."""
+    """A member that never leads fetches lags only when it joins for the first time."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(3):
@@ -60,7 +60,7 @@ def test_member_that_does_not_lead_asks_nothing_more() -> None:
 
 
 def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -> None:
-    """After the timeout the group is assigned as if lag were 0, and the log has the reason."""
+    """After the timeout, partitions are assigned as if lag were 0, and the log has the reason."""
     broker = Broker()
     broker.answering.clear()
     reader = LagReader(broker.fetch, timeout_s=0.05)  # clock: no answer comes
@@ -72,7 +72,7 @@ def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -
 
 
 def test_failed_or_old_lags_are_fetched_again() -> None:
-    """A member that waits for others to join fetches again, without its first answers."""
+    """A member that joins again fetches lags again if the last fetch failed or is too old."""
     time, answers = [0.0], iter([None, 7, 9])
 
     def fetch(_: Collection[str]) -> Lags:

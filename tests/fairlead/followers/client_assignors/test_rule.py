@@ -1,4 +1,4 @@
-"""Decisions of a leader without a plan, from members' claims."""
+"""A leader without a plan assigns partitions from members' claims."""
 
 import logging
 import sys
@@ -27,7 +27,7 @@ def test_claims_of_the_newer_generation_win() -> None:
 
 
 def test_member_tells_what_it_was_assigned() -> None:
-    """It sends nothing before the first assignment, then its partitions and their generation."""
+    """A member sends no claim before an assignment, then its partitions and generation."""
     rule = sticky()
     assert rule.subscription(["t"]) == b""
     rule.assigned({"t": [1]}, 7)
@@ -59,7 +59,7 @@ SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
     )
 )
 def test_group_is_assigned_whatever_members_claim(joined: list[tuple[list[str], bytes]]) -> None:
-    """If the leader failed, its group would never be assigned."""
+    """Any user data leads to one owner for each partition; an error would block the group."""
     members = [
         JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
     ]
@@ -79,7 +79,7 @@ def test_group_is_assigned_whatever_members_claim(joined: list[tuple[list[str], 
 def test_missing_solver_falls_back_to_fair(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Different subscriptions without the extra: every partition still has an owner."""
+    """Without the extra, members with different subscriptions still own every partition."""
     monkeypatch.setitem(sys.modules, "ortools.graph.python", None)
     members = [JoinedMember("a", ["t", "u"]), JoinedMember("b", ["t"])]
     with caplog.at_level(logging.ERROR):

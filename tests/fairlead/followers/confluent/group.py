@@ -50,7 +50,7 @@ class Worker:
     _events: list[dict[str, Any]] = field(default_factory=list)
 
     def events(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the events that it has written so far, of one kind or all."""
+        """Return the events that the process has written so far, of one kind or all."""
         if self.journal.exists():
             with self.journal.open("rb") as file:
                 file.seek(self.offset)
@@ -63,18 +63,18 @@ class Worker:
 
     @property
     def owned(self) -> list[Partition]:
-        """The partitions that it owns now."""
+        """The partitions that the process owns now."""
         last = [e for e in self.events() if e["event"] in {"own", "release", "lost", "closed"}][-1:]
         return [(t, p) for event in last for t, p in event.get("partitions", ())]
 
     @property
     def version(self) -> int | None:
-        """The plan version it follows now."""
+        """The plan version that the process follows now."""
         noted = self.events("version")
         return noted[-1]["version"] if noted else None
 
     def leave(self) -> None:
-        """Close the consumer in order; fail if the process ended with an error."""
+        """End the process with SIGTERM; fail if it ends with an error."""
         eventually(lambda: bool(self.events("ready")), f"{self.name} takes signals")
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=PATIENCE_S)
@@ -153,7 +153,7 @@ class ConfluentGroup:
         create_topics(self.admin, new)
 
     def start(self, name: str, *, config: dict[str, Any] | None = None, **spec: Any) -> Worker:
-        """Start a consumer."""
+        """Start a consumer process."""
         number = len(self.gone) + len(self.workers)
         journal = self._directory / f"{number}-{name}.jsonl"
         whole = {
@@ -185,7 +185,7 @@ class ConfluentGroup:
         return self.workers[name]
 
     def leave(self, name: str) -> None:
-        """Let a consumer leave in order."""
+        """Let a consumer leave the group and end."""
         worker = self.workers.pop(name)
         self.gone.append(worker)
         worker.leave()
@@ -207,14 +207,14 @@ class ConfluentGroup:
         assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
-        """Wait until every partition has exactly one owner, as given.
+        """Wait until every partition has exactly one owner, with the given version and shares.
 
         Parameters
         ----------
         version
             The plan that all workers follow; "any": also different plans.
         shares
-            The partitions of each worker; None: any complete assignment.
+            The partitions of each worker; if empty, any complete assignment.
         """
         everything = sorted((self.topic, number) for number in range(self.partitions))
 
@@ -261,7 +261,7 @@ class ConfluentGroup:
         return "\n".join(lines)
 
     def close(self) -> None:
-        """End all processes that still run."""
+        """Kill all processes that still run."""
         for worker in (*self.workers.values(), *self.gone):
             if worker.process.poll() is None:
                 worker.process.kill()
@@ -270,7 +270,7 @@ class ConfluentGroup:
 
 @contextmanager
 def running(group: ConfluentGroup) -> Iterator[ConfluentGroup]:
-    """End the group's processes in any case; check that no partition ever had two owners."""
+    """Check at the end that no partition ever had two owners; always kill the processes."""
     try:
         yield group
         assert group.overlaps() == [], group.history()

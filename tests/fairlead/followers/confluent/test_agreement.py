@@ -28,7 +28,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
     group: ConfluentGroup,
 ) -> None:
-    """They divide the partitions they gave up by the plan; the other keeps its share of range."""
+    """Members with one secret follow the plan; a member with another keeps its range share."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")
@@ -43,7 +43,7 @@ def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
 
 
 def test_group_outlives_its_log(group: ConfluentGroup) -> None:
-    """A member recreates the coordination topic while a group is settled and a member joins."""
+    """After the coordination topic is deleted, members recreate it and agree with a new member."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "ab":
         group.start(name)
@@ -73,7 +73,7 @@ def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGrou
 
 
 def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> None:
-    """It gets an error and leaves; the others continue with the plan."""
+    """The member gets an error and leaves; the others continue with the plan."""
     other = f"{group.name}-other"
     group.create_topic(other, 2)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])

@@ -1,4 +1,4 @@
-"""The log through which members agree, on a real broker."""
+"""The agreement log carries members' records through a real broker."""
 
 import gc
 import random
@@ -35,7 +35,7 @@ def large_assignment() -> AssignmentRecord:
 def test_assignment_of_a_large_group_arrives(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """It is larger than a broker's limit of one megabyte, but not after compression."""
+    """A record over a broker's limit of one megabyte arrives, because it is compressed."""
     assignment, read = large_assignment(), list[Record]()
     assert len(encode(assignment)) > 1_048_588
     connection = {"bootstrap.servers": services.bootstrap_servers}
@@ -57,7 +57,7 @@ def test_assignment_of_a_large_group_arrives(
 def test_log_that_is_let_go_leaves_no_client_behind(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
-    """Also with a record in flight; each client would use threads and connections permanently."""
+    """A closed log frees its clients and their threads, even with a record in flight."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
     log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))
@@ -78,7 +78,7 @@ def generations(records: list[Record]) -> list[int]:
 def test_only_what_a_member_has_sealed_is_accepted(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """A writer of the topic with another secret or none cannot send as a member."""
+    """A member ignores records that were written with another secret or without one."""
     topic, connection = kafka_topic(), {"bootstrap.servers": services.bootstrap_servers}
     ours = read_secrets("what the members share")
 

@@ -1,4 +1,4 @@
-"""The rules of one agreement round, without Kafka: members' decisions from the same log."""
+"""Members of an agreement round reach compatible decisions from one log, without Kafka."""
 
 import random
 from dataclasses import replace
@@ -48,13 +48,13 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_whoever_knows_the_newest_plan_goes_first() -> None:
-    """Otherwise the group would adopt an older plan, and then rebalance again."""
+    """The member with the newest plan writes first, so that the group rebalances only once."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """The plan of the others has no share for it."""
+    """A member whose subscription differs from the majority's gets a problem as its verdict."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
@@ -69,7 +69,7 @@ def test_minority_with_another_subscription_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
-    """Random logs: slow members, several assignments, members without plans, different plans."""
+    """Random logs with plain consumers and several plans give each partition one owner."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
     partitions = rng.sample(range(12), 12)
@@ -121,7 +121,7 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
 def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
     wrong: AssignmentRecord,
 ) -> None:
-    """All members refuse it, whoever wrote it, and the next record decides."""
+    """All members ignore an invalid assignment record, and the next valid one decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])
     for round_ in rounds(*members).values():
@@ -132,7 +132,7 @@ def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
 
 
 def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:
-    """The first leader's assignment was lost after some members had read it."""
+    """If a leader loses an assignment that one member read, the other's share does not change."""
     members = (here("a", 0, 1), here("b", 2, 3))
     read, missed = AgreementRound(members[0], COUNTS), AgreementRound(members[1], COUNTS)
     read.hear(members[0], now=0.0, epoch=1)

@@ -1,4 +1,4 @@
-"""Sharing of clients, without a broker."""
+"""Users with equal connection settings share clients, without a broker."""
 
 import gc
 import os
@@ -13,7 +13,7 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
 @pytest.mark.parametrize("client_of", [clients.admin_client, clients.sender])
 def test_client_is_shared_until_its_last_user_closes_it(client_of: Any) -> None:
-    """By users with the same connection settings; nothing of it remains afterwards."""
+    """Users with the same settings share a client, which is freed after its last user."""
     before = len(clients.shared)
     client = client_of(NOWHERE)
     assert client_of(dict(NOWHERE)) is client
@@ -24,7 +24,7 @@ def test_client_is_shared_until_its_last_user_closes_it(client_of: Any) -> None:
 
 
 def test_failed_client_is_not_shared_any_more() -> None:
-    """Its present users keep it; its replacement is shared again."""
+    """New users get and share another client once the old one has failed."""
     client = clients.sender(NOWHERE)
     clients.forget(client)
     fresh = clients.sender(NOWHERE)
@@ -34,14 +34,14 @@ def test_failed_client_is_not_shared_any_more() -> None:
 
 
 def test_fork_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parent's clients have no threads in the child."""
+    """A child process makes its own clients, because the parent's have no threads there."""
     client = clients.admin_client(NOWHERE)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert clients.admin_client(NOWHERE) is not client
 
 
 def test_settings_that_have_no_hash_tell_followers_apart() -> None:
-    """A callback may be an object that defines equality and so has no hash."""
+    """Settings may hold a callback without a hash; only the same object gives the same key."""
 
     class Tokens:
         __hash__ = None  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""A PlanConsumer used as any Consumer, on a real broker."""
+"""A PlanConsumer follows plans and otherwise acts like any Consumer, on a real broker."""
 
 import gc
 import signal
@@ -141,14 +141,14 @@ def settle(members: Mapping[str, PlanConsumer], **shares: list[int]) -> None:
     ],
 )
 def test_setting_that_plans_cannot_work_with_is_refused(setting: str, value: str) -> None:
-    """At construction, before anything connects, by its name."""
+    """The constructor raises an error that names the setting, before any connection."""
     with pytest.raises(ConfigurationError, match=setting.replace(".", r"\.")):
         PlanConsumer({"bootstrap.servers": "localhost:1", "group.id": "g", setting: value})
 
 
 @pytest.mark.kafka
 def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
-    """Members' subscriptions must be equal, which patterns cannot promise."""
+    """A pattern is an error, because members' subscriptions must be equal."""
     with pytest.raises(ConfigurationError, match="pattern"):
         new_consumer().subscribe(["^test-.*"])
 
@@ -160,7 +160,7 @@ def test_compacted_coordination_topic_is_refused(
     kafka_topic: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Compaction would remove the record that decides."""
+    """A compacted topic is an error, because compaction would remove assignment records."""
     monkeypatch.setattr(log_listener, "REQUEST_S", PATIENCE_S)
     coordination_topic = kafka_topic(config={"cleanup.policy": "compact"})
     config = {"bootstrap.servers": services.bootstrap_servers, "group.id": unique_name}
@@ -175,7 +175,7 @@ def test_compacted_coordination_topic_is_refused(
 def test_callbacks_name_what_is_really_owned(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Two members follow a plan that range would never make; callbacks come in pairs."""
+    """Callbacks get the plan's shares instead of range's; assign and revoke alternate."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     told: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
@@ -199,7 +199,7 @@ def test_callbacks_name_what_is_really_owned(
 def test_member_that_range_gave_nothing_owns_what_the_plan_says_and_gives_it_up(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Five members for four partitions; the one without a share in range has one in the plan."""
+    """With five members for four partitions, the one without a range share owns its plan share."""
     members = {name: new_consumer(name) for name in "abcde"}
     publish(services, members["a"], topic, e=[0], d=[1, 2, 3])
     for member in members.values():
@@ -220,7 +220,7 @@ def test_member_that_range_gave_nothing_owns_what_the_plan_says_and_gives_it_up(
 def test_failing_callback_reaches_the_application_and_changes_no_share(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """The plan's share is assigned, not range's as by the binding, and the error is raised."""
+    """If `on_assign` raises, `poll` raises its error and the plan's share is still assigned."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
 
@@ -247,7 +247,7 @@ def test_failing_callback_reaches_the_application_and_changes_no_share(
 def test_subscribing_again_keeps_the_verdict(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """The member rejoins in the same generation, so its assignment is still valid."""
+    """A member that subscribes again has the same share after it has rejoined."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     for member in members.values():
@@ -267,7 +267,7 @@ def test_subscribing_again_keeps_the_verdict(
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is as long as the previous one, so offsets do not show that its records are new."""
+    """Followers notice a recreated topic of the same length, which offsets do not show."""
     monkeypatch.setattr(plan_reader, "_LOOK_S", 0.5)
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
@@ -282,7 +282,7 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
 def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Each is skipped without a rebalance; a plan of 5 MB is treated like any other."""
+    """Bad records are skipped without a rebalance, and a plan of 5 MB after them is adopted."""
     follower = new_consumer("a", public_keys=PUBLIC)
     origin = origin_of(services, follower.status().plan_topic)
     good = plan(follower, topic, 1, a=[0], b=[1, 2, 3])
@@ -302,7 +302,7 @@ def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
 
 @pytest.mark.kafka
 def test_closing_right_after_asking_to_rejoin_ends_well(services: Services) -> None:
-    """In plain librdkafka, unsubscribe, subscribe and close in a row abort the process."""
+    """Unsubscribe, subscribe and close in a row abort plain librdkafka, but not this consumer."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
 config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
@@ -321,7 +321,7 @@ for _ in range(3):
 
 @pytest.mark.kafka
 def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an answer, subscribe and poll wait once for a moment, and retry later."""
+    """Without a broker, each call waits for at most one request, with growing timeouts."""
     asked, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
@@ -350,7 +350,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
 
 
 def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
-    """A string as list of topics is refused, as by Consumer itself."""
+    """A string instead of a list of topics is an error, as with Consumer itself."""
     with pytest.raises(TypeError, match="orders"):
         alone.subscribe("orders")
 
@@ -358,7 +358,7 @@ def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
 def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
     alone: PlanConsumer,
 ) -> None:
-    """An iterator is read only once; an empty list is an error that names the problem."""
+    """Topics may be any iterable; an empty list and names that are no strings are errors."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - nobody answers
     with pytest.raises(ConfigurationError, match="no topics"):
@@ -369,7 +369,7 @@ def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
 
 
 def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None:
-    """Before it subscribes, once it has left, and once it is closed."""
+    """The status says so before subscribe, after unsubscribe and after close."""
     said = []
     steps: tuple[Callable[[], None], ...] = (
         lambda: None,
@@ -387,7 +387,7 @@ def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None
 def test_closed_consumer_says_so_and_opens_nothing(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Using it would open a new connection, which would never be closed."""
+    """Calls of a closed consumer raise an error, and open no connection that stays open."""
     alone.subscribe(["t"])
     alone.close()
     asked: list[str] = []
@@ -404,7 +404,7 @@ def test_closed_consumer_says_so_and_opens_nothing(
 
 
 def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also without close."""
+    """The thread of a consumer ends after the consumer is deleted without close."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     name = f"fairlead-plans-{uuid4().hex}"
     consumer = PlanConsumer(
@@ -426,7 +426,7 @@ def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPat
 def test_closing_waits_for_no_broker(
     services: Services, new_consumer: NewConsumer, topic: str, patient_broker: dict[str, Any]
 ) -> None:
-    """The broker holds empty fetches for longer than the test allows."""
+    """Close returns although the broker still holds an empty fetch for minutes."""
     follower = new_consumer(**patient_broker)
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])
@@ -439,7 +439,7 @@ def test_closing_waits_for_no_broker(
 def test_consumer_that_has_left_is_forgotten_with_its_connections(
     services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
 ) -> None:
-    """No callback and no exception's traceback keeps a reference to it."""
+    """No callback and no traceback keeps a reference to the member of a closed consumer."""
     follower = new_consumer()
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])

@@ -1,4 +1,4 @@
-"""The states of a member whose group agrees through a log."""
+"""The states of a member and of its share, and the backlog of its records."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from tests.docs.blocks import DOCS
 
 
 def drawn(steps: Mapping[Any, Any]) -> list[str]:
-    """Return a line for all states with the same steps."""
+    """Return one line for each set of states that have the same next states."""
     states: dict[str, list[str]] = {}
     for state, after in steps.items():
         if after:
@@ -21,7 +21,7 @@ def drawn(steps: Mapping[Any, Any]) -> list[str]:
 
 
 def test_architecture_page_draws_the_steps_that_are_allowed() -> None:
-    """Every state is reachable, too."""
+    """The page shows all allowed steps between states, and every state is reachable."""
     steps = {state: row.next for state, row in TABLE.items()}
     text = "\n".join([*drawn(steps), *drawn(NEXT_OF_SHARE)])
     assert f"```text\n{text}\n```" in (DOCS / "architecture.md").read_text()
@@ -29,14 +29,14 @@ def test_architecture_page_draws_the_steps_that_are_allowed() -> None:
 
 
 def test_a_share_that_others_may_own_is_never_taken_back() -> None:
-    """Nor is a kept share given up."""
+    """A share that was abandoned stays abandoned, and a share that was kept stays kept."""
     assert not NEXT_OF_SHARE[RangeShare.KEPT]
     assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
 
 
 @pytest.mark.parametrize(("named", "kept"), [(1, 10_000), (MOST_PARTITIONS, 10)])
 def test_records_before_a_generation_are_bounded(named: int, kept: int) -> None:
-    """By number, and by the partitions that they name: a short record may name 200,000."""
+    """The number of records and of partitions that they name is limited."""
     backlog, record = Backlog(), Announcement(1, "m", "a", ("t",), {"t": tuple(range(named))})
     for _ in range(20_000):
         backlog.add(record, 0)

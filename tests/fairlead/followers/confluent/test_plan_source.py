@@ -1,4 +1,4 @@
-"""The plan topic as confluent-kafka's followers read it, on a real broker."""
+"""Followers on confluent-kafka read the plan topic from a real broker."""
 
 import time
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def send(plans: PlanTopic, version: int) -> None:
 def test_plan_that_is_there_is_known_before_a_broker_loses_its_patience(
     plans: PlanTopic, connection: dict[str, Any], patient_broker: dict[str, Any]
 ) -> None:
-    """The log ends with a marker, which consumers do not get; an empty answer shows the end."""
+    """Readers notice the end without a wait, although a transaction marker is the last entry."""
     send(plans, 1)
     options = FollowOptions(plans.name)
     with closing(shared_reader("g", {**connection, **patient_broker}, options)) as reader:
@@ -50,12 +50,12 @@ def test_plan_that_is_there_is_known_before_a_broker_loses_its_patience(
         assert reader.state.plan is not None
 
 
-# clock: a broker keeps fetches for half a second then
+# clock: with these settings, a broker holds fetches for half a second
 @pytest.mark.parametrize("config", [{}, {"socket.timeout.ms": 1500}])
 def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
     plans: PlanTopic, connection: dict[str, Any], config: dict[str, Any]
 ) -> None:
-    """Even if a record arrives after the end was reached and before this is reported."""
+    """Each record is read once, even if it arrives between reaching and reporting the end."""
     send(plans, 1)
     source = ConfluentSource.open("g", {**connection, **config}, plans.name)
     assert source is not None
@@ -81,7 +81,7 @@ def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
 def test_followers_that_would_read_the_same_share_a_reader(
     plans: PlanTopic, connection: dict[str, Any]
 ) -> None:
-    """It reads until the last of them closes it; later followers get a new reader."""
+    """A reader works until its last follower closes it; later followers get a new reader."""
     options = FollowOptions(plans.name)
     first = shared_reader("g", connection, options)
     assert shared_reader("g", dict(connection), options) is first

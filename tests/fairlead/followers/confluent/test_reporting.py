@@ -11,12 +11,12 @@ from fairlead.followers.core.meter import Meter
 
 
 class SlowConsumer(Consumer):
-    """Takes a second to store offsets."""
+    """A consumer that needs a second to return its member id."""
 
     now = 0.0
 
     def memberid(self) -> str:
-        """Return its member id, which each report needs."""
+        """Return the member id, which each report needs, after one second."""
         self.now += 1.0
         return "orders-1"
 
@@ -39,7 +39,7 @@ def consumer() -> Iterator[SlowConsumer]:
 def test_storing_offsets_is_no_time_of_a_record(
     consumer: SlowConsumer, take: Callable[[Reporting, Consumer, Message], Any]
 ) -> None:
-    """The consumer stores offsets before the application gets the record."""
+    """A record's time starts after offsets are stored, when the application gets it."""
     reporting = Reporting({}, report=True)
     reporting.meter = Meter(300.0, lambda: consumer.now, lambda: 0.0)
     new: Any = Message  # its constructor is untyped

@@ -33,7 +33,7 @@ class Journal:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(self, event: str, **values: Any) -> None:
-        """Write one event; the monotonic clock is the machine's, the same in every process."""
+        """Write one event with its time, by the machine's clock, which all processes share."""
         line = json.dumps({"at": time.monotonic(), "event": event, **values})
         os.write(self._file, f"{line}\n".encode())
 
@@ -97,7 +97,7 @@ def main(spec: dict[str, Any]) -> None:
                     journal.note("version", version=version)
         except ConfigurationError as error:
             journal.note("refused", text=str(error))
-        consumer.unsubscribe()  # librdkafka can end the process where this is left to close()
+        consumer.unsubscribe()  # librdkafka can abort if only close() does this
         consumer.close()
         journal.note("closed")
 

@@ -89,7 +89,7 @@ def test_leader_follows_the_plan_and_tells_its_version() -> None:
 
 
 def test_each_newer_plan_causes_one_rebalance_request() -> None:
-    """If a request did not help, another one would not help either."""
+    """A member makes one request for each newer plan, even if the request did not help."""
     with following() as stage:
         stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(4, version=2)
@@ -107,7 +107,7 @@ def test_plan_that_the_leader_knows_causes_no_request() -> None:
 
 
 def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
-    """It decides in time with the plan that it has, and requests a rebalance after reading more."""
+    """The leader decides by its older plan, and requests a rebalance once it has read more."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -119,7 +119,7 @@ def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
 def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """It gets the old assignment back, and no other member would make the leader's request."""
+    """A static member with the old leader's assignment makes the request in its place."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -129,7 +129,7 @@ def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
 
 
 def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second() -> None:
-    """Before its restart it had to give up partitions; its next subscription must differ."""
+    """The member requests the second round, with a subscription that differs from the last."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -141,7 +141,7 @@ def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second(
 
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
-    """A group in conversion has no leader that could read a plan."""
+    """If the broker assigns partitions, no leader could follow a plan, so no request is made."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)
@@ -179,7 +179,7 @@ class HangingSource(ScriptedSource):
         return super().read(timeout_s)
 
     def at_end(self) -> bool:
-        """Whether all records are read."""
+        """Return whether all records are read, and note the calling thread."""
         self.askers.add(threading.get_ident())
         return super().at_end()
 
@@ -217,13 +217,13 @@ def test_status_follows_no_plan_outside_its_group() -> None:
 @pytest.mark.parametrize("name", ["read_timeout_s", "rejoin_jitter_s"])
 @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf, "5"])
 def test_time_that_cannot_be_waited_is_refused(name: str, seconds: Any) -> None:
-    """At construction, by its name, and not in the middle of a rebalance."""
+    """The error names the option and is raised at construction, not during a rebalance."""
     with pytest.raises(ConfigurationError, match=name):
         FollowOptions(**{name: seconds})
 
 
 def test_why_a_member_is_idle() -> None:
-    """The member is not in the plan, has no share, or shares its name; or range left none."""
+    """An idle member gets a reason: not in the plan, no share, a shared name, or range."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' nothing" in idle_reason(plan, "b")
@@ -232,7 +232,7 @@ def test_why_a_member_is_idle() -> None:
 
 
 def test_status_tells_what_a_person_on_call_asks() -> None:
-    """The followed and the newest plan, which differ before a rebalance or after a bad record."""
+    """The status has the followed and the newest plan, and the newest bad record's problem."""
     with following(options=FollowOptions(rejoin_jitter_s=None)) as stage:
         stage.lead()
         stage.reads(4, version=2)

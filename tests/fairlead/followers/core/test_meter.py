@@ -19,7 +19,7 @@ from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReport
 
 TOPIC = "orders"
 MAX_S = 300.0
-#: Seconds.
+#: Seconds that the application takes for a record, and for a flush after many of them.
 USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
 
 
@@ -42,7 +42,7 @@ class Application:
         self.meter = Meter(MAX_S, lambda: self.now, lambda: 0.0)
 
     def work(self, seconds: float) -> None:
-        """Let time pass."""
+        """Move the clock forward by the time that the application works."""
         self.now += seconds
 
     def records(self, partition: int, count: int) -> list[Record]:
@@ -99,7 +99,7 @@ def is_known(bounds: tuple[float, float]) -> bool:
 
 
 def tells_no_wrong_mean(bounds: tuple[float, float], truth_s: float) -> bool:
-    """Whether an interval is wide or contains the truth."""
+    """Return whether an interval is wide, or its middle within 25% of the true mean."""
     middle = sum(bounds) / 2
     return not is_known(bounds) or abs(middle / truth_s - 1) <= 0.25
 
@@ -111,7 +111,7 @@ def app() -> Application:
 
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
 def test_time_of_iterated_records_is_their_partitions(app: Application, takes: float) -> None:
-    """Also if records are fast and timed in groups."""
+    """Each partition gets its own time, even if records are fast and timed in groups."""
     for _ in range(40):
         for partition, records in app.poll({0: 250, 1: 250}).items():
             for _record in records:
@@ -124,7 +124,7 @@ def test_time_of_iterated_records_is_their_partitions(app: Application, takes: f
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """A group is timed as a whole: its excess time counts as that of one record."""
+    """Quick records are timed in groups; the excess time of a group counts as one record's."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)
@@ -139,7 +139,7 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
 def test_batch_that_is_broken_off_counts_all_its_records(
     app: Application, stops_after: int
 ) -> None:
-    """All were delivered; the time after the break belongs to the batch."""
+    """All records of the batch count, and so does the time after the break."""
     for records in app.poll({0: 100}).values():
         for _record in records:
             app.work(USUAL)
@@ -178,7 +178,7 @@ WAYS = {
 def test_other_ways_than_iterating_are_right_or_wide(
     app: Application, way: str, partitions: int
 ) -> None:
-    """With one partition the time belongs to it; with several, to none of them."""
+    """Reads other than by iterating lead to a right mean, or to a wide interval."""
     for _ in range(200):
         for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
             for _record in WAYS[way](records):
@@ -197,7 +197,7 @@ def test_other_ways_than_iterating_are_right_or_wide(
 def test_flush_after_a_batch_is_right_or_wide(
     app: Application, take: str, partitions: int, collect_s: float
 ) -> None:
-    """Rows are collected and then inserted, for any number of batches."""
+    """If rows are collected and then inserted, the mean is right or its interval is wide."""
     before: dict[int, WorkReport] = {}
     share = 96 // partitions
     for number in range(150):
@@ -233,7 +233,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """For any order of reading, skipping and rereading records of several partitions."""
+    """Calls and handler time are the application's, for any order of reads and seeks."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
@@ -256,7 +256,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """After that the group would have revoked the partition; also for an unfinished record."""
+    """Finished or not, a record's time ends when the group would have revoked its partition."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)
@@ -288,7 +288,7 @@ def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
 
 
 def test_timed_list_is_a_list(app: Application) -> None:
-    """Equal, copied, pickled, sorted and sliced like one; copies are plain lists."""
+    """It compares, copies, pickles, sorts and slices like a list; copies are plain lists."""
     (records,) = app.poll({0: 40}).values()
     plain = [Record(0, offset) for offset in range(40)]
     assert isinstance(records, list)
@@ -304,7 +304,7 @@ def test_timed_list_is_a_list(app: Application) -> None:
 
 
 def test_reports_never_go_back(app: Application) -> None:
-    """Whenever reports are made: within records, groups, waits and batches."""
+    """No counter decreases, even if reports are made within records, groups and waits."""
     rng = random.Random(1)  # a fixed example
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
@@ -347,7 +347,7 @@ def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> No
 
 
 def test_after_giving_up_times_are_not_counted(app: Application) -> None:
-    """The report shows it; earlier figures stay."""
+    """The report keeps the earlier times, and shows that several tasks take records."""
     app.next(0)
     app.work(USUAL)
     app.meter.asked()

@@ -68,7 +68,7 @@ HOSTILE = form(short=60, long=100_000)
 
 @contextmanager
 def room_for(more: int) -> Iterator[None]:
-    """Limit this process's memory to its present use and a number of bytes."""
+    """Limit this process's memory to its present use plus a number of bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (psutil.Process().memory_info().data + more, hard))
     try:
@@ -79,7 +79,7 @@ def room_for(more: int) -> Iterator[None]:
 
 @pytest.mark.long
 def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
-    """Valid plans of ten million partitions, in one range or many, read one after the other."""
+    """Reading many valid plans of ten million partitions needs at most 64 MiB more memory."""
     rng = random.Random(3)
     cache = PlanCache("group", ORIGIN, None)
     shares = ["0-9999999", ",".join(str(2 * number) for number in range(20_000))]
@@ -190,7 +190,7 @@ def test_tombstone_is_not_accepted_where_plans_are_signed() -> None:
 def test_unreadable_record_leaves_the_last_good_plan(
     value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is skipped with one warning: its offset, the reason, and the plan that stays."""
+    """One warning has the skipped record's offset, the reason, and the plan that stays."""
     with caplog.at_level(logging.WARNING):
         state = after(record(0, plan(1).to_bytes()), record(7, value))
     assert (version(state), state.seen.version, state.skipped) == (1, 1, 1)

@@ -1,4 +1,4 @@
-"""Plan or range, and the leader's reason."""
+"""The leader follows the plan or falls back to range, and gives a reason."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -25,7 +25,7 @@ RANGE = {"a-1": {"t": [0, 1]}, "b-1": {"t": [2, 3]}}
 
 
 def test_plan_is_followed_by_name() -> None:
-    """The plan's names become the coordinator's member ids."""
+    """Each member gets the share that the plan has for its client id."""
     decision = decide(KNOWN, MEMBERS, {"t": 4}, now=DAY)
     assert decision.shares == {"a-1": {"t": [0]}, "b-1": {"t": [1, 2, 3]}}
     assert (decision.plan_version, decision.fallback_reason) == (1, None)
@@ -41,14 +41,14 @@ def test_plan_is_followed_by_name() -> None:
     ],
 )
 def test_without_a_good_plan_it_is_range_and_says_why(state: PlanState, reason: str) -> None:
-    """Each case without a plan has a reason that a person can act on."""
+    """Without a usable plan, members get range's shares, and the decision has the reason."""
     decision = decide(state, MEMBERS, {"t": 4}, now=DAY + timedelta(hours=1) + SKEW)
     assert decision.shares == RANGE
     assert (decision.plan_version, decision.fallback_reason) == (None, reason)
 
 
 def test_clocks_may_differ_by_a_minute() -> None:
-    """If a follower's clock is ahead by less, its plan does not expire too early."""
+    """A plan does not expire too early if a follower's clock is less than a minute ahead."""
     just_before = DAY + timedelta(hours=1) + SKEW - timedelta(seconds=1)
     assert decide(KNOWN, MEMBERS, {"t": 4}, now=just_before).plan_version == 1
 
@@ -62,7 +62,7 @@ def test_members_with_one_name_share_no_partition() -> None:
 
 
 def test_static_members_come_first_in_range() -> None:
-    """The fallback is Kafka's: by instance id first, then the others by member id."""
+    """As in Kafka, range orders static members by instance id, then the others by member id."""
     members = [
         GroupMember("a", ("t",)),
         GroupMember("z", ("t",), instance_id="one"),

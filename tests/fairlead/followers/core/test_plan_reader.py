@@ -1,4 +1,4 @@
-"""The reader's thread: the current plan, through failures and reconnections."""
+"""The reader's thread keeps the plan current through failures and reconnections."""
 
 import logging
 import threading
@@ -59,7 +59,7 @@ def test_fresh_cache_answers_without_waiting() -> None:
 
 
 def test_waits_for_a_plan_that_another_member_has_seen() -> None:
-    """The cache is behind if another member has read further."""
+    """If another member has read a newer plan, the reader waits until it has read that plan."""
     source = ScriptedSource(record(0, 1))
     source.ended.set()
     with reading(lambda: source) as reader:
@@ -92,7 +92,7 @@ def test_last_good_plan_stays_while_the_topic_is_read_again() -> None:
 
 
 def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Retries do not fill the log."""
+    """Repeated attempts to connect add no further warnings."""
     attempts: list[None] = []
 
     def refuse() -> ScriptedSource:
@@ -106,7 +106,7 @@ def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_missing_topic_is_no_plan_at_once() -> None:
-    """A group does not wait for a missing topic; a missing right is reported."""
+    """Without a plan topic, the reader reports the problem at once instead of waiting."""
     with reading(lambda: None) as reader:
         state = reader.current(at_least=NOTHING, timeout_s=600)
     assert state == PlanState(problem="the plan topic does not exist, or may not be read")
@@ -119,7 +119,7 @@ def leased(version: int) -> PlanRecord:
 
 
 def test_plan_with_a_lease_outlives_its_record() -> None:
-    """The record is replaced and compacted away, then the topic deleted; the lease still counts."""
+    """A plan with a lease stays after its record is compacted away and its topic is deleted."""
     first, emptied = ScriptedSource(leased(2)), ScriptedSource(PlanRecord(7, b"group", b"garbage"))
     first.ended.set()
     emptied.ended.set()
@@ -137,7 +137,7 @@ def test_plan_with_a_lease_outlives_its_record() -> None:
 def test_topic_that_grows_is_read_where_the_key_lands_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The reader opens the other partition, and keeps its plan until then."""
+    """After the topic grows, the reader moves to the partition that the key maps to now."""
     monkeypatch.setattr(plan_reader, "_LOOK_S", 0.0)
 
     class Grown(ScriptedSource):
@@ -157,7 +157,7 @@ def test_topic_that_grows_is_read_where_the_key_lands_now(
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_ended_reader_serves_no_other_follower() -> None:
-    """An application's callback may end the reader's thread, for example by `sys.exit`."""
+    """A reader whose thread has ended, for example by `sys.exit`, accepts no more followers."""
 
     def leave() -> ScriptedSource | None:
         raise SystemExit

@@ -70,7 +70,7 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
-    """For commits behind the work, at it and ahead of it, and after seeks and rebalances.
+    """The limit holds for commits behind, at and ahead of the work, and after seeks and rejoins.
 
     The exception is a committed offset that decreases, which a reader notices.
     """
@@ -104,7 +104,7 @@ def test_records_in_step_are_reported_in_full() -> None:
 
 
 def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
-    """Ahead by at most a batch, as aiokafka's getmany() commits; times stay with their records."""
+    """If commits are ahead by at most a batch, as with getmany(), times stay with their records."""
     partition = Partition()
     for _ in range(50):
         partition.next_batch(100, gap=0)

@@ -1,4 +1,4 @@
-"""When a member requests a rebalance because of a newer plan."""
+"""The time at which a member requests a rebalance for a newer plan."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from fairlead.wire.record import Identity
 
 
 def test_no_request_before_the_group_has_settled() -> None:
-    """A rebalance in progress adopts the newest plan anyway."""
+    """During a rebalance a member makes no request: the rebalance adopts the newest plan."""
     schedule = RejoinSchedule(jitter_s=0.0)
     assert not schedule.due(seen=Identity(1, 1), now=0.0)
     schedule.settle(Identity(1, 0))
@@ -17,7 +17,7 @@ def test_no_request_before_the_group_has_settled() -> None:
 
 
 def test_asks_once_for_a_plan_within_the_jitter() -> None:
-    """The moment is drawn once and kept; there is no second request for the plan."""
+    """A member draws the time of its request once, and makes only one request for a plan."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     asked = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
@@ -52,7 +52,7 @@ def test_member_leaves_its_turn_to_those_before_it() -> None:
 
 
 def test_plan_that_is_sent_again_causes_no_request() -> None:
-    """Only its offset is new."""
+    """A plan that is sent again differs only in its offset; its withdrawal is news."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5, sha256="9f2c"))
     assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)
@@ -75,7 +75,7 @@ def test_expired_plan_causes_one_request_per_lease() -> None:
 
 
 def test_longer_lease_of_a_followed_plan_causes_no_request() -> None:
-    """It changes no member's share."""
+    """A longer lease changes no member's share, so no rebalance is needed."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5))
     until = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Connecting to the plan topic with kafka-python."""
+"""Failed connections of kafka-python's clients to the plan topic."""
 
 import subprocess
 import sys

@@ -24,7 +24,7 @@ class Coordinator:
     Parameters
     ----------
     now
-        The clock.
+        Clock that returns seconds.
     rng
         Draws member ids.
     partitions
@@ -55,7 +55,7 @@ class Coordinator:
             self.tick()
 
     def heartbeat(self, member: str) -> str:
-        """Answer "ok", "rejoin" or "unknown"."""
+        """Return the answer to a heartbeat: "ok", "rejoin" or "unknown"."""
         self.tick()
         place = self.members.get(member)
         if place is None:

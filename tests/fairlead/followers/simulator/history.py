@@ -1,6 +1,6 @@
 """Random histories of events of a simulated group, reproducible by their seed.
 
-The code is real, from `FollowingMember` and `PlanReader` down; clock, topics, coordinator and
+`FollowingMember`, `PlanReader` and the code they use are real; clock, topics, coordinator and
 client are models. `logs` models topics, `coordinator` the group's coordinator, `member` one
 consumer; `world` combines them and checks the invariants at every moment.
 """
@@ -75,7 +75,7 @@ CHANGES = ("start", "stop", "kill", "plain", "publish")
 
 
 def draw(seed: int) -> list[Action]:
-    """Return the history of a seed."""
+    """Return the events that a seed produces, in order of time."""
     rng = random.Random(seed)
     first = [Action(rng.uniform(0, 2), "start", name) for name in NAMES[: rng.randint(1, 4)]]
     if rng.random() < 0.8:
@@ -161,7 +161,7 @@ def _happen_to_agreement(world: World, what: str) -> None:
 
 
 def run(seed: int, actions: Sequence[Action] | None = None) -> World:
-    """Run a history to its end; raises ViolationError."""
+    """Run a history until the group has recovered; raise ViolationError if a check fails."""
     world = World(seed)
     for action in draw(seed) if actions is None else actions:
         world.run(action.at)
@@ -185,7 +185,7 @@ def quiet(world: World) -> None:
     for member in world.members.values():
         member.frozen = False
         member.subscribe(wanted=True)
-    if not world.safe:  # what was forged holds for this generation, and for the next one
+    if not world.safe:  # forged records count in this generation and in the next one
         world.coordinator.disturb()
         world.run(world.time + 2 * REBALANCE_S)
         world.coordinator.disturb()

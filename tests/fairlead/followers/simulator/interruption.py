@@ -27,7 +27,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def traced(reach: Callable[[Line], None]) -> Iterator[None]:
-    """Call a function before each line of the followers' modules."""
+    """Call a function before each executed line of `MODULES`."""
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         module = FILES.get(frame.f_code.co_filename)

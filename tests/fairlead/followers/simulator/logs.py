@@ -67,11 +67,11 @@ class Topic:
         return f"life-{self.life}"
 
     def delete(self) -> None:
-        """Delete it."""
+        """Delete the topic."""
         self.partitions = None
 
     def create(self, count: int = 2) -> None:
-        """Create it unless it is there."""
+        """Create the topic unless it exists."""
         if self.partitions is None:
             self.life += 1
             self.partitions = [Partition() for _ in range(count)]
@@ -84,7 +84,7 @@ class Topic:
                 self.partitions.append(Partition())
 
     def home(self) -> int:
-        """Return the number of the group's partition."""
+        """Return the number of the partition that the group's key maps to."""
         assert self.partitions is not None
         return partition_for_key(GROUP, len(self.partitions))
 
@@ -161,7 +161,7 @@ class SimulatedAgreementLog:
 
     @property
     def number(self) -> int:
-        """The partition."""
+        """The partition's number."""
         return self._tail.number
 
     def append(self, record: Record) -> Sent:
@@ -227,7 +227,7 @@ class SimulatedCoordinationTopic:
         """Do nothing: the topic is valid."""
 
     def create(self, timeout_s: float) -> None:
-        """Create it."""
+        """Create the topic if it is reachable and does not exist."""
         del timeout_s
         if self._topic.reachable:
             self._topic.create()
@@ -261,7 +261,7 @@ class SimulatedPlanSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the topic has grown."""
+        """Return whether the group's key maps to another partition now."""
         self._topic.answer()
         return self._topic.home() != self._tail.number
 

@@ -34,7 +34,7 @@ class SimulatedClient:
         self.member: str | None = None
         self.generation = -1
         self.wants = self.leaving = self._acted = False
-        #: "out", "joining" or "in".
+        #: State of the membership: "out", "joining" or "in".
         self.phase = "out"
         self.queue: list[tuple[str, tuple[int, ...]]] = []
         self.share: frozenset[Pair] = frozenset()
@@ -255,7 +255,7 @@ class SimulatedMember:
             self.plans.unsubscribe()
 
     def close(self) -> None:
-        """Leave the group in order."""
+        """Leave the group, and close the follower."""
         self.closed = True
         self.client.unsubscribe()
         self.client.poll(0.0)

@@ -80,14 +80,14 @@ class World:
         heapq.heappush(self._events, (self.time + delay_s, self._count, do))
 
     def run(self, until: float) -> None:
-        """Let time pass."""
+        """Run all pending calls up to a time, in seconds."""
         while self._events and self._events[0][0] <= until:
             self.time, _, do = heapq.heappop(self._events)
             do()
         self.time = until
 
     def stop(self, name: str) -> None:
-        """Let a member leave in order."""
+        """Let a member leave the group and close."""
         if (member := self.members.get(name)) and not member.frozen:
             del self.members[name]
             member.close()
@@ -179,7 +179,7 @@ class World:
             self.longest_orphaned_s = max(self.longest_orphaned_s, orphaned_s)
 
     def _check_status(self, member: SimulatedMember, plans: FollowingMember) -> None:
-        """Check that a member's status is true."""
+        """Check that a member's status agrees with its generation and its assignment."""
         status, generation = plans.status(member.client.share), plans.generation
         round_ = generation.round if generation else None
         assignment = round_.assignment if round_ else None
@@ -191,7 +191,7 @@ class World:
             case "plan" if round_ and assignment and assignment.plan_version == status.plan_version:
                 says = assignment.shares[round_.me.member]
             case "range" if generation and round_ and status.plan_version is None:
-                # Who said nothing has given up nothing, whatever somebody else deals out.
+                # A member that kept its range share owns it, whatever an assignment record says.
                 dealt = (
                     assignment.shares
                     if assignment and generation.share is not RangeShare.KEPT
@@ -229,7 +229,7 @@ class World:
         return None
 
     def state(self) -> str:
-        """Describe every member."""
+        """Describe the generation and every member, for messages."""
         lines = [f"generation {self.coordinator.generation}"]
         for member in self.members.values():
             share = sorted(number for _, number in member.client.share)
