@@ -10,9 +10,9 @@ from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
-#: Records a second: half of the machines are twice as fast, and the sum is that of ten of 100.
+#: Records a second: half of the machines are twice as fast, and the sum is that of ten machines of 100.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
-#: Shuffles of Zipf's shares with which `range` overloads two, and one, of its ten members.
+#: Shuffles of Zipf's shares: `range` overloads two of ten members by the first, one by the second.
 _TWO_OVERLOADED = 0
 _ONE_OVERLOADED = 0
 _SKEW = Traffic(used=0.85, zipf=0.6, shuffle=_TWO_OVERLOADED)

@@ -1,4 +1,4 @@
-"""Controllers without a memory: Kafka's assignors, and the published lag-aware rule."""
+"""Controllers that remember nothing: Kafka's assignors, and the published lag-aware rule."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class TakesBack(Protocol):
     """A controller that withdraws plans that made the group worse."""
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Return the owners without the published plan, or None: the plan stays."""
+        """Return the owners after withdrawing the published plan, or None to keep the plan."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Throttled partitions: something outside of their consumer limits them."""
+"""Throttled partitions: something outside their consumer limits their reading rate."""
 
 from dataclasses import dataclass
 

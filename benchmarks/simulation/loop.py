@@ -1,7 +1,7 @@
 """The closed loop of a simulated group: oracles get the true state, and plans can be withdrawn.
 
-Belongs here: what a scenario adds to the loop. Does not: the loop (`fairlead.simulation.loop`), or
-the figures of a run (`run_figures`).
+This module has what a scenario adds to the loop. The loop itself is `fairlead.simulation.loop`;
+`run_figures` measures a run.
 """
 
 from dataclasses import dataclass
@@ -100,5 +100,5 @@ class _ScenarioLoop(Loop):
         )
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        # At the start, no partition is read yet, so none has to pause.
+        # No partition is read before the start, so no partition has to pause.
         return self._world.exists[step] if self._world.scenario.eager and step else taken

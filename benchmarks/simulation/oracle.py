@@ -1,6 +1,6 @@
-"""Oracles: controllers that know the true state, to measure others against.
+"""Oracles: controllers that know the true state, as a benchmark for other controllers.
 
-Belongs here: plans from true rates and speeds. Does not: anything that a planner could do.
+This module plans from true rates and speeds, which no real planner knows.
 
 There are two oracles, for two objectives. `Minimal` knows the arrivals of the next day and makes
 few moves: it takes the steps of `assignors.relief` until no member's utilisation exceeds `FULL`;
@@ -73,7 +73,7 @@ class Lagging(Oracle):
         self._every_s, self._band = every_s, band
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return a balanced plan, unless the present owners are balanced enough."""
+        """Return a balanced plan, or None if the present owners are balanced enough."""
         work = truth.waiting + truth.rates * self._every_s
         weighted = replace(
             problem, weights=np.rint(work * 100).astype(np.int64), capacities=truth.speeds

@@ -1,4 +1,4 @@
-"""The planner in a closed loop: the current analysis, with its memory between decisions."""
+"""The planner in a closed loop: it runs the analysis, and keeps its memory between decisions."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,7 +24,7 @@ _FIRST_REST_S: Final = 1800.0
 def rest_s(times: int) -> float:
     """Return the back-off of a group after its n-th regression, in seconds.
 
-    The same as migrations/sql/regression_checks.sql computes for real groups.
+    migrations/sql/regression_checks.sql computes the same for real groups.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class ScenarioReading(Reading):
         self._crawls = np.isfinite(world.limits)
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
-        """Return the offsets up to which applications got records, at the starts of steps."""
+        """Return the offsets up to which applications received records, at the starts of steps."""
         given = super().delivered(step, partition)
         if self._ahead is not None:
             given = given + self._ahead[step, partition]
@@ -59,7 +59,7 @@ class ScenarioReading(Reading):
         return self._speeds(first, last)
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
-        """Go back to the committed offsets, and drop fetched records."""
+        """Make new owners start at the committed offsets, and drop fetched records."""
         self._sharing.forget(partitions)
         super().take_over(partitions, step, committed)
 

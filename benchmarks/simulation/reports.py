@@ -1,7 +1,7 @@
 """The reports of work that simulated consumers commit and samples read.
 
-Belongs here: the counters in each commit, their consumer and their flaws. Does not: counting
-(`metering`), nor when consumers commit (`fairlead.simulation.commits`).
+This module has the counters in each commit, their consumer and their flaws. `metering` counts, and
+`fairlead.simulation.commits` decides when consumers commit.
 
 As with real followers, counters belong to a consumer and a partition, and restart with the
 consumer. The report of the previous owner stays until the new owner commits; confluent-kafka
@@ -21,7 +21,7 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask
 
 _OF_PARTITION: Final = ("records", "busy_s", "squares_s2")
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s", "calls", "paused")
-#: Clients that commit an offset only if it advanced.
+#: Clients that commit an offset only if the offset advanced.
 _ONLY_ADVANCED: Final = frozenset({"confluent-kafka", "proportional"})
 
 

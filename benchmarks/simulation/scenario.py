@@ -1,4 +1,4 @@
-"""Scenarios: machines, clients, topics, commits and faults of a group."""
+"""Scenarios define machines, clients, topics, commits and faults of a consumer group."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,7 +86,7 @@ class Scenario:
     name, what
         The name, and a description in one line.
     kind
-        What a planner should do.
+        What a planner should do in the scenario.
     traffic
         The arrivals.
     speeds

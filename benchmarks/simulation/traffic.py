@@ -12,7 +12,7 @@ HOUR_S = 3_600.0
 
 @dataclass(frozen=True)
 class Wander:
-    """Some partitions are hot, and after a while others are.
+    """Some partitions are hot; after a while, other partitions are hot instead.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Traffic:
         exists
             Whether each partition exists, bool of shape (N, P); these share all the traffic.
         capacity
-            Of all machines together, records a second.
+            Capacity of all machines together, in records a second.
         """
         rng = np.random.default_rng(self.shuffle)
         partitions = exists.shape[1]

@@ -1,4 +1,4 @@
-"""The part of a scenario that is independent of readers: arrivals, members, costs."""
+"""The part of a scenario that does not depend on readers: arrivals, members and costs."""
 
 from dataclasses import dataclass
 from functools import cached_property

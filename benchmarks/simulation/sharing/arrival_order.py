@@ -11,7 +11,7 @@ QUEUE_RECORDS = 100_000
 
 
 class ArrivalOrder(Chunks):
-    """A queue of 64 MiB or 100,000 records a member, whichever is less.
+    """Each member has a queue of 64 MiB or 100,000 records, whichever is less.
 
     If a partition was fetched to its end, its next fetch returns the records that arrived since;
     such partitions are read at the same time. Partitions that are further behind, as at the start,

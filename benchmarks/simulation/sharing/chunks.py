@@ -38,7 +38,7 @@ class Chunks:
         self._records: Float64 = np.zeros(0)
 
     def read(self, step: TimeStep) -> Float64:
-        """Read all records of members that keep up; let the others work off their queues."""
+        """Read all records of members that keep up; other members process their queued chunks."""
         left, budgets = step.waiting.copy(), step.budgets.copy()
         fetched = self._fetched(left.size)
         readable = step.readable & (step.owner < budgets.size - 1)

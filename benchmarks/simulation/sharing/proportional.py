@@ -7,7 +7,7 @@ from fairlead.simulation.world import Float64, Mask
 
 
 class Proportional:
-    """A member works while any record waits; records can be read in the step of their arrival.
+    """A member works while any record waits. Records can be read in the step of their arrival.
 
     Time that one partition does not use goes to the others.
     """
