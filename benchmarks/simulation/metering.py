@@ -103,7 +103,7 @@ class Meters:
         self.calls[rows] = self.calls[first] + records[:, :members].cumsum(axis=0)
 
     def _times(self, records: Float64, mean_s: Float64) -> tuple[Float64, Float64]:
-        """Draw total seconds, and squared seconds, of given numbers of records with a given mean time."""
+        """Draw the total and squared seconds of given numbers of records with a mean time."""
         spread2 = self._habit.spread**2
         counted = np.maximum(records, 1.0)
         if not spread2:
@@ -137,7 +137,7 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add the squares of seconds that belong to no record to partitions that have records, in place."""
+        """Add squares of seconds that belong to no record, to partitions with records, in place."""
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0
