@@ -16,7 +16,7 @@ PER_STEP, FRESH = 60, 3
 
 
 def arriving(partition: int, look: int) -> int:
-    """Say where the log ends: at a record a second."""
+    """Return the log end offset; one record arrives each second."""
     return 1000 * (partition + 1) + PER_STEP * look
 
 
@@ -26,7 +26,7 @@ def prompt(partition: int, look: int) -> int:
 
 
 def halves(partition: int, _: int) -> str:
-    """Say who owns what: `a` the first half of eight."""
+    """Return the owner: `a` for the first four partitions, `b` for the others."""
     return "a" if partition < 4 else "b"
 
 
@@ -61,7 +61,7 @@ def question(
 
 
 def skewed(partition: int, look: int) -> int:
-    """Say where the log ends: the first four fill twenty times as fast as the others."""
+    """Return the log end; the first four partitions get twenty times the traffic of others."""
     return 1000 + PER_STEP * look * (20 if partition < 4 else 1)
 
 

@@ -1,4 +1,4 @@
-"""Arrival rates: steady where traffic is, quick where it changed."""
+"""Arrival rates are steady if traffic is steady, and follow changes quickly."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_steady_traffic_is_averaged_over_the_hour() -> None:
 
 
 def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -> None:
-    """A fifth more in an hour, of one of two topics; one partition of it gets ten times as much."""
+    """One of two topics grows by a fifth in an hour; one partition of it grows tenfold."""
     per_step = np.full((60, 200), 60.0) * np.linspace(1.0, 1.2, 60)[:, None]
     per_step[:, 100:] = 60.0
     per_step[-5:, 0] *= 10
@@ -62,14 +62,14 @@ def test_new_traffic_has_a_rate_within_three_samples() -> None:
 
 
 def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
-    """Some ten records an hour: known to a third."""
+    """At about twelve records an hour, the deviation is over a fifth of the rate."""
     found = rates_of(np.random.default_rng(3).poisson(0.2, (60, 400)).astype(float))
     assert found.per_s.mean() == pytest.approx(0.2 / 60, rel=0.1)
     assert (found.deviation[found.per_s > 0] > 0.2 * found.per_s[found.per_s > 0]).all()
 
 
 def test_a_log_that_is_created_again_counts_from_there() -> None:
-    """The end goes back: what came before is of another log."""
+    """If the end offset decreases, only later samples count, because the log is new."""
     end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
     found = arrival_rates(series_at(end, end, [0]))
     assert found.per_s[0] == pytest.approx(1.0)

@@ -13,7 +13,7 @@ from fairlead.domain.analysis.weighing import CandidateInputs
 def planned(
     owned: dict[str, dict[str, list[float]]], speeds: list[float], rules: Rules | None = None
 ) -> Candidate:
-    """Plan for members, given what arrives at each partition of each topic that they own."""
+    """Plan for members, given the arrival rate of each partition that they own, by topic."""
     counts: dict[str, int] = {}
     members, arrivals = {}, dict[str, list[float]]()
     for name, topics in owned.items():
@@ -38,7 +38,7 @@ FULL = {"b0": {"b": [75.0, 75.0]}, "b1": {"b": [75.0, 75.0]}}
 
 
 def owners(found: Candidate) -> dict[str, dict[str, list[int]]]:
-    """Return who is to read what."""
+    """Return the planned partitions of each member, by topic."""
     assert found.assignment is not None
     return found.assignment.by_member()
 
@@ -63,7 +63,7 @@ def test_moves_are_counted_over_all_parts() -> None:
 
 
 def test_a_negligible_gain_takes_no_move_of_another_set() -> None:
-    """Moves of b gain next to nothing, so a gets the only move."""
+    """Moves in topic b gain almost nothing, so topic a gets the only move."""
     hardly = {"b0": {"b": [200.0, 40.0, 3.0]}, "b1": {"b": [236.0]}}
     assert planned(hardly, [100.0] * 2).moved == 1
     found = planned(UNEVEN | hardly, [100.0] * 4, Rules(max_moves=1))

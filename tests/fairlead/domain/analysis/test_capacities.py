@@ -1,4 +1,4 @@
-"""Capacities: what the estimator says of members whose true speeds are known."""
+"""Estimates of capacity for members whose true speeds are known."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
-    """Return what an answer says of capacities after so long without a plan."""
+    """Return the capacities in an answer after some hours without a plan."""
     loop = Loop(group, step_s=5.0, sample_s=sample_s, decide_s=1e9)
     loop.run(hours)
     known: dict[str, Any] = answer_question(loop.question())["capacities"]
@@ -36,7 +36,7 @@ def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s
         consumed = min(5 * RATES[5 * number], SPEED)
         if consumed == SPEED:
             assert found[name]["measured"]
-            # A commit that comes somewhere within five minutes is counted to the minutes.
+            # With samples five minutes apart, the time of a commit is known less precisely.
             near = 0.1 if sample_s < commit_s / 2 or commit_s < sample_s else 0.15
             assert found[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
         else:
@@ -52,7 +52,7 @@ def test_one_hot_partition_measures_as_well() -> None:
 
 
 def test_replacements_of_all_members_inherit_their_capacity() -> None:
-    """A deployment renames them; once one is known, it counts instead."""
+    """Renamed members get the old capacity until a new member is measured."""
     known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
     assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [65.0, 65.0]
     known["a"] = Capacity(80.0, measured=True, at=60.0)
@@ -60,7 +60,7 @@ def test_replacements_of_all_members_inherit_their_capacity() -> None:
 
 
 def test_pauses_are_not_taken_for_slowness() -> None:
-    """Everybody stands still for half a minute every ten."""
+    """Members that read nothing for 30 s in every ten minutes are measured at full speed."""
 
     def paused(now: float) -> Any:
         return np.full(6, SPEED if now % 600 >= 30 else 0.0)
@@ -81,7 +81,7 @@ def test_a_member_that_slows_down_is_measured_again() -> None:
 
 
 def test_a_rolling_restart_measures_no_member_too_slow() -> None:
-    """Members are away for two minutes each, one after the other, and partitions go round."""
+    """Each member leaves in turn for two minutes, and its partitions change owners."""
 
     def present(now: float) -> Any:
         return np.array([not 240 <= now - 400 * n < 360 for n in range(6)])

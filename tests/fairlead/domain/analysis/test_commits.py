@@ -10,14 +10,14 @@ TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
-    """Read samples of four partitions, two a member; 60 records arrive at each in a step."""
+    """Read samples of two members with two partitions each, 60 records a step arriving at each."""
     arriving = [[1000 + 60 * look] * 4 for look in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
 
 @pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
 def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, backlog: int) -> None:
-    """A member that commits in each step has so old a lag only if it is behind."""
+    """If a member commits in each step, a lag older than a step shows that it is behind."""
     end = 10_000 + 600 * np.array(TIMES)[:, None].repeat(4, axis=1)
     committed = end - 10 * np.array([3, 4, 4, age])
     found = read_commits(
@@ -49,7 +49,7 @@ def test_less_than_the_records_of_a_commit_is_no_backlog(counts: str, waiting: i
 
 
 def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
-    """Each of b's partitions is committed after 160 records, of 240 that came: it falls behind."""
+    """Member b falls behind: it commits 160 of every 240 records that arrive at a partition."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
         for look in TIMES
@@ -60,7 +60,7 @@ def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
 
 
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
-    """A partition of b is committed after 120 records of 240, then after all 360."""
+    """Commits of a partition of b alternate between 120 of 240 records and all 360 records."""
     rows = [
         [997 + 60 * look] * 3 + [760 + 240 * (look // 4) + (240, 120)[look // 4 % 2]]
         for look in TIMES
@@ -69,7 +69,7 @@ def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
 
 
 def test_records_held_back_by_commits_add_up_by_squares() -> None:
-    """Each of a's partitions is committed after 240 records, where two a second are read."""
+    """Member a reads two records a second and commits each partition after 240 records."""
     rows = [
         [1000 + 240 * (look // 4), 880 + 240 * ((look + 2) // 4), 997 + 60 * look, 997 + 60 * look]
         for look in TIMES
@@ -83,7 +83,7 @@ def rarely(look: int) -> list[int]:
 
 
 def test_a_chunk_counts_as_read_when_it_is_committed() -> None:
-    """Member b reads one chunk of 240 records after another; a commits all at every sample."""
+    """Member b reads chunks of 240 records; member a commits all partitions at every sample."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 240 * (look // 4), 1000 + 240 * ((look + 2) // 4)]
         for look in TIMES
@@ -94,14 +94,14 @@ def test_a_chunk_counts_as_read_when_it_is_committed() -> None:
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
-    """For three samples, nothing of a partition with arrivals was committed."""
+    """A partition had arrivals but no commits for three samples."""
     rows = [[1000, *rarely(look)[1:]] for look in TIMES]
     ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
 
 
 def test_a_new_owner_holds_nothing_back() -> None:
-    """A partition is committed after 240 records; its second owner has just come."""
+    """A partition is committed after 240 records, and has just got a second owner."""
     rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in TIMES]
     owner = [[0, 1]] * (len(TIMES) - 1) + [[2, 1]]
     series = series_at(
@@ -131,7 +131,7 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
-    """A tenth of its arrivals is read; all other partitions are at the previous sample's end."""
+    """A tenth of a partition's arrivals is read; all of the other partitions' arrivals are read."""
     rows = []
     for look in range(60):
         commit = (look - first) // every * every + first
@@ -144,7 +144,7 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
 
 
 def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
-    """It is committed at every eighth sample; its owners keep up with all other partitions."""
+    """A partition is committed at every eighth sample; its owners keep up with all others."""
     rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
     end = [[1000 + 60 * look] * 6 for look in range(48)]
     owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]
@@ -154,7 +154,7 @@ def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
-    """Commits every seven minutes: a third is read of it for 24, and of the others all."""
+    """Commits come every seven minutes; for 24 minutes a third of one partition is read."""
     series = range(48)
     end = [[1000 + 60 * look] * 4 for look in series]
     behind = [60 * max(look - look % 7 - 24, 0) * (share - 1) // share for look in series]

@@ -1,4 +1,4 @@
-"""Time lag and utilisation at a horizon."""
+"""Forecasts of time lag and utilisation at a horizon."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ APART, TOGETHER = np.array([0, 1], np.int32), np.array([0, 0], np.int32)
 
 
 def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0) -> Outlook:
-    """Return what is expected of two partitions and two members of 100 records a second."""
+    """Return the outlook of two partitions and two members of 100 records a second each."""
     time_lag_s = np.array(backlog) / np.array(arrivals)
     return Outlook(
         np.array(arrivals), np.full(2, deviation), np.array(backlog), time_lag_s, np.full(2, 100.0)
@@ -18,14 +18,14 @@ def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0)
 
 
 def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
-    """60,000 records, 40 a second to spare, half an hour: 12,000 are left only if it is more."""
+    """With 40/s to spare, a member reads 60,000 records in half an hour, but not 84,000."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).time_lag_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).forecast_time_lag(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
 def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
-    """A member is just full: what is 138 s behind will be; in sum it is as late as on average."""
+    """A partition of a fully used member stays 138 s behind; the total uses the mean time lag."""
     time_lag_s = np.array([138.0, 0.0])
     found = Outlook(
         np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), time_lag_s, np.full(2, 100.0)
@@ -35,7 +35,7 @@ def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
 
 
 def test_nothing_grows_older_faster_than_time() -> None:
-    """Ten times too much is at most as late as it was, and the horizon."""
+    """At ten times a member's capacity, time lag grows by at most the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
@@ -45,7 +45,7 @@ def test_a_partition_without_an_owner_is_in_no_forecast() -> None:
 
 
 def test_many_assignments_are_forecast_like_each_alone() -> None:
-    """To the last bit, partitions without an owner included."""
+    """Forecasts together and one by one are equal to the last bit, also for unowned partitions."""
     rng = np.random.default_rng(29)
     arrivals, backlog, time_lag_s = (
         rng.uniform(1, 99, 40),
@@ -59,7 +59,7 @@ def test_many_assignments_are_forecast_like_each_alone() -> None:
 
 
 def test_uncertain_arrivals_give_no_certain_overload() -> None:
-    """105 % utilisation is certain to fall behind only if it is known to within a percent."""
+    """A member at 105 % certainly falls behind only if its arrival rates are known precisely."""
     for deviation, late in ((0.1, True), (5.0, False)):
         sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_time_lag(TOGETHER, 1800.0)
         assert bool((sure > 60.0).any()) is late
@@ -84,7 +84,7 @@ def test_a_member_over_capacity_never_catches_up() -> None:
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.full_forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.full_forecast(APART, 1800.0).catch_up_s is None
-    # A speed that is hardly above what arrives is not known well enough for an end.
+    # If a capacity hardly exceeds arrivals, the latest end of catching up is unknown.
     close = outlook([95.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
     assert close.catch_up_s is not None
     assert close.catch_up_between_s[1] is None
