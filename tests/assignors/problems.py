@@ -75,7 +75,7 @@ def small_problems(count: int, *, largest: int = 800) -> Iterator[tuple[int, Pro
 
 
 def rejoin(problem: Problem, owner: Int32) -> Problem:
-    """Return the problem that arises when everybody really owns what `owner` says."""
+    """Return the problem in which each member owns the partitions that `owner` gives it."""
     return replace(problem, owner=owner)
 
 

@@ -1,4 +1,4 @@
-"""What holds for every assignor and every problem."""
+"""Properties that hold for every assignor and every problem."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What every benchmark shares: its command line, its output, its results."""
+"""The command line, output and results that all benchmarks share."""
 
 import json
 import subprocess
@@ -66,7 +66,7 @@ def test_every_benchmark_explains_itself(
 
 
 def test_figures_are_written_with_the_facts_of_the_machine(trial: Path, tmp_path: Path) -> None:
-    """In the given file, or beside the benchmark."""
+    """Figures are written to the given file, or to the benchmark's folder."""
     trial.write_text(MEASURING.replace("10 / turn", "turn"))
     assert run(trial, "--rounds", "2").returncode == 0
     written = json.loads((tmp_path / "trial.json").read_text())
@@ -79,7 +79,7 @@ def test_figures_are_written_with_the_facts_of_the_machine(trial: Path, tmp_path
 
 
 def test_a_benchmark_that_fails_says_why(trial: Path, tmp_path: Path) -> None:
-    """Nothing is written; the error is printed, and where the log is."""
+    """A failed benchmark writes no figures, and prints the error and the path of its log."""
     done = run(trial)
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr

@@ -1,4 +1,4 @@
-"""What the simulation's tests share."""
+"""Fixtures of the simulation's tests."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ class Scripted:
         self.series: list[SampleSeries] = []
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Deal the partitions in turn."""
+        """Assign the partitions round robin."""
         members = len(moment.problem.members)
         return (np.arange(moment.problem.partition_total) % members).astype(np.int32)
 
@@ -31,5 +31,5 @@ class Scripted:
 
 @pytest.fixture
 def scripted() -> type[Scripted]:
-    """Someone who decides what the test says."""
+    """Return a controller class that plans by the script of a test."""
     return Scripted

@@ -98,7 +98,7 @@ def test_uncommitted_records_are_read_again_by_the_next_owner(scripted: Any) -> 
 
 
 def test_a_poisoned_partition_is_not_read(scripted: Any) -> None:
-    """It waits under any owner, and counts in the figure `stuck`."""
+    """No owner reads a poisoned partition, and it counts in the figure `stuck`."""
     crawling = (Crawl(0, from_s=600.0),)
     ran = run(world(traffic=Traffic(used=0.3), crawling=crawling), scripted({3: [1, 1, 0, 1]}))
     course = RunFigures.of(ran, warm_up_s=0)
@@ -122,7 +122,7 @@ def test_members_leave_and_come_back(scripted: Any) -> None:
 
 
 def test_samples_are_thinned_after_an_hour() -> None:
-    """All samples of the last hour, one each quarter of an hour before that."""
+    """The loop keeps all samples of the last hour, and one per quarter hour before that."""
     moments: list[Any] = []
 
     class Watching(ByAssignor):

@@ -44,7 +44,7 @@ class Reader:
         self.work: ReportSeries | None = None
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Give everybody as many partitions."""
+        """Give each member the same number of partitions."""
         count = len(moment.problem.members)
         return np.arange(moment.problem.partition_total, dtype=np.int32) * count // 4
 

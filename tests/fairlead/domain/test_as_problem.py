@@ -20,7 +20,7 @@ def test_plan_as_its_own_solution_breaks_no_rule() -> None:
 
 
 def test_member_that_the_plan_does_not_know_is_part_of_the_problem() -> None:
-    """A new member owns what it owns; it is not taken for nobody."""
+    """A new member keeps its partitions; they do not count as unowned."""
     owned = {"a": {"t": [0]}, "new": {"t": [1, 2], "u": [0]}}
     problem = problem_of(PLAN, owned)
     assert problem.members == ("a", "b", "new")

@@ -1,4 +1,4 @@
-"""A plan consumer by consumer."""
+"""Plans listed by consumer."""
 
 from fairlead.domain.as_problem import planned
 from fairlead.domain.consumers import ConsumerChange, changes, load

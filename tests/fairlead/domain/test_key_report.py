@@ -188,7 +188,7 @@ def test_share_of_time_is_by_reported_seconds() -> None:
 
 
 def test_other_topics_take_part_of_the_consumers() -> None:
-    """A group's other partitions are dealt with these."""
+    """Consumers are also assigned the group's partitions of other topics."""
     loads = np.array([60.0, 60.0])
     for others, utilisation in (((), 0.6), ((50.0, 50.0), 1.1)):
         busy = readers(2, 100.0, 2, others)
@@ -197,7 +197,7 @@ def test_other_topics_take_part_of_the_consumers() -> None:
 
 
 def test_runs_cover_partitions_by_their_share() -> None:
-    """And no record is in two runs."""
+    """Each partition's runs hold its share of the records, and no record is in two runs."""
     window = LogWindow("t", np.zeros(3, np.int64), np.array([1000, 3000, 0]), 60.0)
     runs = plan_runs(window, 400, 100)
     taken = (runs.stop - runs.begin).sum(axis=0)

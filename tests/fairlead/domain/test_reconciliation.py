@@ -1,4 +1,4 @@
-"""The table of steps: from any state of a group they lead to agreement, and do no harm."""
+"""Reconciliation steps lead from any state of a group to agreement, and do no harm."""
 
 from collections.abc import Sequence
 from dataclasses import replace

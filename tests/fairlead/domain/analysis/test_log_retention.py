@@ -58,7 +58,7 @@ def test_forecast_says_when_records_are_lost(series: int) -> None:
 
 
 def test_a_plan_that_cures_loses_nothing() -> None:
-    """One of two members owns all busy partitions; the other could read all of them."""
+    """One of two members owns all busy partitions; a plan can give them to the other member."""
     fast = {"records_per_s": 200.0, "measured": True, "at": written(0.0)}
     answer = answer_question(losing(60, capacities={"b": fast}))
     assert answer["outcome"] == "plan"

@@ -56,7 +56,7 @@ def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
 
 @pytest.mark.parametrize("members", [2, 3])
 def test_a_slow_member_among_idle_ones_is_relieved(members: int) -> None:
-    """It reads 15 of 40/s; its peers are at 40 % and were never at their limit."""
+    """A member reads 15 of 40/s; its peers are at 40 % and were never at their limit."""
     speeds = np.full(members, 100.0)
     speeds[0] = 15.0
     topics = {"t": 2 * members}
@@ -137,7 +137,7 @@ def test_readers_of_other_topics_cannot_help(
 
 @pytest.mark.parametrize("committed", [None, 0])
 def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> None:
-    """Ten times the group's capacity arrives in it; the answer is the same as without it."""
+    """A topic without readers gets ten times the group's capacity; the answer does not change."""
     alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
     beside["topics"]["u"] = 2
     for look, snapshot in enumerate(beside["snapshots"]):
@@ -230,7 +230,7 @@ def test_a_healthy_group_that_commits_after_so_many_records_in_all_gets_no_plan(
 def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
     seldom_s: float,
 ) -> None:
-    """Its timer commits all partitions at once."""
+    """The timer of the member commits all its partitions at once."""
     rates = np.exp(np.random.default_rng(1).normal(np.log(5.0), 0.3, 24))
     group = Group(
         steady(rates),
@@ -499,7 +499,7 @@ OPEN = 8
 def held(
     partitions: int = 1, *, until: int = 99, short: int = 0, marker: int = 0, series: int = 20
 ) -> dict[str, Any]:
-    """Return a line about partitions that stand because a transaction is open on them.
+    """Return a line about partitions that an open transaction blocks.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
-    """Hold an answer against all that is promised of any."""
+    """Check an answer against the rules that hold for every answer."""
     json.dumps(answer, allow_nan=False)
     problem = Problem.of(line["topics"], {k: v["topics"] for k, v in line["members"].items()})
     if answer["outcome"] == "plan":
@@ -212,7 +212,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
-    """Not healthy at 0 %: nothing has been counted in them yet."""
+    """A group whose logs were created again is unknown, not healthy at 0 % utilisation."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
