@@ -56,7 +56,7 @@ class ScenarioMoment(Moment):
 class ReadsReports(Protocol):
     """A controller that can read reports of work."""
 
-    #: Whether the controller reads them.
+    #: Whether the controller reads reports.
     reports: bool
 
 

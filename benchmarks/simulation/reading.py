@@ -35,7 +35,7 @@ class ScenarioReading(Reading):
 
     @property
     def ahead(self) -> bool:
-        """Whether applications get records long before they process them."""
+        """Whether applications receive records long before they process them."""
         return self._ahead is not None
 
     def held_ahead(self, first: int, last: int) -> Float64 | None:

@@ -18,7 +18,7 @@ Share = dict[str, dict[str, list[int]]]
 
 
 class Oracle:
-    """Asks Oracle.java, a line a question."""
+    """Sends questions to Oracle.java, one per line."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process

@@ -1,4 +1,4 @@
-"""Ours and Kafka's own assignors, from its jars, on the same random problems."""
+"""Compare our assignors with Kafka's, run from its jars, on the same random problems."""
 
 import base64
 import random
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.long
 def requests(
     topics: Topics, members: Members, replica_racks: Racks | None = None
 ) -> dict[str, object]:
-    """Write a problem the way the oracle reads it."""
+    """Return a problem in the format that the oracle reads."""
     return {
         "replica_racks": replica_racks,
         "topics": topics,

@@ -1,4 +1,4 @@
-"""Metrics against their definitions, computed the slow way."""
+"""Metrics equal their definitions, computed by slow and simple code."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""User data: round trips, and refused garbage."""
+"""User data survives a round trip, and invalid bytes are rejected."""
 
 import pytest
 from hypothesis import given
@@ -44,5 +44,5 @@ def test_says_what_is_wrong(data: str, message: str) -> None:
 
 
 def test_no_bytes_claim_nothing() -> None:
-    """A member that never owned anything sends none."""
+    """A member that never owned a partition sends no bytes."""
     assert decode(b"") == UserData({})

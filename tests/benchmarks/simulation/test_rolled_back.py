@@ -1,4 +1,4 @@
-"""Plans that make it worse are rolled back, and no others are."""
+"""Only plans that make a group worse are rolled back."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The policy's approval, and every objection in words."""
+"""Approval by the policy, and the text of every objection."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which samples of a group are stored, and its history from them."""
+"""Tests of which samples of a group are stored, and of the history read from them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -72,7 +72,7 @@ def test_a_negligible_gain_takes_no_move_of_another_set() -> None:
 
 
 def test_no_member_stays_overloaded_in_a_full_group() -> None:
-    """The group is 98 % utilised; 101 % for one member is too much, though close to even."""
+    """In a group at 98 %, a plan relieves a member at 101 %, though loads are nearly even."""
     nearly = {"a": {"t": [60.0, 41.0]}, "b": {"t": [57.0, 38.0]}}
     found = planned(nearly, [100.0] * 2)
     assert found.forecast is not None

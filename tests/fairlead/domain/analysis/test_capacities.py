@@ -52,7 +52,7 @@ def test_one_hot_partition_measures_as_well() -> None:
 
 
 def test_replacements_of_all_members_inherit_their_capacity() -> None:
-    """A deployment renames them; once one is known, it counts instead."""
+    """Renamed members get the old capacity until a new member is measured."""
     known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
     assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [65.0, 65.0]
     known["a"] = Capacity(80.0, measured=True, at=60.0)
@@ -81,7 +81,7 @@ def test_a_member_that_slows_down_is_measured_again() -> None:
 
 
 def test_a_rolling_restart_measures_no_member_too_slow() -> None:
-    """Members are away for two minutes each, one after the other, and partitions go round."""
+    """Each member leaves in turn for two minutes, and its partitions change owners."""
 
     def present(now: float) -> Any:
         return np.array([not 240 <= now - 400 * n < 360 for n in range(6)])

@@ -17,7 +17,7 @@ def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -
 
 @pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
 def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, backlog: int) -> None:
-    """A member that commits in each step has so old a lag only if it is behind."""
+    """If a member commits in each step, a lag older than a step shows that it is behind."""
     end = 10_000 + 600 * np.array(TIMES)[:, None].repeat(4, axis=1)
     committed = end - 10 * np.array([3, 4, 4, age])
     found = read_commits(
@@ -60,7 +60,7 @@ def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
 
 
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
-    """A partition of b is committed after 120 records of 240, then after all 360."""
+    """Commits of a partition of b alternate between 120 of 240 records and all 360 records."""
     rows = [
         [997 + 60 * look] * 3 + [760 + 240 * (look // 4) + (240, 120)[look // 4 % 2]]
         for look in TIMES
@@ -75,7 +75,7 @@ def rarely(look: int) -> list[int]:
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
-    """For three samples, nothing of a partition with arrivals was committed."""
+    """A partition had arrivals but no commits for three samples."""
     rows = [[1000, *rarely(look)[1:]] for look in TIMES]
     ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
@@ -94,7 +94,7 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
-    """A tenth of its arrivals is read; all other partitions are at the previous sample's end."""
+    """A tenth of a partition's arrivals is read; all of the other partitions' arrivals are read."""
     rows = []
     for look in range(60):
         commit = (look - first) // every * every + first
@@ -107,7 +107,7 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
 
 
 def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
-    """It is committed at every eighth sample; its owners keep up with all other partitions."""
+    """A partition is committed at every eighth sample; its owners keep up with all others."""
     rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
     end = [[1000 + 60 * look] * 6 for look in range(48)]
     owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]

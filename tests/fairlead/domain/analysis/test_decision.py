@@ -46,7 +46,7 @@ def test_after_a_plan_its_effect_is_awaited() -> None:
 
 
 def test_after_many_plans_a_group_rests() -> None:
-    """After the twentieth plan there is no other for an hour."""
+    """After its twentieth plan, a group gets no other plan for an hour."""
     sick, memory = question(end=skewed, committed=behind), None
     outcomes = []
     for number in range(21):

@@ -1,4 +1,4 @@
-"""Time lag and utilisation at a horizon."""
+"""Forecasts of time lag and utilisation at a horizon."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_a_partition_without_an_owner_is_in_no_forecast() -> None:
 
 
 def test_many_assignments_are_forecast_like_each_alone() -> None:
-    """To the last bit, partitions without an owner included."""
+    """Forecasts together and one by one are equal to the last bit, also for unowned partitions."""
     rng = np.random.default_rng(29)
     arrivals, backlog, time_lag_s = (
         rng.uniform(1, 99, 40),
@@ -59,7 +59,7 @@ def test_many_assignments_are_forecast_like_each_alone() -> None:
 
 
 def test_uncertain_arrivals_give_no_certain_overload() -> None:
-    """105 % utilisation is certain to fall behind only if it is known to within a percent."""
+    """A member at 105 % certainly falls behind only if its arrival rates are known precisely."""
     for deviation, late in ((0.1, True), (5.0, False)):
         sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_time_lag(TOGETHER, 1800.0)
         assert bool((sure > 60.0).any()) is late

@@ -1,4 +1,4 @@
-"""When retention overtakes a group."""
+"""Forecasts of the time at which retention overtakes a group."""
 
 from typing import Any
 
@@ -46,19 +46,19 @@ def overtaken_at() -> int:
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
 def test_forecast_says_when_records_are_lost(series: int) -> None:
-    """Within two segments of the true time, as members go on reading at the same rate."""
+    """If reading rates stay the same, the forecast is within two segments of the true time."""
     answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
     left_s = 60.0 * (overtaken_at() - (series - 1))
     segments_s = 2 * 60.0 * SEGMENT / COME
-    # Includes the time between two commits, and the uncertainty of capacities.
+    # The tolerance covers the time between two commits, and the uncertainty of capacities.
     assert kept["loss_s"] == pytest.approx(left_s, abs=segments_s + 0.1 * left_s)
     assert "loses records in" in answer["evidence"]
     assert "retention overtakes the group" in answer["evidence"]
 
 
 def test_a_plan_that_cures_loses_nothing() -> None:
-    """One of two members owns all busy partitions; the other could read all of them."""
+    """One of two members owns all busy partitions; a plan can give them to the other member."""
     fast = {"records_per_s": 200.0, "measured": True, "at": written(0.0)}
     answer = answer_question(losing(60, capacities={"b": fast}))
     assert answer["outcome"] == "plan"
@@ -74,7 +74,7 @@ def test_loss_that_has_begun_is_reported() -> None:
 
 
 def test_a_stuck_partition_loses_as_nothing_is_read() -> None:
-    """Its commits stand still while retention approaches."""
+    """Retention approaches a partition whose committed offset does not advance."""
 
     def still(partition: int, look: int) -> int:
         return 1_000_000 + (60 * look - 3 if partition else 0)
@@ -89,7 +89,7 @@ def test_a_stuck_partition_loses_as_nothing_is_read() -> None:
 
 
 def test_a_group_that_keeps_up_loses_nothing() -> None:
-    """Neither a group close to the log start, nor one far behind in logs without deletion."""
+    """No loss is forecast for a group near the log start, or behind in logs without deletion."""
     near = question(60)
     for snapshot in near["snapshots"]:
         snapshot["begin"]["t"] = [committed - 1 for committed in snapshot["committed"]["t"]]
@@ -100,7 +100,7 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
 
 
 def test_a_log_that_is_created_again_is_not_overtaken() -> None:
-    """What it lost before it was created again does not count."""
+    """Records lost before a log was created again do not count."""
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]
     assert retention_of(series, np.ones(1)) is None

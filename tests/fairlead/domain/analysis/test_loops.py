@@ -13,7 +13,7 @@ SKEWED = np.sort(zipf(36, 0.6, 0.8, 600.0))[::-1]
 
 
 def group(rates: object = EVEN, **more: object) -> Group:
-    """Return six members of 100 records a second at 36 partitions."""
+    """Return a group of six members, 100 records a second each, that read 36 partitions."""
     given = {"rates": rates if callable(rates) else steady(np.asarray(rates)), "speeds": SPEEDS}
     return Group(topics=TOPICS, reads=READS, **(given | more))  # type: ignore[arg-type]
 
@@ -32,7 +32,7 @@ def group(rates: object = EVEN, **more: object) -> Group:
     ],
 )
 def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
-    """No plan, nothing over the objective, and no other diagnosis after 1.5 hours."""
+    """A healthy group gets no plan, no time over the objective, and no other diagnosis."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
     assert (course.plans, course.over_objective) == ([], 0)
     assert {name for name, _ in course.said} <= {"healthy", "unknown"}
@@ -56,7 +56,7 @@ def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
 
 
 def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
-    """Members commit every seven minutes; decisions are every two."""
+    """Members commit every seven minutes, and decisions come every two minutes."""
     slow = group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3)), commit_s=420.0)
     course = Loop(slow, step_s=20.0, decide_s=120.0, since_h=2.0).run(4)
     hours = [hour for hour, *_ in course.plans]

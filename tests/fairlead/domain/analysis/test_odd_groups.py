@@ -99,7 +99,7 @@ def test_readers_of_other_topics_are_no_peers() -> None:
 
 @pytest.mark.parametrize("committed", [None, 0])
 def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> None:
-    """Ten times the group's capacity arrives in it; the answer is the same as without it."""
+    """A topic without readers gets ten times the group's capacity; the answer does not change."""
     alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
     beside["topics"]["u"] = 2
     for look, snapshot in enumerate(beside["snapshots"]):

@@ -40,7 +40,7 @@ def group(rng: np.random.Generator, series: int) -> SampleSeries:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_group_is_read_the_same_beside_any_others(seed: int) -> None:
-    """To the last bit, in any order, with and without members, for few samples and many."""
+    """Analysing a group together with others gives bitwise the same result, in any order."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]
     alone = [read_together([replace(series)])[0] for series in groups]

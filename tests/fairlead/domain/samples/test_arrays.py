@@ -53,7 +53,7 @@ def test_samples_are_ordered_and_counted_once() -> None:
 
 
 def test_all_samples_of_the_last_hour_count_and_quarters_before() -> None:
-    """At most a day before the newest sample."""
+    """Samples older than a day before the newest sample do not count."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     series = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]
