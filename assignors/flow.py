@@ -212,7 +212,7 @@ class Windows:
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """List the levels from low to high; one arc stands for all below, one for all above.
+    """List the levels from low to high, with one arc for all below and one for all above.
 
     The price of a level is its rank: only the order matters, and small prices solve faster.
     """

@@ -1,4 +1,4 @@
-"""The Java producer's default partitioner: the partition of a record's key.
+"""Compute the partition of a record's key, as the Java producer does by default.
 
 Belongs here: Kafka's murmur2, and the partition of a hash. Does not: consumers.
 """

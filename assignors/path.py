@@ -24,8 +24,8 @@ from assignors.settling import settle, stand_ins
 # edge of the band, with the fewest moves.
 _FAR = 3.0
 _RENEWED = 0.2
-# A path that does not reach its target ends when all remaining steps together relieve the most
-# loaded member by no more than this share of the band's width.
+# A path may miss its target. It ends once the remaining steps would lower the highest load by at
+# most this share of the band's width.
 _SLIGHT = 0.2
 
 

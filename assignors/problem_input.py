@@ -233,7 +233,7 @@ def _partitions(owned: list[Any], where: str) -> Int64:
 
 
 def _integers(values: Any, where: str) -> Int64:
-    """Read integers within int64, no bools; types are checked before numpy unifies them."""
+    """Return values as int64; refuse bools, which numpy would convert to integers."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         if values.ndim != 1:
             _fail(where, "is not a flat list")

@@ -1,4 +1,4 @@
-"""The part of a scenario that does not depend on readers: arrivals, members and costs."""
+"""Arrivals, members and costs of a scenario, which are the same under every controller."""
 
 from dataclasses import dataclass
 from functools import cached_property

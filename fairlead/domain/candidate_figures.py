@@ -37,7 +37,8 @@ class SnapshotCandidate:
         `forecast_time_lag_s` and `utilisation`; None if it failed.
     outcome
         The assignor's remark on its result, if any.
-    error Why the assignor failed; None if it did not.
+    error
+        Why the assignor failed; None if it did not.
     frontier
         Results with fewer moves, as (moves, time lag at the horizon in seconds), ascending; empty
         if the assignor computes none.

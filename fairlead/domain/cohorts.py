@@ -193,8 +193,9 @@ def due(
         nor a decision.
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
-    seen Groups in the last sample. For cohorts without a sampled group, groups with a decision
-    count.
+    seen
+        Groups in the last sample. For cohorts without a sampled group, groups with a decision
+        count.
 
     Examples
     --------

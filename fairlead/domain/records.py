@@ -277,7 +277,8 @@ class StoredPlan:
         The exact bytes that are published.
     sha256, approved_sha256
         The stored hash of `document`, and the approved hash; None: not approved.
-    topic, partition, record_offset Position of its record; None if not published.
+    topic, partition, record_offset
+        Position of its record; None if not published.
     four_eyes, shadow, rolled_back_from
         As in `PlanDraft`.
     lease_until

@@ -100,7 +100,8 @@ class Change:
         Time of the later sample.
     moved
         Partition, owner before, owner after.
-    came, left Members that only the later sample has; members that only the earlier one has.
+    came, left
+        Members that only the later sample has; members that only the earlier one has.
     """
 
     at: datetime

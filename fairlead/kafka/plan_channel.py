@@ -23,7 +23,7 @@ from fairlead.wire.record import Headers
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of a record, in the topic and the producer: a plan of a million partitions fits."""
 
-#: Maximum bytes of a transaction of several records: sent well within its time-out.
+#: Maximum bytes of a transaction of several records: few enough to be sent before it times out.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
 #: Number of retries per record of a batch that fails because of an earlier rejection.

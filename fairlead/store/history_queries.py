@@ -381,7 +381,8 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     ------
     GroupError
         Nothing is stored of the group.
-    PlanStateError The version does not exist.
+    PlanStateError
+        The version does not exist.
     """
     require_group(engine, group)
     found = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)

@@ -190,8 +190,9 @@ class PlanStore:
 
         Raises
         ------
-        PlanStateError The version does not exist, is not proposed, has expired, or needs four eyes;
-        or the reason is blank.
+        PlanStateError
+            The version does not exist, is not proposed, has expired, or needs four eyes; or the
+            reason is blank.
         TamperedPlanError
             The version's document has another hash.
         """
@@ -206,7 +207,9 @@ class PlanStore:
         Parameters
         ----------
         plans
-            The plans with their approved hashes. reasons The reason of each.
+            The plans with their approved hashes.
+        reasons
+            The reason of each.
         actor
             The person for whom a service approves.
 

@@ -153,7 +153,8 @@ def observe(
     plans
         Published plans, one per group.
     live
-        Describes the present groups. patiently
+        Describes the present groups.
+    patiently
         Groups to check every `CHECK_EVERY_S` until they follow their plan completely.
     until
         Time to stop, by `time.monotonic()`.

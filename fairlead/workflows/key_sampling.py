@@ -21,7 +21,7 @@ from fairlead.settings import Settings
 if TYPE_CHECKING:  # Spark and the store are imported only if they are needed
     from sqlalchemy import Engine
 
-#: Maximum values of arguments, beyond any real topic.
+#: Largest accepted numbers of records to sample, and of partitions to compare with.
 MOST_RECORDS: Final = 20_000_000
 MOST_PARTITIONS: Final = 100_000
 #: Number of records that the client samples, in a few seconds; Spark samples more.

@@ -179,7 +179,8 @@ def reconcile(
     groups
         Groups to reconcile; None: all.
     live
-        Describes the present groups. topic, options
+        Describes the present groups.
+    topic, options
         The plan topic, and options of its records.
     now
         Time of the pass: for expiry, and the start of leases; time-zone-aware.

@@ -185,7 +185,7 @@ def test_reader_that_is_overtaken_by_tidying_misses_nothing(tmp_path: Path) -> N
 
 
 class Killed(BaseException):
-    """Stands for the end of the process."""
+    """Raised instead of ending the process."""
 
 
 class Mortal(SampleArchive):

@@ -45,7 +45,8 @@ class Candidate:
     assignor
         Its name.
     assignment
-        None if the assignor failed. forecast
+        None if the assignor failed.
+    forecast
         Forecast of the assignment; None if it failed.
     moved
         Number of partitions that move away from a present owner.

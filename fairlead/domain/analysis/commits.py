@@ -329,7 +329,7 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
     had records to commit and no commit: bool of shape (N,).
     """
     marks = marked.sum(axis=0)
-    # A commit that has stopped to come does not make commits usually rarer.
+    # Time since the last commit does not lengthen the usual interval, once there are several.
     until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
     due_s = (until_last * due * series.seconds[:, None]).sum(axis=0) if len(series) > 1 else 0.0
     steps_due = due.sum(axis=0)

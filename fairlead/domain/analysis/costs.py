@@ -28,7 +28,7 @@ CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 #: smaller difference changes no plan.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
-#: Standard deviation of a logarithm: the 90 % interval of a known cost is a quarter of its value.
+#: Standard deviation of a logarithm; the 90 % interval of a known cost is within a quarter of it.
 KNOWN: Final = 0.135
 #: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
 #: topic are alike, and consumers on equal machines even more so. If half of the partitions deviate

@@ -465,7 +465,7 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
     target_utilisation = found.rules.target_utilisation
     linked = found.estimates.peers.linked
     sets = [(linked == number, part == number) for number in np.unique(linked[late]).tolist()]
-    sets += [of for of in sole_readers(problem) if late[of[0]].any()]
+    sets += [alone for alone in sole_readers(problem) if late[alone[0]].any()]
     for members, partitions in sets:
         of_it, mine = everybody & members, read & partitions
         loads = found.outlook.arrivals[mine]

@@ -4,6 +4,7 @@ Belongs here: sets of members by their subscriptions. Does not: capacities (`cap
 diagnosis (`diagnosis`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,10 +73,10 @@ class Peers:
         )
 
 
-def sole_readers(problem: Problem) -> list[tuple[Mask, Mask]]:
-    """Return sets of members, and the partitions that no other member may read.
+def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
+    """Yield sets of members, and the partitions that no other member may read.
 
-    For the subscribers of each topic: bool of shape (M,), and bool of shape (P,). Empty if all
+    For the subscribers of each topic: bool of shape (M,), and bool of shape (P,). Nothing if all
     subscriptions are equal.
 
     Examples
@@ -85,16 +86,16 @@ def sole_readers(problem: Problem) -> list[tuple[Mask, Mask]]:
     [([False, True], [False, False, True, True]), ([True, True], [True, True, True, True])]
     """
     if problem.equal_subscriptions:
-        return []
+        return
     subscribes = np.zeros((len(problem.topics), len(problem.members)), dtype=bool)
     member = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
     subscribes[problem.subscription_topics, member] = True
     sets, of_topic = np.unique(subscribes, axis=0, return_inverse=True)
-    found = []
-    for members in sets[sets.any(axis=1)]:
-        only = np.asarray(sets.any(axis=1) & ~sets[:, ~members].any(axis=1))
-        found.append((members, only[of_topic][problem.topic_of]))
-    return found
+    sets_read = sets.any(axis=1)
+    beyond = sets.astype(np.float32) @ ~sets.T  # members of each set that each other set lacks
+    for number in np.flatnonzero(sets_read).tolist():
+        only = sets_read & (beyond[:, number] == 0)
+        yield sets[number], only[of_topic][problem.topic_of]
 
 
 def _alike(count: int, member: Places, topic: Int32) -> Int32:

@@ -17,7 +17,7 @@ Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
-#: Stands for an unknown offset, a missing commit, or a missing owner.
+#: Value of an unknown offset, a missing commit, or a missing owner.
 NONE = -1
 #: Largest interpolated offset.
 _FURTHEST = 2.0**62

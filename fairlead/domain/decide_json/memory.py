@@ -21,7 +21,7 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 
 _FORMAT: Final = 2
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
-#: Maximum number of characters of a memory: this, plus as below per partition and member.
+#: Maximum characters of a memory: a fixed number, plus some per partition and per member.
 _LENGTH: Final = 4096
 _BY_PARTITION: Final = 100
 _BY_MEMBER: Final = 500

@@ -38,7 +38,7 @@ from fairlead.domain.groups import (
 )
 from fairlead.domain.samples.work_columns import OF_MEMBERS, OF_PARTITIONS, lists, work_columns
 
-#: Stands for an unknown or missing offset, and for a missing or unknown owner.
+#: Value of an unknown or missing offset, and of a missing or unknown owner.
 NONE: Final = -1
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.list_(pa.string())

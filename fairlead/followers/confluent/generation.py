@@ -17,7 +17,7 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. Time for which a refused announcement is sent again, and the interval.
+#: Seconds. A refused announcement is sent again every `_RESEND_EVERY_S`, for `RESEND_S`.
 RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
 #: Seconds. Maximum time until the log returns this member's announcement.
@@ -57,7 +57,8 @@ class Generation:
 
     Parameters
     ----------
-    round The member's agreement round.
+    round
+        The member's agreement round.
     listener, reader, clock
         The member's log, plans and time.
     read_timeout_s

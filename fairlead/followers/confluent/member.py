@@ -461,7 +461,7 @@ class FollowingMember:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     def _advance(self, generation: Generation) -> None:
-        """Continue the round of a generation, or the steps after it."""
+        """Continue the agreement round; after it, repeat the assignment when it is due."""
         if self.state is not State.AGREEING:
             self._repeat_if_due(generation)
             return

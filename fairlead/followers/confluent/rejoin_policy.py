@@ -86,7 +86,7 @@ class RejoinPolicy:
             self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Note that the last decision is in an earlier log than the present one."""
+        """Note that the coordination topic was replaced since the last decision."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
