@@ -12,7 +12,7 @@ The aims in their order:
 1. loads, decreasingly minimal;
 2. partitions kept;
 3. spread: the worst topic's largest share over its even share, then topics on as many members as
-possible, then the sum of squared shares;
+   possible, then the sum of squared shares;
 4. older claims: partitions that return to their newest earlier owner, then to the owner before, ...
 5. racks: partitions read from a replica in the member's rack.
 

@@ -11,7 +11,7 @@ over the objective, summed over partitions:
 
 - *hindcast*: a replay of the time before the plan, compared with the measurements.
 - *bystanders*: a replay of the members that got no partition by the plan, compared with
-measurements since. If these fell further behind than the replay, because of a deploy or a slower
+  measurements since. If these fell further behind than the replay, because of a deploy or a slower
   network, the plan is not the cause; the same is assumed for all partitions.
 - *resolution*: the time lag of each partition is known only to within the age of its commit.
 

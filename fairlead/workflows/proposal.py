@@ -63,11 +63,11 @@ def carry_out(
     The decision becomes 'no change', and the present version stays, in these cases:
 
     - A waiting version still fits the group, and is approved or a rollback. Or the draft would also
-    wait for a person and lacks the improvement that the policy requires: people need not review the
-    same plan again.
+      wait for a person and lacks the improvement that the policy requires: people need not review
+      the same plan again.
     - A version was made from a newer snapshot.
     - The published version has the same assignment, or would be as good if followed: a group that
-    does not follow one version would not follow another.
+      does not follow one version would not follow another.
     - The group is in back-off because a plan made it worse, and the draft moves partitions.
 
     Parameters

@@ -9,8 +9,8 @@ members that were never at their limit. Does not: which lag is a backlog (`commi
   Bounds fade within a day, because the member may be on another machine by then. Measurements are
   used unchanged for hours, then raised, so that a member that was slow yesterday is tried again.
 - A member that was never at its limit gets the capacity of its measured peers, which read the same
-topics. If its lower bound is higher, or no peer was measured, it gets somewhat more than its bound.
-A wrong assumption is small, and shows in the next samples.
+  topics. If its lower bound is higher, or no peer was measured, it gets somewhat more than its
+  bound. A wrong assumption is small, and shows in the next samples.
 """
 
 from collections.abc import Callable, Mapping, Sequence

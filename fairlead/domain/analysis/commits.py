@@ -16,7 +16,7 @@ how the application commits:
   Earlier records that a commit left are a backlog.
 - Records behind an open transaction are no lag: consumers that read committed cannot read them.
 - A lag that a partition has while nothing happens is no backlog: the marker of a transaction, or
-records that an application collects until it has a hundred.
+  records that an application collects until it has a hundred.
 
 So a partition's backlog is, by the first line that applies:
 

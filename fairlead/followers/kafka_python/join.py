@@ -4,7 +4,7 @@ Belongs here: asking for a rebalance, for which the client has no public method,
 three errors of kafka-python 3.0.
 
 1. A member that joins because a topic has grown, or because it subscribes to other topics, counts
-the rebalance as complete too early. If a poll ends before the rebalance, the next poll does not
+   the rebalance as complete too early. If a poll ends before the rebalance, the next poll does not
    continue it; the member sends no heartbeats, and its group drops it unnoticed. A request to join
    again lasts until the rebalance is over, so every join makes such a request.
 2. A member that is dropped while it joins, because its process was stopped, joins again with its
@@ -12,8 +12,8 @@ the rebalance as complete too early. If a poll ends before the rebalance, the ne
    beside their new owner. If it gets a partition back, it continues at its old position, not at the
    committed offset. So every join removes the partitions of a lost member.
 3. An eager member that misses a generation would also continue at its old positions. So every join
-forgets them, as Kafka's own client does. Paused partitions stay paused, and the listener
-   of a member that is dropped later is still called.
+   forgets them, as Kafka's own client does. Paused partitions stay paused, and the listener of a
+   member that is dropped later is still called.
 """
 
 import logging
