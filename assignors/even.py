@@ -26,13 +26,13 @@ def deal(problem: Problem) -> Int32 | None:
     Returns
     -------
     int32 array of shape (P,): no assignment has more even loads, or topics on more members. None:
-    none was found, and none may exist.
+    none was found; perhaps there is none.
 
     Notes
     -----
     After even shares, the rest of each topic goes to the members with the fewest partitions, topics
-    with the fewest readers first. Then members with too many pass some to members with too few. O(P
-    + T M log M).
+    with the fewest readers first. Then members with too many pass some to members with too few.
+    O(P + T M log M).
     """
     readers = problem.readers
     if not readers.size or not problem.dense:

@@ -77,7 +77,7 @@ class Network:
 
 
 def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
-    """Assign with decreasingly minimal loads, then the most kept, then the most near.
+    """Assign with decreasingly minimal loads, then the most kept, then the most near partitions.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ class Limits:
     Parameters
     ----------
     fewest, most
-        For all topics together, int64 of shape (M,). A member beyond them may only come closer.
+        For all topics, int64 of shape (M,). A member beyond its limits may only come closer.
     most_of_topic
         For each topic, int64 of shape (T,).
     """

@@ -34,8 +34,8 @@ class Metrics:
         Partitions with the same owner; with another owner although the previous one is still a
         member; without a previous owner among the members.
     topic_spread
-        Largest share of a topic on one member over its even share, which is partitions over
-        subscribers, rounded up; of the worst topic. 1 is optimal; 0: nothing is assigned.
+        The worst topic's largest share on one member over its even share, which is partitions
+        over subscribers, rounded up. 1 is optimal; 0: nothing is assigned.
     """
 
     count_min: int

@@ -45,7 +45,7 @@ def reasons(
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        Leaving partition to the partition of a step that it replaces.
+        Moved partition to the partition that it replaces, which a step moved.
     """
     taken: dict[int, list[Step]] = {}
     for step in steps:

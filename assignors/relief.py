@@ -20,9 +20,9 @@ from assignors.ledger import Ledger, Mask
 from assignors.problem import Float64, Int64
 from assignors.racks import in_replica_rack
 
-# Minimum share by which a step brings both members closer to the target than the most loaded.
+# After a step, both members are closer to the target than the giver was, by at least this share.
 _WORTH = 1e-3
-# The same, as a share of its load: smaller gains may be rounding errors, and could cycle.
+# The same, as a share of the giver's load: smaller gains may be rounding errors, and could cycle.
 _ROUNDING = 1e-9
 # Number of receivers compared at once, the least loaded first.
 _AT_ONCE = 4

@@ -59,9 +59,9 @@ def sticky_lag_aware(
     max_topic_count_skew
         Maximum partitions of one topic on a member beyond its even share; None: no limit.
     effort
-        Maximum number of pairs of members to compare. Bounds planning to seconds if a group is very
-        large or its limits are narrow; returns the best plan until then, noted in its outcome.
-        None: no limit.
+        Maximum number of pairs of members to compare; None: no limit. Bounds planning to seconds if
+        a group is very large or its limits are narrow. Once it is spent, the best plan so far is
+        returned, and its outcome states this.
 
     Returns
     -------

@@ -23,7 +23,7 @@ CREATE USER reader PASSWORD :'reader' IN ROLE fairlead_reader CONNECTION LIMIT 2
 CREATE DATABASE fairlead OWNER owner;
 
 -- Without a right to any table, a login could still fill the server's one lock table with advisory
--- locks, and its disk with large objects. Migrations, by the owner, take turns by an advisory lock.
+-- locks, and its disk with large objects. The owner may lock: its migrations take turns by a lock.
 \connect fairlead
 DO $$
 DECLARE

@@ -194,8 +194,8 @@ def due(
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
     seen
-        Groups in the last sample. For cohorts without a sampled group, groups with a decision
-        count.
+        Groups in the last sample. A cohort without any of them has its groups with a decision
+        instead.
 
     Examples
     --------

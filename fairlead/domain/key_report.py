@@ -46,7 +46,7 @@ class Readers:
     seconds
         Reported seconds per record, shape (P,); None: not all are known.
     arrivals, backlog, behind_s
-        Of the topic's partitions, then of the group's other partitions, shape (Q,): usual
+        For the topic's partitions, then the group's other partitions, shape (Q,): usual
         records a second, usual records, and time lag in seconds.
     target, horizon_s
         Target utilisation; horizon of the forecast.
@@ -115,10 +115,13 @@ def _name(key: bytes, *, show_keys: bool) -> str:
 
     Examples
     --------
-    >>> _name(b"orders", show_keys=True), _name(b"orders", show_keys=False)
-    ('orders', '1c168adb00d2')
+    >>> _name(b"orders", show_keys=True), _name(b"", show_keys=True)
+    ('orders', '(empty key)')
+    >>> _name(b"orders", show_keys=False)
+    '1c168adb00d2'
     """
-    return key.decode(errors="backslashreplace") if show_keys else sha256(key).hexdigest()[:12]
+    text = key.decode(errors="backslashreplace") or "(empty key)"
+    return text if show_keys else sha256(key).hexdigest()[:12]
 
 
 def _notes(shares: KeyShares) -> list[str]:

@@ -49,8 +49,8 @@ class LogWindow:
 class Runs(NamedTuple):
     """Runs of offsets: a run of each of P partitions in each of T turns, int64 of shape (T, P).
 
-    Run number t P + p belongs to partition p in turn t. The runs of the first turns alone are also
-    spread evenly, in case reading stops early.
+    Run number t P + p belongs to partition p in turn t. The runs of the first turns are also spread
+    evenly, in case reading stops early.
 
     Parameters
     ----------

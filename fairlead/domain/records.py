@@ -114,7 +114,7 @@ class MemberLoad:
     Parameters
     ----------
     before, after
-        Arrivals in its present partitions, and in its planned partitions.
+        Arrivals in the member's present partitions, and in its planned partitions.
     capacity
         Its capacity in the forecast; 0 if no member's is known.
     seen

@@ -17,7 +17,7 @@ over the objective, summed over partitions:
 
 The plan is also a regression if more partitions are over the objective than in the replay, now and
 at the horizon, and it saves less of the time lag than the tenth that a plan has to save
-(`weighing.BETTER`): knowing this, nobody would have made it. The number of partitions for which
+(`weighing.BETTER`): it would not have been made for that. The number of partitions for which
 the replay is wrong is measured as above.
 
 A member that was never at its limit counts with the speed that it reached, so the replay tends to

@@ -142,8 +142,8 @@ class KafkaGateway:
         """List the consumer groups of the cluster, including empty ones, ascending.
 
         Without groups of other protocols (Connect, share groups), offsets committed without a
-        group, and ids that Postgres cannot store: ids with a NUL character, and too long ids, which
-        are logged as a warning.
+        group, and ids that Postgres cannot store: with a NUL character, or too long. A warning
+        names each id that is too long.
 
         Raises
         ------

@@ -210,7 +210,7 @@ class PlanChannel:
                 self._producer.commit_transaction(self._timeout_s)
         except KafkaException as error:
             return kafka_error(error)
-        return None  # fails after a failed record
+        return None  # not reached: after a failed record, the commit fails
 
     def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
         try:

@@ -69,7 +69,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
         raise_if_refused(error, settings)
     except KafkaException as error:
         found = kafka_error(error)
-        if found.code() in MISSING:
+        if found.code() in MISSING | {KafkaError.TOPIC_EXCEPTION}:  # or no topic has such a name
             raise TopicError(f"Topic {topic} does not exist") from error
         if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             how = remedy("topic", topic, ["DESCRIBE", "READ"])

@@ -31,7 +31,7 @@ def upgrade(url: str) -> None:
     Parameters
     ----------
     url
-        Of the database. Creates the schemas `fairlead` and `fairlead_raw` if missing.
+        The database's URL. If the schemas `fairlead` and `fairlead_raw` are missing, creates them.
 
     Raises
     ------

@@ -150,7 +150,7 @@ def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic:
     headers
         The record's headers, with kind and hash.
     group, version, topic
-        Of the record: from its key, its headers and its topic.
+        The record's group, from its key; its version, from its headers; its topic's name.
     """
     return signed_bytes(
         headers.get(CLUSTER_HEADER, b""),

@@ -67,8 +67,8 @@ def compare(
     owned
         Live member to its partitions.
     subscriptions
-        Live member to its topics. A missing member has its topics from the plan; a member new to
-        the plan has all topics.
+        Live member to its topics. Default: its topics in the plan, or all topics if it is not in
+        the plan.
     partition_counts
         Present numbers of partitions; None: as in the plan.
 

@@ -19,10 +19,10 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: Seconds. Stays of consecutive rebalance triggers: eleven in all, one between two assignments of a
-#: broker and two default heartbeats. A join makes the broker compute the target immediately, once
-#: that second is over. So short stays are faster if the assignor did not have the plan at the first
-#: join.
+#: Seconds. Stays of consecutive rebalance triggers, in all 11 s: 1 s between two assignments by a
+#: broker, and two default heartbeat intervals. Once that second is over, a join makes the broker
+#: compute the target immediately. So short stays are faster if the assignor did not have the plan
+#: at the first join.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _LOOK_AGAIN_S: Final = 0.1
 

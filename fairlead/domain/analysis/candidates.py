@@ -363,7 +363,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     """Return the problem with backlogs as weights, arrival rates and capacities.
 
     A held partition has no weight, so that it stays, and its arrivals reduce its owner's capacity.
-    The same applies to a partition that alone overloads any member, if its owner is about the
+    The same applies to a partition that is too large for every member, if its owner is about the
     fastest: all other partitions should leave that owner. Loads are capped at one member's
     capacity: otherwise, other partitions would not be improved.
     """

@@ -39,8 +39,8 @@ def explained_ages(
     The age of a commit in a sample is between 0 and the commit interval; the median is half of it.
     The lower quartile of the members' medians is used for the whole group: three quarters of a
     group are rarely behind. If samples and commits are in phase, a member has the same age in every
-    sample, which is explained. If its ages vary by chance, the largest one is. At most a step:
-    these members commit within every step.
+    sample, and commits explain it. If its ages vary by chance, commits explain the largest one. The
+    result is at most a step, since these members commit within every step.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ class Commits:
     stuck
         Partitions that wait while their owner commits others, bool of shape (P,).
     started
-        Partitions with a commit or an arrival, bool of shape (P,): for others, the start of
-        consumers is unknown.
+        Partitions with a commit or an arrival, bool of shape (P,): for others, it is
+        unknown where consumers start.
     throttled
         Partitions that fall behind while their owner keeps up with others, or waits for records,
         bool of shape (P,). Clients share their time evenly, so the cause is not the owner's speed.

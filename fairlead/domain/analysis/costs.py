@@ -31,8 +31,8 @@ SURE: Final = 3.0
 #: Standard deviation of a logarithm; the 90 % interval of a known cost is within a quarter of it.
 KNOWN: Final = 0.135
 #: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
-#: topic are alike, and consumers on equal machines even more so. If half of the partitions deviate
-#: by more, so does the prior.
+#: topic are alike, and consumers on equal machines even more so. If most partitions deviate by
+#: more, their prior is wider.
 COST: Final = 0.25
 TOPIC: Final = 0.5
 SPEED: Final = 0.12

@@ -8,7 +8,7 @@ Belongs here: the definitions of diagnoses and their order. Does not: the figure
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and others are behind, the diagnosis is about the others.
 2. stuck partition: it waits while its owner commits others.
-3. throttled partition: it falls behind while its owner keeps up with others, or waits.
+3. throttled partition: it falls behind while its owner keeps up with others or waits for records.
 4. unbalanced: a partition without an owner is behind.
 5. unknown: no capacity is known.
 6. hot partition: more arrives than the fastest member can process.
@@ -453,7 +453,7 @@ def _drained(found: Basis) -> Float64:
 
 
 def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
-    """Check each set of members that share topics, and members that alone read some topics.
+    """Check each set of members that share topics, and the only readers of some topics.
 
     Members of other sets cannot help.
     """

@@ -296,7 +296,7 @@ class Outlook:
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
     """Return expected loads and capacities, in usual records."""
     costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
-    # A throttled partition uses only the part of its owner's capacity for records that are read.
+    # A throttled partition needs its owner's capacity only for the records that are read.
     arrivals = np.where(commits.throttled, commits.read_per_s, estimates.rates.per_s)
     return Outlook(
         arrivals=arrivals * costs,

@@ -22,8 +22,8 @@ class Question:
     ----------
     problem
         Partition counts, members with subscriptions, and present owners (`Problem.of`): P
-        partitions, M members. `weights` are the lags that lag-based assignors use; ignores its
-        capacities and rates.
+        partitions, M members. `weights` are the lags that lag-based assignors use; its
+        capacities and rates are ignored.
     series
         At least one sample, of the same partitions; `series.members` begins with `problem.members`.
     rules

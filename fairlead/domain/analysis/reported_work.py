@@ -43,7 +43,7 @@ _NEWEST: Final = (2, 4, 8, 16, 32)
 _WORKS: Final = 0.2
 #: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
 _KNOWN_SHARE: Final = 0.8
-#: Share that is most of the time.
+#: Minimum share of a time that counts as most of it.
 _MAINLY: Final = 0.5
 
 
@@ -397,7 +397,7 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     busy = np.where((elapsed > 0) & ~pauses & ~queues, busy, np.nan)
     newest = slice(-newest_steps(series), None)
     recent_s, waited_s = np.where(valid, counters[:2], 0.0)[:, newest].sum(axis=1)
-    # Half of the steps must be reported.
+    # Reports must cover half of the time of the newest steps.
     shows = recent_s >= _MAINLY * series.seconds[newest].sum()
     return _Steps(
         counts=counts & (records > 0),

@@ -87,7 +87,7 @@ def size(
     if too_large.any():
         largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
         return Size(now, None, _too_large(problem, outlook, largest, target_utilisation))
-    # Members that alone read some topics may lack consumers while others have time.
+    # The only readers of some topics may be too few while other members have time.
     alone = [
         _part(outlook, mine, speeds, target_utilisation, late=late)
         for members, mine in sole_readers(problem)

@@ -21,8 +21,8 @@ from fairlead.domain.analysis.thresholds import (
 
 #: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
 STUCK_S: Final = 120.0
-#: Minimum ratio of the arrivals of each other partition of the owner to the records read of a
-#: throttled one, and minimum number of others: clients share their time more evenly.
+#: Minimum ratio of the arrivals of another partition of the owner to the records read of the
+#: throttled one, and minimum number of such others: clients share their time more evenly.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
 
@@ -192,7 +192,7 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
         Whether each member waited for most of the newest steps, bool of shape (M,).
     """
     count, owner = newest_steps(series), series.owner
-    mine = np.append(waits, False)[owner[-1]]  # -1, no owner, is the last
+    mine = np.append(waits, False)[owner[-1]]  # index -1, no owner, is the last element
     if len(series) <= count or not mine.any():
         return np.zeros(series.partitions, dtype=bool)
     # Each commit left records that had arrived before the step.

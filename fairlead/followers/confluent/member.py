@@ -195,7 +195,7 @@ class FollowingMember:
         self._share: list[Pair] | None = []
         #: Whether the application's assign callback ran, and its revoke callback did not.
         self._announced_share = False
-        # Do not announce this member until then, after rounds without a decision.
+        # Time until which not to announce this member, after rounds without a decision.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
         # While it follows.

@@ -180,11 +180,12 @@ def test_missing_right_is_named_with_its_remedy(
 def test_missing_and_empty_topics_are_named(
     settings: Settings, kafka_topic: KafkaTopic, unique_name: str
 ) -> None:
-    """One sentence each."""
+    """The error names an empty topic, a missing one, and a name that Kafka does not allow."""
     empty = kafka_topic()
     with pytest.raises(
         TopicError, match=f"Topic {empty}: no record was written in the last 60 min"
     ):
         sampled(settings, empty)
-    with pytest.raises(TopicError, match=f"Topic {unique_name} does not exist"):
-        sampled(settings, unique_name)
+    for name in (unique_name, "a/b"):
+        with pytest.raises(TopicError, match=f"Topic {name} does not exist"):
+            sampled(settings, name)
