@@ -575,14 +575,17 @@ def _unbalanced(found: Basis, late: Mask) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     time_lag = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
     worst = int(time_lag.argmax())
-    readers = np.flatnonzero(_readers(found) & ~found.commits.silent[: used.size])
-    lightest = int(readers[used[readers].argmin()]) if readers.size else worst
+    others = _readers(found) & ~found.commits.silent[: used.size]
+    others[worst] = False
+    lightest = ""
+    if others.any():
+        member = int(np.where(others, used, np.inf).argmin())
+        lightest = f"; {found.problem.members[member]} is at {used[member]:.0%}"
     return Diagnosis(
         "unbalanced",
         _names(found.problem.members, late),
         f"{found.problem.members[worst]} is at {used[worst]:.0%} of its capacity and will be "
-        f"{length(time_lag[worst])} behind in {length(found.rules.horizon_s)}; "
-        f"{found.problem.members[lightest]} is at {used[lightest]:.0%}.",
+        f"{length(time_lag[worst])} behind in {length(found.rules.horizon_s)}{lightest}.",
     )
 
 

@@ -1,6 +1,7 @@
 """Diagnoses of groups whose problem is known."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -113,3 +114,32 @@ def test_few_young_members_that_commit_rarely_leave_a_group_known(young: int, na
     answer = answer_question(line)
     assert answer["diagnosis"] == name, answer["evidence"]
     assert answer["names"] == ([] if name == "healthy" else members[:young])
+
+
+def test_evidence_compares_the_last_member_with_another() -> None:
+    """A member without arrivals that has an old backlog is not compared with itself."""
+    start = datetime(2026, 3, 2, tzinfo=UTC)
+    answer = answer_question(
+        {
+            "policy": {"objective": "PT1M", "horizon": "PT30S"},
+            "topics": {"t": 4},
+            "members": {"a": {"topics": ["t"]}, "b": {"topics": ["t"]}},
+            "capacities": {
+                name: {"records_per_s": per_s, "measured": True, "at": start.isoformat()}
+                for name, per_s in (("a", 0.2), ("b", 0.25))
+            },
+            "snapshots": [
+                {
+                    "at": (start + timedelta(minutes=minute)).isoformat(),
+                    "begin": {"t": [0] * 4},
+                    "end": {"t": [500, 500, minute, minute]},
+                    "committed": {"t": [6 * minute, 6 * minute, minute, minute]},
+                    "owners": {"t": ["a", "a", "b", "b"]},
+                }
+                for minute in range(20)
+            ],
+        }
+    )
+    assert answer["diagnosis"] == "unbalanced"
+    assert answer["evidence"].startswith("a is at 0%")
+    assert "; b is at " in answer["evidence"]
