@@ -107,9 +107,8 @@ class TopicLog:
         if error := about.topics[self._topic].error:
             raise KafkaException(error)
         count = len(about.topics[self._topic].partitions)
-        since, end = (
-            self._offsets(count, at) for at in (int((time.time() - seconds) * 1_000), OFFSET_END)
-        )
+        since = self._offsets(count, int((time.time() - seconds) * 1_000))
+        end = self._offsets(count, OFFSET_END)
         begin = np.where(since < 0, end, np.minimum(since, end))  # -1: no record since then
         if not (end - begin).any():
             raise TopicError(
@@ -154,11 +153,10 @@ class TopicLog:
             done, complete = turn + 1, len(keys)
         self._consumer.unassign()
         self._consumer.poll(_COUNTED_S)
-        columns = run_of[:complete], keys[:complete], [1] * complete
         return RecordSample(
             window,
             Runs(runs.begin[:done], runs.stop[:done]),
-            pa.table([*map(pa.array, columns)], CELLS.names).cast(CELLS),
+            pa.table([run_of[:complete], keys[:complete], [1] * complete], schema=CELLS),
             bytes=self._bytes - before,
             seconds=time.monotonic() - began,
             record_bytes=size / max(len(keys), 1),
