@@ -73,13 +73,7 @@ LIMITS: Final = frozenset(
 
 #: Rules by name: module, function, and the function that takes its place.
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
-    "ages by chance": (
-        "commit_age",
-        "_by_chance",
-        lambda shows, *_: np.zeros(shows.shape[1], bool),
-    ),
     "producers' batches": ("commits", "in_batches", _no_partition),
-    "counted records": ("commits", "counted_records", lambda _, __, chosen: np.zeros(chosen.size)),
     "throttled partitions": (
         "commits",
         "left_behind",

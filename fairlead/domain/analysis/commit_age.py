@@ -1,7 +1,7 @@
 """The lag that an application's way to commit explains.
 
-Belongs here: the age of commits, records that are counted before a commit, and batches of
-producers. Does not: which other lag is a backlog (`commits`).
+Belongs here: the age of commits, and batches of producers. Does not: which other lag is a backlog
+(`commits`).
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     AUTO_COMMIT_S,
     CLEARLY,
@@ -39,8 +39,8 @@ def explained_ages(
     The age of a commit in a sample is between 0 and the commit interval; the median is half of it.
     The lower quartile of the members' medians is used for the whole group: three quarters of a
     group are rarely behind. If samples and commits are in phase, a member has the same age in every
-    sample, and commits explain it. If its ages vary by chance, commits explain the largest one. The
-    result is at most a step, since these members commit within every step.
+    sample, and commits explain it. The result is at most a step, since these members commit within
+    every step.
 
     Parameters
     ----------
@@ -70,37 +70,9 @@ def explained_ages(
     same &= newest >= STEPS
     own = CLEARLY * ages[0]
     own = np.where(same, own, np.minimum(own, SEVERAL * usual[enough]))
-    own = np.where(_by_chance(shows, ages, usable), ages[count - 1, columns], own)
     explained[enough] = np.maximum(explained[enough], np.where(ages[0] > series.step, 0.0, own))
     capped: Float64 = np.minimum(explained, series.step)
     return capped
-
-
-def _by_chance(shows: Float64, ages: Float64, usable: Mask) -> Mask:
-    """Return whether ages of commits are spread over the commit interval, bool of shape (M,).
-
-    Ages of commits that are independent of samples are uniform between 0 and the interval: the
-    least is near 0, the lower quartile half the median, the largest twice the median, and two
-    samples differ by two thirds of it on average. The age of a backlog changes little between
-    samples.
-
-    Parameters
-    ----------
-    shows
-        Ages in each sample, seconds, float64 of shape (S, M).
-    ages
-        The same in ascending order, the usable ones first.
-    usable
-        Whether each of them counts, bool of shape (S, M).
-    """
-    count, columns = usable.sum(axis=0), np.arange(usable.shape[1])
-    least, low, median, most = (ages[(count - 1) * part // 4, columns] for part in (0, 1, 2, 4))
-    both = usable[1:] & usable[:-1]
-    differ = np.abs(np.diff(np.where(usable, shows, 0.0), axis=0)) * both
-    apart = differ.sum(axis=0) / np.maximum(both.sum(axis=0), 1)
-    alike = (least <= 0.3 * median) & (low <= 0.75 * median) & (most <= 2.6 * median)
-    chance: Mask = alike & (apart >= 0.5 * median) & (count >= STEPS)
-    return chance
 
 
 def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
@@ -139,49 +111,3 @@ def in_batches(series: SampleSeries, held: Mask) -> Mask:
     enough = again.sum(axis=0) >= max(2, NEGLIGIBLE * steps)
     batches: Mask = enough & (usual >= FEW_RECORDS)
     return batches
-
-
-def counted_records(series: SampleSeries, steady: Mask, chosen: Mask) -> Float64:
-    """Return the number of records after which members commit, float64 of shape (M,).
-
-    If an application counts records, its commits advance by multiples of one number: in each
-    partition, or in all partitions together. 0 if there is no such number, or the member is not
-    `chosen`.
-
-    Parameters
-    ----------
-    steady
-        Whether a member kept its partitions during each step, bool of shape (S, M).
-    chosen
-        bool of shape (M,).
-    """
-    if not chosen.any():
-        return np.zeros(chosen.size)
-    owner = series.owner[-1]
-    mine = np.flatnonzero(np.append(chosen, False)[owner])
-    # Consumers commit incomplete counts before partitions change owners.
-    whole = np.logical_and.accumulate(steady[::-1], axis=0)[::-1]
-    brought = np.where(whole[:, owner[mine]], np.maximum(series.advanced[:, mine], 0), 0)
-    together = np.zeros((chosen.size, len(brought)), np.int64)
-    np.add.at(together, owner[mine], brought.T)
-    each = np.bincount(owner[mine], _common_divisor(brought), chosen.size)
-    return np.maximum(each, _common_divisor(together.T))
-
-
-def _common_divisor(brought: Int64) -> Float64:
-    """Return the greatest common divisor of each column; 0: none, or all commits are equal.
-
-    Equal commits are no evidence: a constant rate has the same effect.
-
-    Parameters
-    ----------
-    brought
-        Records by step, int64 of shape (S, N). The first commit of each column is left out: its
-        count may have begun before the samples.
-    """
-    commits = (brought > 0).cumsum(axis=0)
-    later = commits > 1
-    divisor = np.gcd.reduce(np.where(later, brought, 0), axis=0)
-    differ = (later & (brought != divisor)).any(axis=0)
-    enough = (commits[-1] > STEPS) & (divisor >= FEW_RECORDS) & differ
-    return np.where(enough, divisor, 0.0)

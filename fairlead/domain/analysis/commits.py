@@ -10,8 +10,6 @@ how the application commits:
   sample is as old as the last commit. Members that keep up show its largest age.
 - If it commits less often, only the sample after a commit counts: records that had arrived before
   the sample ahead of the commit, and were not committed, are a backlog.
-- If it counts records before it commits, its commits advance by multiples of one number. Fewer
-  records than that are no backlog.
 - If producers send batches less often than samples are taken, the lag may have arrived just now.
   Earlier records that a commit left are a backlog.
 - Records behind an open transaction are no lag: consumers that read committed cannot read them.
@@ -26,7 +24,6 @@ the partition, or its owner                               its backlog
 has no more lag than when nothing happens                 0
 is stuck or throttled: it does not use its owner's time   0
 is committed, or sent to, less often than sampled         left by the last commit
-counts records, and has fewer than it counts              the same
 any other                                                 the lag beyond `explained_s`
 ========================================================  =========================
 """
@@ -36,7 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.analysis.commit_age import counted_records, explained_ages, in_batches
+from fairlead.domain.analysis.commit_age import explained_ages, in_batches
 from fairlead.domain.analysis.per_member import PerMember, any_owned
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.stalled import (
@@ -253,14 +250,11 @@ def read_commits(
     )
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / series.seconds[:, None] * explained_s
-    batches, steady = in_batches(series, held), per_member.steady()
+    batches = in_batches(series, held)
     waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
-    by_age: Mask = ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
-    counted = counted_records(series, steady, np.any(by_age, axis=0))
-    busy = throughout | (by_age & (waits > counted))
-    by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
+    busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     most = np.where(
-        (batches | np.append(by_commits, False)[series.owner[-1]])  # -1, no owner, is the last
+        (batches | np.append(unpunctual, False)[series.owner[-1]])  # -1, no owner, is the last
         & ~(overdue & ~gathers),
         _left_by_last(series, series.committed_again, proven, brought),
         np.inf,
@@ -272,7 +266,7 @@ def read_commits(
         marked=per_member.any(free),
         busy=busy,
         throughout=busy & throughout,
-        steady=steady,
+        steady=per_member.steady(),
         interval_s=interval_s,
         held_back_s=_held_back(series, np.where(free & rarely, advance, 0), consumed),
         rare=rare,

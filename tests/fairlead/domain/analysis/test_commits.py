@@ -27,27 +27,6 @@ def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, ba
     assert found.backlog[3] == pytest.approx(10 * backlog, rel=0.1)
 
 
-@pytest.mark.parametrize("counts", ["each partition", "all together"])
-@pytest.mark.parametrize("waiting", [0, 600])
-def test_less_than_the_records_of_a_commit_is_no_backlog(counts: str, waiting: int) -> None:
-    """Member e commits after 100 records of each partition, or 250 of both; others by a timer.
-
-    Nearly as many records arrive between samples, so ages rise and fall slowly.
-    """
-    end = 5000 + np.arange(40)[:, None] * np.array([300, 300, 300, 300, 97, 141])
-    read = end - waiting
-    held = read % 100
-    if counts == "all together":
-        both = read[:, 4:].sum(axis=1) % 250
-        first = both * 97 // (97 + 141)
-        held[:, 4:] = np.column_stack((first, both - first))
-    committed = np.column_stack((end[:, :4] - 15, (read - held)[:, 4:]))
-    owner = [0, 1, 2, 3, 4, 4]
-    found = read_commits(series_at(end.tolist(), committed.tolist(), owner, members=tuple("abcde")))
-    assert set(found.busy[found.marked[:, 4], 4].tolist()) == {waiting > 0}
-    assert found.backlog[4:].any() == (waiting > 0)
-
-
 def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
     """Each of b's partitions is committed after 160 of 240 new records, so it falls behind."""
     rows = [
