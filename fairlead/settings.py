@@ -101,7 +101,7 @@ class KafkaSettings(_Section):
     )
     members_topic: str = Field(
         default="fairlead.members",
-        description="Topic by which brokers that assign know the names of members (KIP-848).",
+        description="Topic with the names of members, for brokers that assign (KIP-848).",
     )
     private_key: Annotated[SecretStr, AfterValidator(_able_to_sign)] | None = Field(
         default=None,
