@@ -100,7 +100,7 @@ _OWNERS, _METRICS = "every_partition_has_one_owner", "stored_metrics_agree"
         dg.AssetCheckSpec(
             _METRICS,
             asset=assignment_plan,
-            description="The balance stored with every open plan is what its document gives when "
+            description="The balance stored with every open plan equals the balance "
             "measured again.",
             metadata=written_here(),
         ),

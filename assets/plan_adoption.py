@@ -57,7 +57,7 @@ def check_adoption(
     group_name="act",
     kinds={"kafka", "postgres"},
     changed="consumers",
-    description="Has brokers that assign follow published plans, reads each group's live "
+    description="Makes brokers that assign follow published plans, reads each group's live "
     "assignment, and stores the share of partitions with their planned owner.",
 )
 def plan_adoption(

@@ -211,7 +211,7 @@ class Path:
         if self.effort.spent:
             return f"the effort of {self.effort.pairs:,} pairs of members is spent"
         if steps < len(self.steps):
-            return "more moves take next to nothing off the most loaded member"
+            return "more moves would hardly relieve the most loaded member"
         return "no further move or swap relieves the most loaded member"
 
 

@@ -97,11 +97,11 @@ class KafkaSettings(_Section):
     )
     coordination_topic: str = Field(
         default="fairlead.coordination",
-        description="Coordination topic: members of confluent-kafka groups agree there.",
+        description="Topic in which confluent-kafka members agree on assignments.",
     )
     members_topic: str = Field(
         default="fairlead.members",
-        description="Topic by which brokers that assign know the names of members (KIP-848).",
+        description="Topic with the names of members, for brokers that assign (KIP-848).",
     )
     private_key: Annotated[SecretStr, AfterValidator(_able_to_sign)] | None = Field(
         default=None,
@@ -216,7 +216,7 @@ class WebSettings(_Section):
         default=None, description="Identify people by a signed token."
     )
     header: HeaderSettings | None = Field(
-        default=None, description="Identify people by a header, beside a shared secret."
+        default=None, description="Identify people by a header with a shared secret."
     )
     approvers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=("*",),
@@ -229,7 +229,7 @@ class WebSettings(_Section):
         if self.token is not None and self.header is not None:
             raise WrongAt("set either web.token or web.header, not both", "header")
         if (self.token or self.header) is not None and self.url is None:
-            raise WrongAt("set it: forms are accepted from pages at this address only", "url")
+            raise WrongAt("set it: forms are accepted only from pages at this address", "url")
         return self
 
 

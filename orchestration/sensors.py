@@ -73,8 +73,8 @@ def group_discovery(
     minimum_interval_seconds=RECONCILE_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Reconciles the plan topic with the database, in the tick itself: publishes "
-    "approved plans, renews leases, carries out requests from pages, finishes what a crash left. "
-    "Starts the job adoption for groups with a new plan.",
+    "approved plans, renews leases, carries out requests from pages, completes interrupted "
+    "publications. Starts the job adoption for groups with a new plan.",
     **about("consumers"),
 )
 @skip_while_away
@@ -152,7 +152,7 @@ def _why_nothing(left_out: Sequence[str]) -> str:
     if not left_out:
         return "There is nothing to send."
     return (
-        f"Discovery leaves out {listed(left_out)}. `fairlead plans publish GROUP` publishes an "
+        f"Discovery excludes {listed(left_out)}. `fairlead plans publish GROUP` publishes an "
         "approved plan of such a group"
     )
 

@@ -59,7 +59,7 @@ def _row(plan: StoredPlan | StepResult, outcome: str, why: str) -> dict[str, Any
         "group": plan.group,
         "version": plan.version,
         "outcome": outcome,
-        "where or why not": why,
+        "position, or reason": why,
     }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 #: Placeholder for a reason. Two words, so that it is quoted, as the reason must be.
-REASON: Final = "say why"
+REASON: Final = "your reason"
 
 #: Characters that end a quoted text, or start an escape, in `$'...'` of a shell.
 _SHELL: Final = {"'": "\\'", "\\": "\\\\"}
@@ -49,7 +49,7 @@ def fairlead_command(step: str, *names: str, options: Sequence[str] = ()) -> str
     Examples
     --------
     >>> fairlead_command("unfreeze", "orders", options=["--reason", REASON])
-    "fairlead unfreeze orders --reason 'say why'"
+    "fairlead unfreeze orders --reason 'your reason'"
     >>> fairlead_command("plans show", "-orders", "7", options=["--json"])
     'fairlead plans show --json -- -orders 7'
     """
@@ -77,8 +77,8 @@ def sql_call(function: str, *arguments: str | int) -> str:
 
     Examples
     --------
-    >>> sql_call("reject_plan", "orders", 7, "say why")
-    "SELECT * FROM fairlead.reject_plan('orders', 7, 'say why');"
+    >>> sql_call("reject_plan", "orders", 7, "your reason")
+    "SELECT * FROM fairlead.reject_plan('orders', 7, 'your reason');"
     """
     quoted = [
         sql_literal(argument) if isinstance(argument, str) else str(argument)

@@ -7,7 +7,7 @@ value, nor errors of Fairlead's validators, whose text stays.
 from collections.abc import Mapping
 from typing import Any, Final
 
-_DURATION: Final = 'no duration: write it as ISO 8601 does, "PT1H", or in seconds'
+_DURATION: Final = 'not a duration: write it as in ISO 8601, "PT1H", or in seconds'
 _WHAT: Final = {
     "int": "must be a whole number",
     "float": "must be a number",

@@ -65,7 +65,7 @@ def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> Approval
     if policy.shadow:
         reason = "shadow mode: plans cannot be approved"
     elif policy.four_eyes:
-        who = "two people" if policy.four_eyes == "proxy" else "a person other than who proposed it"
+        who = "two people" if policy.four_eyes == "proxy" else "a person other than the proposer"
         reason = f"waits for {who}: the policy asks for four eyes"
     elif not policy.approval.automatic:
         reason = "waits for a person: the policy approves nothing automatically"
@@ -99,7 +99,7 @@ def requirements(policy: Policy) -> list[str]:
     if rules.min_improvement:
         fall = _percent(rules.min_improvement)
         conditions.append(
-            f"the forecast lag falls by {fall} at least, unless partitions lack an owner"
+            f"the forecast lag falls by at least {fall}, unless partitions lack an owner"
         )
     if rules.forbidden_statuses:
         conditions.append(f"no partition is in {' or '.join(rules.forbidden_statuses)}")
@@ -116,8 +116,8 @@ def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str
         objections.append(f"{_moves(facts.moved)}, the policy allows {approval.max_moves:,}")
     if facts.moved and not facts.placed and not _improves(approval, facts):
         objections.append(
-            f"{_change(facts.improvement)}, the policy asks for a fall of "
-            f"{_percent(approval.min_improvement)} at least"
+            f"{_change(facts.improvement)}, the policy requires at least "
+            f"{_percent(approval.min_improvement)}"
         )
     risky = sorted(set(facts.statuses) & set(approval.forbidden_statuses))
     if risky:

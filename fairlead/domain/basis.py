@@ -35,7 +35,7 @@ def differences(
     >>> plan = PlanDocument("g", 1, "id", "range", day, day, {"t": 3},
     ...                     {"a": MemberShare(("t",), {})})
     >>> differences(plan, {"a": ["t"], "b": ["t"]}, {"t": 4})
-    ['new members: b', 'topic t has 4 partitions, planned were 3']
+    ['new members: b', 'topic t has 4 partitions instead of 3']
     """
     found = [
         f"{what}: {_some(names)}"
@@ -53,7 +53,7 @@ def differences(
     if resubscribed:
         found.append(f"members with another subscription: {_some(resubscribed)}")
     resized = [
-        f"topic {topic} has {partition_counts.get(topic, 0)} partitions, planned were {count}"
+        f"topic {topic} has {partition_counts.get(topic, 0)} partitions instead of {count}"
         for topic, count in sorted(plan.partition_counts.items())
         if partition_counts.get(topic, 0) != count
     ]

@@ -133,7 +133,7 @@ def _notes(shares: KeyShares) -> list[str]:
         f"{sample.bytes / 1e6:,.0f} MB in {sample.seconds:.0f} s by {sample.reader}."
     )
     if sample.stopped:
-        read += " The limit of bytes or seconds ended it early."
+        read += " Sampling ended early, at its limit of bytes or seconds."
     return [_PARTITIONERS[partitioner].format(percent(placed)), read]
 
 

@@ -141,9 +141,9 @@ class Policy(_Rule):
     )
     racks: Literal["ignore", "prefer"] | RackPrice = Field(
         default="prefer",
-        description="Of traffic between racks, where consumers name theirs. prefer: among plans "
-        "that meet the objective the one with the least, and a plan for it alone where it spares "
-        "a tenth of what the group reads; with a price: where it saves enough; ignore: it does "
+        description="Traffic between racks, if consumers set client.rack. prefer: of equally good "
+        "plans, take the one with the least traffic, and make a plan only for traffic if it saves "
+        "a tenth of what the group reads; a price: if it saves enough money; ignore: traffic does "
         "not count.",
     )
     max_moves: int | None = Field(
@@ -178,8 +178,8 @@ class Policy(_Rule):
     )
     four_eyes: FourEyes | None = Field(
         default=None,
-        description="Another person approves than proposed. database: two logins of the database. "
-        "proxy: two people on pages, as named by the proxy in front of them.",
+        description="A person other than the proposer must approve. database: another login; "
+        "proxy: the same, or two people on pages, as named by the proxy.",
     )
     shadow: bool = Field(
         default=False,

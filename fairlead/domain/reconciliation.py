@@ -128,9 +128,9 @@ class NextStep:
     reason: str = ""
 
 
-_GONE: Final = "the group does not exist, and its lease is over"
+_GONE: Final = "the group does not exist, and its lease has ended"
 _GOING: Final = (
-    "the group does not exist any more: its plan is withdrawn when its lease is over, if the group "
+    "the group does not exist any more: its plan is withdrawn when its lease ends, if the group "
     "has not come back by then"
 )
 #: State of a group, step, reason. The first row that fits decides.
@@ -173,7 +173,7 @@ def decide(group: Situation) -> NextStep:
     >>> decide(Situation(approved=True)).action.name
     'SEND'
     >>> decide(Situation(followed="plan", lease=Lease.OVER, exists=False)).reason
-    'the group does not exist, and its lease is over'
+    'the group does not exist, and its lease has ended'
     """
     return next(
         NextStep(action, reason(group)) for applies, action, reason in TABLE if applies(group)

@@ -137,10 +137,10 @@ def _at_last_sample(question: Question) -> Regression | None:
     over_before = _count_over(replay.time_lag_before_s[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"{plural(over, 'partition')} over the objective, in all {_more(seen_s)} behind than when "
-        f"the plan took effect, and {_more(ahead)} in {horizon}; in a replay with the owners and "
-        f"speeds before the plan {over_before:,} over it, {_more(before_s)} behind, and "
-        f"{_more(ahead_before)} in {horizon}; error at most {length(error_s)}"
+        f"since the plan, time lag over the objective has become {_more(seen_s)} in all, and will "
+        f"be {_more(ahead)} in {horizon}, with {plural(over, 'partition')} over it; in a replay "
+        f"with the owners and speeds before the plan {_more(before_s)}, and {_more(ahead_before)} "
+        f"in {horizon}, with {over_before:,}; error at most {length(error_s)}"
     )
     return Regression(seen_s, before_s, error_s, over, over_before, evidence, old)
 

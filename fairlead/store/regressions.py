@@ -58,7 +58,7 @@ class BackOff:
         """Return a sentence."""
         return (
             f"group {self.group} is in back-off until {self.until:%Y-%m-%d %H:%M} UTC: version "
-            f"{self.version} made it worse: {self.evidence}"
+            f"{self.version} caused a regression: {self.evidence}"
         )
 
 

@@ -89,7 +89,7 @@ def of_freeze(group: str | None, *, frozen: bool) -> Offer:
     Examples
     --------
     >>> of_freeze("-orders", frozen=True).command
-    "fairlead unfreeze --reason 'say why' -- -orders"
+    "fairlead unfreeze --reason 'your reason' -- -orders"
     >>> of_freeze(None, frozen=False).address
     'act?do=freeze'
     """

@@ -56,7 +56,7 @@ def roll_back_regressions(
         analysed = sure[plan.group]
         if record_regression(store.engine, plan.group, plan.version, analysed, automatic=automatic):
             _log.warning(
-                "group %s: version %d made it worse: %s",
+                "group %s: version %d caused a regression: %s",
                 plan.group,
                 plan.version,
                 analysed.evidence,
@@ -90,7 +90,7 @@ def _go_back(
     now: datetime,
 ) -> StoredPlan:
     assert regression.back_to is not None  # noqa: S101 - first plans are withdrawn
-    why = f"version {regression.version} made it worse: {regression.evidence}"
+    why = f"version {regression.version} caused a regression: {regression.evidence}"
     done = rollback(
         store,
         regression.group,

@@ -138,7 +138,7 @@ def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
             regression.group,
             regression.version,
             "withdrawn",
-            reason=f"it made it worse: {regression.evidence}",
+            reason=f"it caused a regression: {regression.evidence}",
         )
         for regression in open_regressions(plans.engine)
         if regression.automatic and regression.back_to is None

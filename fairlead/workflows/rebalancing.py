@@ -205,5 +205,5 @@ def out_of_reach(found: BrokerGroup, *, any_assignor: bool = False) -> str:
     if not found.consumers:
         return "it has no members"
     if all(consumer.classic for consumer in found.consumers):
-        return "all its members speak the classic protocol"
+        return "all its members use the classic protocol"
     return "" if any_assignor else not_followed(CONSUMER, found.assignor)

@@ -64,8 +64,8 @@ SOON: Final = timedelta(seconds=30)
 LATER: Final = timedelta(minutes=10)
 _HELD: Final = "another operation on this plan is in progress, or it was frozen just now"
 _HANGS: Final = (
-    "; consumers do not read it yet: a transaction that another producer has left open hides all "
-    "of the partition from offset "
+    "; consumers cannot read it yet: another producer has left a transaction open, which hides "
+    "the partition from offset "
 )
 #: Records have leases in milliseconds: smaller differences do not count.
 _EXACT: Final = timedelta(seconds=1)
@@ -548,7 +548,7 @@ def _compare(
     unsigned = verifier is None  # then followers accept tombstones
     if record is not None and unsigned and record.tombstone > min(record.began, sent.offset):
         # Followers have dropped the plan, and ignore the same version in the same epoch.
-        return Difference(plan, "there is a tombstone, on top or below", beyond=sent.epoch)
+        return Difference(plan, "the topic has a tombstone for it", beyond=sent.epoch)
     if read is None:
         what = "the topic has no record of it" if record is None else "followers refuse its record"
         return Difference(plan, what)

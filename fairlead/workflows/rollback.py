@@ -79,7 +79,7 @@ def rollback(
     old = store.get(group, version)
     plan = old.verify()
     if old.state == "published":
-        raise PlanStateError(f"group {group}: version {version} is the one that is published")
+        raise PlanStateError(f"group {group}: version {version} is already published")
     if not old.was_followed:
         raise PlanStateError(
             f"group {group}: version {version} is {old.state}: no consumer followed it,"
@@ -91,7 +91,7 @@ def rollback(
             f"group {group}: version {version} no longer fits: {'; '.join(different)}"
         )
     lag = store.newest_lag(group)
-    by = f" (asked for by {actor})" if actor else ""
+    by = f" (requested by {actor})" if actor else ""
     draft = draft_again(
         plan,
         present,

@@ -97,7 +97,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (heaviest,) = (row.data for row in records if row.data["figure"] == "Most loaded consumer")
     assert (heaviest["as it is"], heaviest["as planned"]) == ("180", f"{predicted:,.0f}")
     (published,) = rows(result, "published_plan", "plans")
-    assert f" at offset {record.position.offset}, until " in published["where or why not"]
+    assert f" at offset {record.position.offset}, until " in published["position, or reason"]
 
     # The remaining member owns all partitions under the fitted plan; the newest sample counts.
     consumers.members["two"].stop()

@@ -95,7 +95,7 @@ def test_approved_plan_of_a_group_that_is_left_out_is_named(
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["shop-*"]')
     tick = pipeline.sensor("approved_plans")
-    assert "Discovery leaves out billing" in str(tick.skip_message)
+    assert "Discovery excludes billing" in str(tick.skip_message)
     assert pipeline.store.get("billing", 1).state == "approved"
 
 

@@ -220,7 +220,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
 
     team.propose("s1", FIRST)
     step(kim, f"{review}1", "Approve", "Approve", reason="it relieves orders-1")
-    expect(kim.get_by_text("another person has to ask for the same")).to_be_visible()
+    expect(kim.get_by_text("another person must request the same")).to_be_visible()
     step(kim, f"{review}1", "Approve", "Approve", reason="once more")
     team.work()
     assert team.state(1) == "proposed"

@@ -80,9 +80,9 @@ def recalled(
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
             raise InvalidProblemError("memory.plans: times are missing")
         if foreign or not _seen(memory.get("look"), series, problem):
-            raise InvalidProblemError("memory: it is another group's")
+            raise InvalidProblemError("memory: belongs to another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise InvalidProblemError("memory: makes no sense") from error
+        raise InvalidProblemError("memory: is not consistent") from error
     return known, plans, costs
 
 

@@ -76,7 +76,7 @@ class DirectRule:
         if name in _BY_LAG:
             if group is None or connection is None:
                 raise ConfigurationError(
-                    f"The assignor {name} looks at lag: give it the group and how to connect"
+                    f"The assignor {name} needs lags: pass the group and the connection"
                 )
             self._lags = LagReader(partial(fetch_lags, group, connection))
 
@@ -101,7 +101,7 @@ class DirectRule:
             return assign(self._name, problem, **self._options).by_member()
         except ModuleNotFoundError as error:
             log.error(  # noqa: TRY400 - the traceback adds nothing to what is missing
-                "The assignor %s needs %s where members read different topics; assigning fairly "
+                "The assignor %s needs %s if members read different topics; assigning fairly "
                 "instead. Install Fairlead's wheel with its extra `flow` in every consumer",
                 self._name,
                 error.name,

@@ -212,7 +212,7 @@ class AgreementRound:
                 {},
                 listed=False,
                 problem=f"this consumer subscribes to {_text(self.me.topics)}, but its group to "
-                f"{_text(assignment.topics)}: plans through a log need equal subscriptions",
+                f"{_text(assignment.topics)}: members must subscribe to the same topics",
             )
         dealt = {pair for share in assignment.shares.values() for pair in _pairs(share)}
         if dealt.isdisjoint(_pairs(self.me.given)):

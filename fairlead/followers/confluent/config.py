@@ -57,7 +57,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     if settings.get("group.instance.id"):
         raise ConfigurationError(
             "PlanConsumer: group.instance.id is set, but a static member can be replaced without a "
-            "new generation, in which members agree on a plan. Set client.id alone"
+            "new generation, in which members agree on a plan. Set only client.id"
         )
     strategy = settings.setdefault("partition.assignment.strategy", "range")
     if strategy != "range":

@@ -188,7 +188,7 @@ class LogListener:
             return []
         now = self._now()
         if self._mark is not None and now >= self._marked_at + self._patience * _READ_BACK_S:
-            self.give_up("what was written to it is not read again")
+            self.give_up("records that were written to it cannot be read")
             return []
         if not self._confirmed and now >= self._mark_at:
             self._mark = f"{self._rng.getrandbits(64):016x}"

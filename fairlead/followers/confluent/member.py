@@ -645,7 +645,7 @@ class FollowingMember:
             state = State.KEEPING if generation.share is RangeShare.KEPT else State.LEFT_OUT
             self._asking.left_out(self._now())
         kept = state is not State.WITHOUT and verdict.share == generation.round.me.given
-        doing = "keeping what range gave" if kept else "owning nothing"
+        doing = "keeping its share of range" if kept else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
         note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
         self._status.settle(note, "range" if kept else "nothing")

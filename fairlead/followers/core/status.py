@@ -95,7 +95,7 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
         Its `group.instance.id`, else its `client.id`.
     """
     if plan is None:
-        return "range leaves nothing: each topic has fewer partitions than members that read it"
+        return "range gives it nothing: each topic has fewer partitions than members that read it"
     share = plan.members.get(name)
     if share is None:
         return (
@@ -103,10 +103,12 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
             "it: the next plan includes it"
         )
     if not len(share.partitions):
-        return f"plan version {plan.version} gives {name!r} nothing: the others suffice"
+        return (
+            f"plan version {plan.version} gives {name!r} no partitions: the other members suffice"
+        )
     return (
-        f"plan version {plan.version} has a share for {name!r}, which another member reads that "
-        "goes by that name: give each a client.id, or a group.instance.id, of its own"
+        f"plan version {plan.version} has a share for {name!r}, but another member with this name "
+        "reads it: give each member its own client.id or group.instance.id"
     )
 
 

@@ -53,7 +53,7 @@ def answer_problem(problem: dict[str, Any]) -> dict[str, Any]:
     )
     check_options(assignor, options or {})
     if problem.get("lags") is None and assignor not in LAG_BLIND and built.assignable.any():
-        raise InvalidProblemError(f"lags: is missing; {assignor} assigns by it")
+        raise InvalidProblemError(f"lags: is missing; {assignor} needs it")
     assignment = run_assignor(assignor, built, **(options or {}))
     return {
         "assignment": assignment.by_member(),

@@ -21,9 +21,9 @@ def _plot_file(path: Path | None) -> Path | None:
     from fairlead.surfaces.backtest.plot import FORMATS
 
     if path.suffix not in FORMATS:
-        raise typer.BadParameter(f"{path} ends with none of {', '.join(FORMATS)}")
+        raise typer.BadParameter(f"{path} does not end with {' or '.join(FORMATS)}")
     if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"{path.absolute().parent} is no folder")
+        raise typer.BadParameter(f"{path.absolute().parent} is not a folder")
     return path
 
 

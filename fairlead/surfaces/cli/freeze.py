@@ -65,7 +65,7 @@ def unfreeze(
     """Let plans of a group be sent again, or, with --all, end the freeze of all groups.
 
     Approved plans are sent within 30 s. A group that is frozen separately stays frozen when the
-    freeze of all groups ends. If plans need four eyes, so does this.
+    freeze of all groups ends. If plans need four eyes, unfreezing does, too.
     """
     from fairlead.store.freezes import read_freezes, unfreeze_plans
 

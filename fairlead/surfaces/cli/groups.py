@@ -291,7 +291,7 @@ def lag(
     interval. The share is the part of its consumer's time that arriving records take. For other
     consumers, "about 8 x usual" is inferred. Lag is stored each quarter of an hour, when owners
     change, and by planning runs. The status "left" marks topics that no member subscribes to;
-    sums leave them out.
+    sums exclude them.
     """
     from fairlead.common.words import span
     from fairlead.domain.work_text import time_per_record

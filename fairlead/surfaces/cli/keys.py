@@ -38,9 +38,9 @@ def keys(
 ) -> None:
     """Report the keys that make a partition hot, and the effect of more partitions.
 
-    Records are sampled evenly over time and partitions: at most 100 MB in 60 s. Spark reads more
-    than 1,000,000 records: at most 1 GB in ten minutes. The command joins no group, and neither
-    commits nor stores anything.
+    Records are sampled evenly over time and partitions: at most 100 MB in 60 s. For more than
+    1,000,000 records, Spark reads at most 1 GB in ten minutes. The command joins no group, and
+    neither commits nor stores anything.
     """
     from fairlead.settings import load_settings
     from fairlead.surfaces.keys import page, source_jars

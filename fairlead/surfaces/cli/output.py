@@ -29,7 +29,9 @@ _LEAST_WIDTH: Final = 20
 #: Characters between two columns.
 _BETWEEN: Final = 2
 _NO_LIMIT: Final = 2_000
-_EXIT_CODES: Final = "Exit codes: 0 done; 1 an error, named by one line on standard error; 2 usage."
+_EXIT_CODES: Final = (
+    "Exit codes: 0 done; 1 error, in one line on standard error; 2 invalid command or option."
+)
 
 
 def epilog(*examples: str) -> str:

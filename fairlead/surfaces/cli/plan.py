@@ -58,8 +58,8 @@ def plan(
 ) -> None:
     """Sample and diagnose a group now, and propose a plan if one helps.
 
-    The analysis is that of planning runs, with all samples so far. The decision is stored, as by a
-    planning run, unless it is a dry run.
+    The command uses the analysis of planning runs, with all samples so far. Like them it stores the
+    decision, except with --dry-run.
     """
     from fairlead.settings import load_settings
 

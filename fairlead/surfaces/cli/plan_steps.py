@@ -42,7 +42,7 @@ def approve(
     reason: Reason,
     sha256: Annotated[
         str | None,
-        typer.Option(help="Expected hash: another one is refused."),
+        typer.Option(help="Refuse the version if its hash differs."),
     ] = None,
     yes: Yes = False,
     as_json: Json = False,
@@ -135,7 +135,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         as_json=as_json,
     )
     for reason in held_up:
-        say(f"{group}: its broker does not follow: {reason}", err=True)
+        say(f"{group}: its broker does not follow the plan: {reason}", err=True)
 
 
 def _adoption(
@@ -265,8 +265,8 @@ def reconcile(
 ) -> None:
     """Reconcile the plan topic with the database, for all groups.
 
-    Finishes what a run that died left, publishes approved plans, and sends again what the topic
-    does not have.
+    Finishes interrupted publications, publishes approved plans, and sends records again that the
+    topic lacks.
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
@@ -330,7 +330,7 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         lines.append(f"  expires   {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         pages = "; or two people on pages" if plan["four_eyes"] == "proxy" else ""
-        needs = "four eyes: the approver neither proposed it nor is a planner"
+        needs = "four eyes: the approver is neither the proposer nor a planner"
         lines.append(f"  needs     {needs}{pages}")
     say(*lines, *not_sent([plan]), err=stderr)
     if plan["moves"]:

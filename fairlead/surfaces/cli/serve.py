@@ -19,9 +19,9 @@ _CONNECT_S: Final = 3
 def serve(
     *,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; 0.0.0.0 for other machines.")
+        str, typer.Option(help="Address to listen on; 0.0.0.0: other machines can connect.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535)] = PAGES_PORT,
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = PAGES_PORT,
 ) -> None:
     """Serve metrics for Prometheus at /metrics, and pages, until Ctrl-C.
 

@@ -19,7 +19,7 @@ def survey(
     minutes: Annotated[float, typer.Option(help="Minutes to sample for.", min=0)] = 6.0,
     every: Annotated[
         float,
-        typer.Option(help="Seconds between samples; planning is tuned to 60.", min=0.05),
+        typer.Option(help="Seconds between samples; the analysis is tuned for 60.", min=0.05),
     ] = 60.0,
     bootstrap_servers: Annotated[
         str | None,

@@ -114,7 +114,7 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
             return Finding(
                 name,
                 "failed",
-                f"cleanup.policy is {policy}: records that count would be lost",
+                f"cleanup.policy is {policy}: records that are still needed would be lost",
                 alter_topic(name, f"cleanup.policy={should}"),
             )
         if why := foreign_codecs(config.get("compression.type", "gzip")):

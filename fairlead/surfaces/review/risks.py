@@ -17,8 +17,8 @@ _STATUSES: Final = {
     "DATA_LOSS": "records were deleted before the group read them; no plan restores them",
     "STOP": "there is lag, and no consumer of the group committed for far longer than "
     "usual: find out why before moving anything",
-    "STALL": "there is lag, but nothing was committed for far longer than usual while others of "
-    "the group were: a record that cannot be processed moves to the new owner",
+    "STALL": "there is lag, but no commit for far longer than usual, while other partitions had "
+    "commits: a record that cannot be processed would move to the new owner",
     "REWIND": "the committed offset has gone back: records are read again, perhaps on purpose",
 }
 _MANY_MOVED: Final = 0.2

@@ -29,7 +29,7 @@ from fairlead.surfaces.web.identity import Headers, NotProvenError, Person, iden
 from fairlead.surfaces.web.layout import TEMPLATES
 from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
-_NO_PROOF: Final = "neither web.token nor web.header is set, so no name can be proven"
+_NO_PROOF: Final = "neither web.token nor web.header is set, so people cannot be identified"
 _LONGEST_REASON: Final = 500
 #: Maximum number of steps at once, and separately of freezes. A step may wait a minute for the lock
 #: on its group: pages must not wait for steps, nor freezes for other steps.

@@ -29,7 +29,7 @@ _APPROVED: Final = (
     f"After the approval, {WHAT_FOLLOWS}. The consumers that follow plans then rebalance."
 )
 _REJECTED: Final = (
-    "The version is rejected permanently, and the consumers keep what they have. The next planning "
+    "The version is rejected permanently, and consumers keep their partitions. The next planning "
     "run analyses the group again, and may propose another version."
 )
 _ROLLED_BACK: Final = (
@@ -38,15 +38,15 @@ _ROLLED_BACK: Final = (
 )
 _WITHDRAWN: Final = (
     "The plan is withdrawn: the consumers rebalance to their fallback, usually Kafka's range. "
-    "Other versions of the group that wait end, too."
+    "Waiting versions of the group end, too."
 )
 _PLANNED_AGAIN: Final = (
     "The next planning run may propose a plan again. To prevent it from being sent, freeze the "
     "group, too."
 )
 _FROZEN: Final = (
-    "No new version is sent for {what} until it is unfrozen. Versions that are proposed or "
-    "approved stay so; a version that is already being sent arrives."
+    "No new version is sent for {what} until it is unfrozen. Proposed and approved versions keep "
+    "their state; a version that is already being sent still arrives."
 )
 _STILL_FOLLOWED: Final = (
     "Consumers keep following the published plan, and its lease is renewed. A rollback is still "
@@ -102,7 +102,7 @@ def sheet(
     if verb == "unfreeze":
         return _unfreeze(engine, group)
     if group is None or version is None:
-        raise PlanStateError(f"To {verb} takes a group and a version")
+        raise PlanStateError(f"The step {verb} needs a group and a version")
     return _STEPS[verb](engine, PlanStore(engine).get(group, version), now)
 
 
@@ -224,9 +224,9 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
     """Return the result of a step, in sentences."""
     what = _what(done.group) if done.sha256 is None else f"{done.group}, version {done.version}"
     verb = "roll back" if done.act == "rollback" else done.act
-    who = f"{done.actor} asked to {verb} ({what}): {done.reason}."
+    who = f"{done.actor} requested to {verb} ({what}): {done.reason}."
     if done.outcome == "agreed":
-        return [who, "It takes two people: another person has to ask for the same."]
+        return [who, "It takes two people: another person must request the same."]
     if done.outcome == "asked":
         return [who, f"{_SOON} Then open this page again."]
     if done.answer is not None:
@@ -269,7 +269,7 @@ def _second(engine: Engine, verb: Verb, plan: StoredPlan) -> list[str]:
 
 def _agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[str]:
     people = sorted({act.actor for act in agreed(engine, verb, group, version)})
-    return [f"It takes two people: {listed(people)} has asked for it already."] if people else []
+    return [f"It takes two people: {listed(people)} has already requested it."] if people else []
 
 
 def _held(engine: Engine, group: str | None) -> list[Freeze]:

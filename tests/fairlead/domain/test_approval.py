@@ -34,7 +34,7 @@ def test_all_objections_are_named() -> None:
     assert decision.reason == (
         "waits for a person: 3 partitions move, the policy allows 1; "
         "the forecast lag falls by 40.0 %, "
-        "the policy asks for a fall of 50.0 % at least; "
+        "the policy requires at least 50.0 %; "
         "partitions are in DATA_LOSS and STOP"
     )
 
@@ -83,7 +83,7 @@ def test_requirements_name_every_rule() -> None:
     assert requirements(Policy(approval=rules)) == [
         "a person approves, or the policy automatically if all of this holds",
         "at most 20 partitions move",
-        "the forecast lag falls by 10.0 % at least, unless partitions lack an owner",
+        "the forecast lag falls by at least 10.0 %, unless partitions lack an owner",
         "no partition is in STOP or DATA_LOSS",
         "it is 22:00-06:00, UTC",
     ]

@@ -21,8 +21,8 @@ def test_group_that_is_as_planned_has_no_differences() -> None:
         ({"a": ["t", "u"]}, COUNTS, ["members that left: b"]),
         (BOTH | {"c": ["t"]}, COUNTS, ["new members: c"]),
         (BOTH | {"b": ["t"]}, COUNTS, ["members with another subscription: b"]),
-        (BOTH, {"t": 3, "u": 1}, ["topic t has 3 partitions, planned were 2"]),
-        (BOTH, {"t": 2}, ["topic u has 0 partitions, planned were 1"]),
+        (BOTH, {"t": 3, "u": 1}, ["topic t has 3 partitions instead of 2"]),
+        (BOTH, {"t": 2}, ["topic u has 0 partitions instead of 1"]),
         ({}, COUNTS, ["members that left: a, b"]),
     ],
 )

@@ -107,7 +107,7 @@ def test_member_to_which_range_gave_nothing_follows_range_without_its_log() -> N
         if member.plans and not member.client.share
     ]
     assert [status.rule for status in statuses] == ["range"]
-    assert str(statuses[0].fallback_reason).startswith("keeping what range gave: ")
+    assert str(statuses[0].fallback_reason).startswith("keeping its share of range: ")
 
 
 def numbers(world: World, name: str) -> list[int]:

@@ -55,7 +55,7 @@ def test_it_goes_back_to_the_version_before_and_rests(
     publish("s2", members=SECOND)
     (made,) = back(store)
     assert (made.version, made.state, made.rolled_back_from) == (3, "approved", 1)
-    assert "version 2 made it worse: much later than before" in made.reason
+    assert "version 2 caused a regression: much later than before" in made.reason
     assert back(store) == []
     history = read_history(store.engine, "orders", since=None, limit=20)
     (said,) = [row for row in history if row["event"] == "regression"]

@@ -90,7 +90,7 @@ def test_rollback_is_proposed_and_answered_once(
     made = store.requested(asked)
     assert made is not None
     assert (made.version, made.rolled_back_from) == (3, 1)
-    assert "(asked for by kim)" in made.reason
+    assert "(requested by kim)" in made.reason
     assert taken(store, topic) == {}
     done = acts.find_act(store.engine, asked)
     assert done is not None

@@ -122,7 +122,7 @@ def test_plan_is_sent_once_while_another_producers_transaction_is_open(
     assert other.flush(PATIENCE_S) == 0
     approve()
     (done,) = run(store, topic, options=OPTIONS)
-    assert "consumers do not read it yet" in done.reason
+    assert "consumers cannot read it yet" in done.reason
     other.abort_transaction(30)
     assert topic.held_up(0, 1) is None
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []

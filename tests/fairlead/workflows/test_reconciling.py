@@ -174,7 +174,7 @@ def test_a_record_that_the_topic_refuses_stops_no_other_plan(
         (
             nobody,
             SNAPSHOT_AT,
-            "members that left: orders-1, orders-2; topic t0 has 0 partitions, planned were 3",
+            "members that left: orders-1, orders-2; topic t0 has 0 partitions instead of 3",
         ),
         (absent, SNAPSHOT_AT, "the group does not exist any more"),
         (live, SNAPSHOT_AT + timedelta(days=40_000), "it has expired"),

@@ -88,7 +88,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
     done = back_to(second, 1, actor="kim")
     assert (done.plan.version, done.plan.state) == (3, "proposed")
     assert (done.plan.rolled_back_from, done.plan.four_eyes) == (1, None)
-    assert done.plan.reason == "rollback to version 1: it was calmer (asked for by kim)"
+    assert done.plan.reason == "rollback to version 1: it was calmer (requested by kim)"
     old, new = (second.get("orders", version).verify() for version in (1, 3))
     assert shares_of(new) == shares_of(old)
     assert done.plan.expires_at == NOW + timedelta(hours=1)
@@ -121,13 +121,13 @@ def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanSt
         back_to(second, 1, live=emptied)
     assert str(caught.value) == (
         "group orders: version 1 no longer fits: members that left: orders-1, orders-2; "
-        "topic t0 has 0 partitions, planned were 3"
+        "topic t0 has 0 partitions instead of 3"
     )
     assert len(plan_history(second, "orders")) == 2
 
 
 @pytest.mark.parametrize(
-    ("version", "why"), [(2, "version 2 is the one that is published"), (9, "has no version 9")]
+    ("version", "why"), [(2, "version 2 is already published"), (9, "has no version 9")]
 )
 def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -> None:
     """Neither the published version nor one that does not exist is accepted."""

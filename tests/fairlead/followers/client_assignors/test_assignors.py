@@ -101,7 +101,7 @@ def test_sticky_assignor_keeps_what_members_own(fleet: Fleet, services: Services
 def test_assignor_by_lag_needs_its_group(fleet: Fleet) -> None:
     """A missing or unknown setting is an error at construction, not at the first rebalance."""
     module = module_of(fleet)
-    with pytest.raises(ConfigurationError, match="looks at lag"):
+    with pytest.raises(ConfigurationError, match="needs lags"):
         module.LagAwareAssignor()
     with pytest.raises(ConfigurationError, match="no such option"):
         module.StickyAssignor(mvoes=1)

@@ -82,6 +82,6 @@ def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> N
     group.settles(version=1)
     odd = group.start("odd", topics=[group.topic, other])
     eventually(lambda: bool(odd.events("closed")), "it leaves")
-    assert "equal subscriptions" in odd.events("refused")[0]["text"]
+    assert "must subscribe to the same topics" in odd.events("refused")[0]["text"]
     group.gone.append(group.workers.pop("odd"))
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])

@@ -226,8 +226,8 @@ def test_why_a_member_is_idle() -> None:
     """An idle member gets a reason: not in the plan, no share, a shared name, or range."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
-    assert "gives 'b' nothing" in idle_reason(plan, "b")
-    assert "goes by that name" in idle_reason(plan, "a")
+    assert "gives 'b' no partitions" in idle_reason(plan, "b")
+    assert "another member with this name reads it" in idle_reason(plan, "a")
     assert "fewer partitions than members" in idle_reason(None, "a")
 
 

@@ -92,7 +92,7 @@ def test_assigning_by_lag_takes_lags(name: str) -> None:
     problem = {**PROBLEM, "assignor": name}
     forgotten = {key: value for key, value in problem.items() if key != "lags"}
     answers, code = run("assign", forgotten, {**forgotten, "lags": None}, problem)
-    message = f"lags: is missing; {name} assigns by it"
+    message = f"lags: is missing; {name} needs it"
     assert answers[:2] == [{"error": message}, {"error": message}]
     assert ("assignment" in answers[2], code) == (True, 1)
     said, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})

@@ -270,7 +270,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
         )
     told = run(week, "why", "orders").stdout.splitlines()
     assert told[-2].startswith("  group orders is in back-off until ")
-    assert told[-2].endswith(" UTC: version 2 made it worse: it is 14 min later")
+    assert told[-2].endswith(" UTC: version 2 caused a regression: it is 14 min later")
     assert told[-1] == "  next: wait: back-off"
     assert "wait: back-off" in run(week, "groups").stdout
     for page in (groups_page(engine, now=at), group_page(engine, "orders", Asked(), now=at)):

@@ -190,7 +190,7 @@ def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
     (command,) = [code for code in codes(page) if code.startswith("fairlead plans approve")]
     words = subprocess.check_output(["/bin/bash", "-c", f"printf '%s\\0' {command}"], text=True)
     assert run(week, *words.split("\0")[1:-1], "--yes").exit_code == 0
-    assert "say why" in review_page(engine, HOSTILE, now=NOON)
+    assert "your reason" in review_page(engine, HOSTILE, now=NOON)
 
 
 def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> None:

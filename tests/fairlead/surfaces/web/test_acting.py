@@ -49,7 +49,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
     for said in ("version 1 of orders?", desks.plans["orders"].sha256, "Age of the snapshot"):
         assert said in before
     assert re.search(r"<bdi>t0-1</bdi>.*orders-1.*orders-2", before)
-    assert f"{KIM} asked to approve (orders, version 1): agreed with the team." in after
+    assert f"{KIM} requested to approve (orders, version 1): agreed with the team." in after
     assert "Version 1 is now approved." in after
     assert desks.state("orders") == "approved"
 
@@ -134,9 +134,9 @@ def test_two_people_agree(desks: Desks) -> None:
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
-    assert "another person has to ask for the same" in after
+    assert "another person must request the same" in after
     before, _ = walk(desks, query, "KIM@EXAMPLE.COM")
-    assert "kim@example.com has asked for it already" in before
+    assert "kim@example.com has already requested it" in before
     assert desks.state("payments") == "proposed"
     _, after = walk(desks, query, "lee@example.com")
     assert desks.state("payments") == "approved"

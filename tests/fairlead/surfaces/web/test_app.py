@@ -96,9 +96,9 @@ def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
 @pytest.mark.parametrize(
     ("group", "words"),
     [
-        ("orders", "orders --reason 'say why'"),
-        ("--all", "--reason 'say why' -- --all"),
-        ("o; reboot", "'o; reboot' --reason 'say why'"),
+        ("orders", "orders --reason 'your reason'"),
+        ("--all", "--reason 'your reason' -- --all"),
+        ("o; reboot", "'o; reboot' --reason 'your reason'"),
     ],
 )
 def test_command_that_ends_a_freeze_can_be_copied(

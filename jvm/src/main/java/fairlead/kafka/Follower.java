@@ -261,16 +261,16 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     /** Returns why a member has no partitions, as {@code fairlead/followers/core/status.py} does. */
     private static String idleReason(PlanDocument plan, String name) {
         if (plan == null) {
-            return "the fallback leaves nothing: each topic has fewer partitions than members that read it";
+            return "the fallback gives it nothing: each topic has fewer partitions than members that read it";
         }
         String version = "plan version " + plan.version();
         PlanDocument.Share share = plan.members().get(name);
         if (share == null) {
             return version + " was made without '" + name + "', and leaves no partition for it: the next plan includes it";
         }
-        return share.ranges.isEmpty() ? version + " gives '" + name + "' nothing: the others suffice"
-            : version + " has a share for '" + name + "', which another member reads that goes by that name: "
-                + "give each a client.id, or a group.instance.id, of its own";
+        return share.ranges.isEmpty() ? version + " gives '" + name + "' no partitions: the other members suffice"
+            : version + " has a share for '" + name + "', but another member with this name reads it: "
+                + "give each member its own client.id or group.instance.id";
     }
 
     @Override
