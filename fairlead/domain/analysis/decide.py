@@ -460,7 +460,7 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         then, now = length(found.time_lag_s), length(found.planned_s)
         what += f"; of the {found.members} members it changes: {then} without, {now} with it"
     if found.slight:
-        return False, f"hardly better ({analysis.diagnosis.name}); {what}"
+        return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"
     still = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
     price = still * rules.move_downtime_s
     if found.avoided_s <= price:

@@ -194,7 +194,9 @@ def _loss(found: Basis, losses_s: Float64) -> str:
     others = _and_more(many)
     if seconds < max(found.series.step, 1.0):
         return f" loses records now{others}: retention deletes them before they are read."
-    return f" loses records in {length(seconds)}{others}: retention overtakes the group."
+    return (
+        f" loses records in {length(seconds)}{others}: retention deletes them before they are read."
+    )
 
 
 def _and_more(partitions: int) -> str:
@@ -272,8 +274,8 @@ def _unseen(found: Basis) -> Diagnosis | None:
     return Diagnosis(
         "unknown",
         (),
-        f"There {'is' if count == 1 else 'are'} {plural(count, 'sample')} of the group; it takes "
-        f"{SAMPLES_NEEDED} to tell a backlog from a commit that has not come yet.",
+        f"There {'is' if count == 1 else 'are'} {plural(count, 'sample')} of the group; "
+        f"{SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet committed.",
     )
 
 
@@ -287,7 +289,7 @@ def _new_logs(found: Basis) -> Diagnosis | None:
         "unknown",
         (),
         f"{int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were created again "
-        f"or are missing in the last sample: it takes {SAMPLES_NEEDED} samples of them.",
+        f"or are missing in the last sample: {SAMPLES_NEEDED} samples of each are needed.",
     )
 
 
@@ -302,7 +304,7 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             silent,
             f"The committed offset of {found.partition(first)} is "
             f"{int(found.series.committed[-1, first]):,}, and its log ends at "
-            f"{int(found.series.end[-1, first]):,}: the commit belongs to another log, and the "
+            f"{int(found.series.end[-1, first]):,}: it belongs to another log, and the "
             f"position of {a_few(silent)} is unknown.",
         )
     if silent:
@@ -311,8 +313,8 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             "unknown",
             silent,
             f"{a_few(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
-            f"{length(longest)}, though there is something to commit: whether "
-            f"{_verb(silent, 'it reads', 'they read')} anything is unknown.",
+            f"{length(longest)}, although records have arrived. Whether "
+            f"{_verb(silent, 'it reads', 'they read')} them is unknown.",
         )
     owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
     few = commits.marked.sum(axis=0) <= SEVERAL
@@ -407,8 +409,8 @@ def _no_capacity(found: Basis, late: Mask) -> Diagnosis | None:
     return Diagnosis(
         "unknown",
         names,
-        f"The capacity of {a_few(names)} is unknown yet: it takes {SAMPLES_NEEDED} samples with "
-        "the same owners.",
+        f"The capacity of {a_few(names)} is unknown: {SAMPLES_NEEDED} samples with the same owners "
+        "are needed.",
     )
 
 
@@ -428,7 +430,7 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     wanted = partitions_wanted(problem, hottest, float(arrivals[hottest]), room)
     of_its, remedy = "", "spread its keys"
     if found.estimates.costs.value[hottest] > 1.0:
-        of_its, remedy = " of its records", "make these cheaper"
+        of_its, remedy = " of its records", "make its records cheaper"
     mine = np.arange(found.series.partitions) == hottest
     fills, drains = (
         rate(found.outlook.in_records(float(per_s), mine)) for per_s in (arrivals[hottest], speed)
@@ -567,7 +569,7 @@ def _unmeasured(found: Basis) -> Diagnosis | None:
         "unknown",
         (),
         f"{rate(arrive)} arrive, and every member falls behind: the group is overloaded, unless "
-        "members can process more than they have shown. More samples will show whether they can.",
+        "members can process more than measured. More samples will show whether they can.",
     )
 
 
@@ -599,8 +601,12 @@ def _healthy(found: Basis) -> Diagnosis:
         if found.speeds.per_s[member] < SLOW * _usual(found, member, readers)
     ]
     worst = float(time_lag.max(initial=0.0))
-    chance = " (this may be chance)" if worst > found.rules.objective_s else ""
-    harmless = f" {a_few(slow)} {_verb(slow, 'is', 'are')} slow, without harm." if slow else ""
+    chance = " (possibly by chance)" if worst > found.rules.objective_s else ""
+    harmless = (
+        f" {a_few(slow)} {_verb(slow, 'is slow, but keeps', 'are slow, but keep')} up."
+        if slow
+        else ""
+    )
     return Diagnosis(
         "healthy",
         (),

@@ -100,7 +100,7 @@ def size(
     wanted = max(sum(part.wanted for part in parts), now + short.wanted - short.now)
     why = _why(problem, outlook, short, target_utilisation, late=late)
     if len(parts) > 1:
-        why += f" In all, {plural(wanted, 'consumer')} would do; there are {now:,}."
+        why += f" In all, {plural(wanted, 'consumer')} would be enough; there are {now:,}."
     return Size(now, wanted, why)
 
 
@@ -178,12 +178,12 @@ def _why(
         if not more:
             return f"{there}: no more are needed."
         whole = reason if total <= target_utilisation * part.can + (more - 1) * room else ""
-        return f"{there}: {more:,} more would do, of {each} each{whole}."
+        return f"{there}: {more:,} more, of {each} each, would be enough{whole}."
     whole = reason if total <= (part.wanted - 1) * room else ""
     are = "is" if part.now == 1 else "are"
     return (
         f"{arrive}, and a consumer can process {each}{planned}: {plural(part.wanted, 'consumer')} "
-        f"would do{whole}; there {are} {part.now:,}."
+        f"would be enough{whole}; there {are} {part.now:,}."
     )
 
 

@@ -49,14 +49,14 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         )
     if len(named) > NAMED:
         more = plural(len(named) - NAMED, "more partition")
-        sentences.append(f"Records of {more} take another time than usual.")
+        sentences.append(f"Records of {more} take longer or shorter than usual.")
     for member in np.flatnonzero(known & (per_record > CLEARLY * usual_s)).tolist():
         if member >= len(problem.members):
             continue
         name, ratio = problem.members[member], per_record[member] / usual_s
         mine = work.partition[work.known & (work.member == member)]
         alike = mine[costs.value[mine] == 1.0]
-        record = "a record" if alike.size == mine.size else "another record"
+        record = "a record" if alike.size == mine.size else "a usual record"
         doubt = ""
         if alike.size < _USUAL:
             names = ", ".join(

@@ -54,7 +54,7 @@ def test_forecast_says_when_records_are_lost(series: int) -> None:
     # The tolerance covers the time between two commits, and the uncertainty of capacities.
     assert kept["loss_s"] == pytest.approx(left_s, abs=segments_s + 0.1 * left_s)
     assert "loses records in" in answer["evidence"]
-    assert "retention overtakes the group" in answer["evidence"]
+    assert "retention deletes them before they are read" in answer["evidence"]
 
 
 def test_a_plan_that_cures_loses_nothing() -> None:
