@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka import TopicPartition
 
 from fairlead.followers.core.meter import Meter, has_metadata, reported
-from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReport
+from fairlead.wire.work_report import TIMES_UNKNOWN, WorkReport
 
 TOPIC = "orders"
 MAX_S = 300.0
@@ -357,7 +357,7 @@ def test_after_giving_up_times_are_not_counted(app: Application) -> None:
     app.work(USUAL)
     app.meter.asked()
     report = app.report(0)
-    assert (report.records, report.busy_ms, report.paused) == (1, 4, SEVERAL_AT_A_TIME)
+    assert (report.records, report.busy_ms, report.paused) == (1, 4, TIMES_UNKNOWN)
     assert "several tasks take records" in str(app.meter.reported_work())
 
 

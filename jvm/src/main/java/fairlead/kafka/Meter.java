@@ -147,7 +147,7 @@ final class Meter {
         return WorkReport.text(owner,
             milliseconds(now - created), milliseconds(waiting + waitingNow), milliseconds(handler + underWay),
             calls, reported.records, milliseconds(reported.busy), (long) Math.rint(reported.squares * 1e6),
-            severalThreads ? WorkReport.SEVERAL_AT_A_TIME : paused, System.currentTimeMillis());
+            severalThreads ? WorkReport.TIMES_UNKNOWN : paused, System.currentTimeMillis());
     }
 
     private Work work(TopicPartition partition) {
