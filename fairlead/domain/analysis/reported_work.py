@@ -65,7 +65,7 @@ class ReportSeries:
         Seconds since each consumer was created; of these, seconds of waiting for records, and
         seconds in the application: float64 of shape (L, M).
     paused
-        Number of paused partitions, float64 of shape (L, M); NaN: several tasks take records.
+        Number of paused partitions, float64 of shape (L, M); NaN: times are unknown.
     """
 
     by: Int32
@@ -372,7 +372,9 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     elapsed_s = counters[0]
     work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
     records, busy_s, _ = work
-    linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by]
+    # Times of a consumer whose records are processed elsewhere are unknown in all samples.
+    timed = ~(np.isnan(reports.paused) & (reports.token >= 0)).any(axis=0)
+    linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & timed[by]
     possible = _possible(work, series) & (busy_s <= elapsed_s[step, by] + SLACK_S)
     counts = linked & possible & sound[step, by]
 
