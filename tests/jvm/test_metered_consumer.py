@@ -73,6 +73,20 @@ def test_reported_records_never_outgrow_committed_offsets(checks: Checks) -> Non
     assert compared > 1000
 
 
+@pytest.mark.parametrize("passes_on", [True, False])
+def test_records_passed_on_have_no_times(checks: Checks, *, passes_on: bool) -> None:
+    """Other processes interrupt every 20th call; an honest application needs a tick for each."""
+    events: list[list[Any]] = []
+    for number in range(400):
+        events += [["poll", 90, 0, {"0": 1}], ["next", 0]]
+        events += [["advance", 8 if number % 20 == 0 else int(not passes_on)], ["end", 0]]
+    texts = checks.ask(
+        "meter", events=[*events, ["report", 0, 400, 2]], most=10_000, member="orders-1"
+    )
+    (paused,) = read_reports([texts[-1].encode()]).numbers[:, 7]
+    assert paused == (TIMES_UNKNOWN if passes_on else 2)
+
+
 @dataclass(frozen=True)
 class Applications:
     """Consumers of one group in the Java process of the tests, and their commits."""

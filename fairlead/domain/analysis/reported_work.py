@@ -396,7 +396,7 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     pauses = (valid & ~(reports.paused[1:] <= 0)).any(axis=0)
     # The application may put its records into a queue, and process them on other threads.
     queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
-    busy = np.where((elapsed > 0) & ~pauses & ~queues, busy, np.nan)
+    busy = np.where((elapsed > 0) & timed & ~pauses & ~queues, busy, np.nan)
     newest = slice(-newest_steps(series), None)
     recent_s, waited_s = np.where(valid, counters[:2], 0.0)[:, newest].sum(axis=1)
     # Reports must cover half of the time of the newest steps.
