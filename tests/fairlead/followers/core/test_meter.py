@@ -396,13 +396,13 @@ def take_list(app: Application) -> int:
 def test_records_passed_on_have_no_times_on_any_machine(
     app: Application, take: Callable[[Application], int]
 ) -> None:
-    """Interruptions by other processes make the mean ten times the usual time."""
+    """Interruptions by other processes make the mean a multiple of the usual time."""
     for number in range(400):
         app.wait(0.1)
         records = take(app)
         app.work(INTERRUPTED if number % 20 == 0 else records * PASSED_ON)
     report = app.report(0)
-    assert report.busy_ms > 0.1 * report.records
+    assert report.handler_ms > 0.2 * sum(app.ends.values())
     assert report.paused == TIMES_UNKNOWN
     assert "threads or tasks process records" in str(app.meter.reported_work())
 
