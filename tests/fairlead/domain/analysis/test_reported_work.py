@@ -317,10 +317,11 @@ def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
     assert "%" not in evidence
 
 
-def test_times_are_unknown_if_the_consumer_says_so_in_one_sample() -> None:
-    """Its records are processed elsewhere; times of other consumers stay known."""
+def test_times_are_unknown_if_the_newest_report_says_so() -> None:
+    """The consumer's records are processed elsewhere; times of other consumers stay known."""
     line = Team().line(4)
-    reports(line, 0)["consumers"]["c1"]["paused"] = None
+    reports(line, 0)["consumers"]["c0"]["paused"] = None
+    reports(line, 3)["consumers"]["c1"]["paused"] = None
     answer = answer_question(line)
     known = [seconds is not None for seconds in answer["seconds_per_record"]["t"]]
     assert known == [not 6 <= place < 12 for place in range(18)]
