@@ -18,8 +18,9 @@ QUICK_S: Final = 2.5e-4
 #: Minimum ratio of time in the application to waiting, if most calls are quick; with less, the
 #: application may work while the consumer waits.
 _WORKS: Final = 0.2
-#: Seconds. Minimum period for a decision: longer than the time between two flushes.
-_PERIOD_S: Final = 600.0
+#: Seconds. Minimum period for a decision. For hours, a full queue may block an application that
+#: passes records on, as if it processed them.
+_PERIOD_S: Final = 86_400.0
 #: Minimum number of calls in this period, so that rare records are recognised too.
 _CALLS: Final = 20
 

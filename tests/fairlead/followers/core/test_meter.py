@@ -426,18 +426,28 @@ def test_records_of_honest_applications_have_times(
     assert app.report(0).paused == 0
 
 
-def test_application_that_skips_records_has_times_again_after_a_quiet_night(
-    app: Application,
-) -> None:
-    """The quiet period counts for some time; the number of paused partitions is reported later."""
+def work_for_days(
+    app: Application, days: float, wait_s: float, takes: Callable[[int], float]
+) -> int:
+    """Let an application take single records; return the number of paused partitions reported."""
+    end, number, paused = app.now + days * 86_400, 0, -1
+    while app.now < end:
+        number += 1
+        app.wait(wait_s)
+        app.next(0)
+        app.work(takes(number))
+        paused = app.report(0).paused if number % 100 == 0 else paused
+    return paused
+
+
+def test_full_queue_does_not_look_like_work(app: Application) -> None:
+    """The application passes records on, and later waits for its full queue for some hours."""
+    assert work_for_days(app, 1.5, 60.0, lambda _: PASSED_ON) == TIMES_UNKNOWN
+    assert work_for_days(app, 0.2, 0.1, lambda _: 20.0) == TIMES_UNKNOWN
+
+
+def test_times_are_known_again_after_days_with_more_work(app: Application) -> None:
+    """The application skips most records, and was idle for days."""
     skips = HONEST["skips most records"]
-    paused = []
-    for period, wait_s in ((0, 30.0), (1, 0.1)):
-        for number in range(24_000):
-            app.wait(wait_s)
-            app.next(0)
-            app.work(skips(number))
-            if number % 100 == 0:
-                paused.append((period, app.report(0).paused))
-    assert paused[239] == (0, TIMES_UNKNOWN)
-    assert paused[-1] == (1, 0)
+    assert work_for_days(app, 3.0, 60.0, skips) == TIMES_UNKNOWN
+    assert work_for_days(app, 3.0, 10.0, lambda number: 100 * skips(number)) == 0

@@ -13,7 +13,7 @@ final class PassingOn {
     /** Minimum ratio of time in the application to waiting, if most calls are quick. */
     private static final double WORKS = 0.2;
     /** Seconds and calls. Minimum length of a period. */
-    private static final double PERIOD = 600;
+    private static final double PERIOD = 86_400;
     private static final long CALLS = 20;
 
     private Totals since = new Totals(0, 0, 0, 0, 0);
