@@ -306,6 +306,12 @@ def _executor_map(app: Application) -> None:
             list(pool.map(app.handle, map(Message.partition, messages)))
 
 
+def _executor_submit(app: Application) -> None:
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for record in app.kafka_python():
+            pool.submit(app.handle, record.partition)
+
+
 def _workers(length: int) -> Callable[[Application], None]:
     """Return an application whose threads take records from a queue; 0: no limit of its length."""
 
@@ -378,6 +384,7 @@ APPLICATIONS: Final[dict[str, Callable[[Application], None]]] = {
     "flush every 500": _flush,
     "data frames": _data_frames,
     "executor.map": _executor_map,
+    "executor.submit": _executor_submit,
     "worker threads": _workers(0),
     "worker threads, bounded queue": _workers(QUEUE),
     "asyncio tasks": _aiokafka(_tasks),

@@ -28,8 +28,9 @@ TOKEN_LENGTH: Final = 6
 #: Name and number of digits of each number, in the order of `WorkReport`.
 _WIDTHS: Final = {"e": 8, "w": 8, "h": 8, "k": 7, "n": 8, "b": 8, "q": 10, "p": 3, "t": 8}
 NUMBERS: Final = len(_WIDTHS)
-#: Reported as `paused` if the application takes records in several tasks or threads.
-SEVERAL_AT_A_TIME: Final = 36**3 - 1
+#: Reported as `paused` if times are unknown: the application takes or processes records in several
+#: threads or tasks.
+TIMES_UNKNOWN: Final = 36**3 - 1
 #: Largest value of each counter, which means "at least"; -1: no counter.
 _LARGEST: Final = np.array([-1 if name == "p" else 36**w - 1 for name, w in _WIDTHS.items()])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -62,7 +63,7 @@ class WorkReport:
     busy_squares_ms2
         Sum of the squares of the milliseconds for each record.
     paused
-        Number of paused partitions; or `SEVERAL_AT_A_TIME`.
+        Number of paused partitions; or `TIMES_UNKNOWN`.
     at_ms
         Time of the report by the consumer's clock, in milliseconds since the epoch.
     """

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from fairlead.sandbox import Services
-from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReports, member_hash, read_reports
+from fairlead.wire.work_report import TIMES_UNKNOWN, WorkReports, member_hash, read_reports
 from tests.conftest import KafkaTopic
 from tests.jvm.asking import Checks
 from tests.jvm.spring_listener import LISTENER, listen
@@ -71,6 +71,20 @@ def test_reported_records_never_outgrow_committed_offsets(checks: Checks) -> Non
                     compared += 1
             before[partition] = offset, numbers
     assert compared > 1000
+
+
+@pytest.mark.parametrize("passes_on", [True, False])
+def test_records_passed_on_have_no_times(checks: Checks, *, passes_on: bool) -> None:
+    """Other processes interrupt every 20th call; an honest application needs a tick for each."""
+    events: list[list[Any]] = []
+    for number in range(400):
+        events += [["poll", 90, 0, {"0": 1}], ["next", 0]]
+        events += [["advance", 8 if number % 20 == 0 else int(not passes_on)], ["end", 0]]
+    texts = checks.ask(
+        "meter", events=[*events, ["report", 0, 400, 2]], most=10_000, member="orders-1"
+    )
+    (paused,) = read_reports([texts[-1].encode()]).numbers[:, 7]
+    assert paused == (TIMES_UNKNOWN if passes_on else 2)
 
 
 @dataclass(frozen=True)
@@ -200,7 +214,7 @@ def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
     applications.send(1)
     applications.act("a", "read on another thread")
     applications.act("a", "commit")
-    assert reports(applications.committed()).numbers[:, 7].tolist() == [SEVERAL_AT_A_TIME]
+    assert reports(applications.committed()).numbers[:, 7].tolist() == [TIMES_UNKNOWN]
 
 
 @pytest.mark.kafka

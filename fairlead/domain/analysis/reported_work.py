@@ -65,7 +65,7 @@ class ReportSeries:
         Seconds since each consumer was created; of these, seconds of waiting for records, and
         seconds in the application: float64 of shape (L, M).
     paused
-        Number of paused partitions, float64 of shape (L, M); NaN: several tasks take records.
+        Number of paused partitions, float64 of shape (L, M); NaN: times are unknown.
     """
 
     by: Int32
@@ -372,7 +372,8 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     elapsed_s = counters[0]
     work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
     records, busy_s, _ = work
-    linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by]
+    timed = _timed(reports)
+    linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & timed[by]
     possible = _possible(work, series) & (busy_s <= elapsed_s[step, by] + SLACK_S)
     counts = linked & possible & sound[step, by]
 
@@ -391,10 +392,10 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
         for values in (*counters, assigned_s, by_consumer(records))
     )
     busy = 1.0 - waiting / np.maximum(elapsed, 1e-9)
-    pauses = (valid & ~(reports.paused[1:] <= 0)).any(axis=0)
+    pauses = (valid & (reports.paused[1:] > 0)).any(axis=0)
     # The application may put its records into a queue, and process them on other threads.
     queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
-    busy = np.where((elapsed > 0) & ~pauses & ~queues, busy, np.nan)
+    busy = np.where((elapsed > 0) & timed & ~pauses & ~queues, busy, np.nan)
     newest = slice(-newest_steps(series), None)
     recent_s, waited_s = np.where(valid, counters[:2], 0.0)[:, newest].sum(axis=1)
     # Reports must cover half of the time of the newest steps.
@@ -408,6 +409,18 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
         waits=np.isfinite(busy) & shows & (waited_s >= _MAINLY * recent_s),
         ignored=int((linked & ~counts).sum()),
     )
+
+
+def _timed(reports: ReportSeries) -> Mask:
+    """Return whether each consumer's newest report has times, bool of shape (M,).
+
+    An application works in the same way all the time. Its consumer needs some records to notice
+    that other threads process them.
+    """
+    reported = reports.token >= 0
+    newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)
+    timed: Mask = np.isfinite(reports.paused[newest, np.arange(newest.size)])
+    return timed
 
 
 def _possible(work: Float64, series: SampleSeries) -> Mask:

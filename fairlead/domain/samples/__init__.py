@@ -93,7 +93,7 @@ COLUMNS: Final = (
     Column("waiting_ms", _OFFSETS, "milliseconds of these in which it waited for records"),
     Column("handler_ms", _OFFSETS, "milliseconds of these in the application's code"),
     Column("calls", _OFFSETS, "calls of each member that returned records"),
-    Column("paused", _OFFSETS, "number of paused partitions; 46655: several tasks take records"),
+    Column("paused", _OFFSETS, "number of paused partitions; 46655: times are unknown"),
     Column("reported_at_ms", _OFFSETS, "time of the report by its clock; milliseconds since 1970"),
 )
 """All columns. Lists with a value per partition are ordered by topic."""

@@ -18,7 +18,7 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY, THINNED_TO
 from fairlead.domain.samples import NONE, flat, list_starts
 from fairlead.domain.samples.work_columns import OF_PARTITIONS
-from fairlead.wire.work_report import SEVERAL_AT_A_TIME
+from fairlead.wire.work_report import TIMES_UNKNOWN
 
 MICROSECONDS: Final = 1_000_000
 #: Columns that `arrays_of` reads.
@@ -117,7 +117,7 @@ def reports_of(
         return np.where(table >= 0, table, np.nan)
 
     paused = counters("paused")
-    paused[paused == SEVERAL_AT_A_TIME] = np.nan
+    paused[paused == TIMES_UNKNOWN] = np.nan
     return ReportSeries(
         by=by,
         records=records.astype(np.float64),

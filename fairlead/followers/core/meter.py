@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final
 
+from fairlead.followers.core.passing_on import QUICK_S, PassingOn, Totals
 from fairlead.followers.core.progress import Pair, Progress
-from fairlead.wire.work_report import PREFIX, SEVERAL_AT_A_TIME, TOKEN_LENGTH, WorkReport, base36
+from fairlead.wire.work_report import PREFIX, TIMES_UNKNOWN, TOKEN_LENGTH, WorkReport, base36
 
 Batch = dict[Any, list[Any]]
 #: A partition (None: errors), and the number of its consecutive records in a list.
@@ -45,10 +46,13 @@ class ReportedWork:
         Number of paused partitions.
     several_at_a_time
         Whether several tasks take records. Their times cannot be told apart and are not reported.
+    passes_on
+        Whether the application seems to pass records on to threads or tasks. Their times are
+        unknown.
 
     Examples
     --------
-    >>> print(ReportedWork(1200, 0.41, paused=2, several_at_a_time=False))
+    >>> print(ReportedWork(1200, 0.41, paused=2, several_at_a_time=False, passes_on=False))
     1,200 records, busy 41% of the time, 2 partitions paused
     """
 
@@ -56,11 +60,14 @@ class ReportedWork:
     busy_share: float
     paused: int
     several_at_a_time: bool
+    passes_on: bool
 
     def __str__(self) -> str:
         paused = f", {self.paused} partitions paused" if self.paused else ""
-        several = ", several tasks take records: no times" if self.several_at_a_time else ""
-        return f"{self.records:,} records, busy {self.busy_share:.0%} of the time{paused}{several}"
+        unknown = ", several tasks take records: no times" if self.several_at_a_time else ""
+        if self.passes_on:
+            unknown = ", threads or tasks process records: no times"
+        return f"{self.records:,} records, busy {self.busy_share:.0%} of the time{paused}{unknown}"
 
 
 class Meter:
@@ -99,6 +106,9 @@ class Meter:
         self.since = self._created
         #: Seconds in the application, and calls that returned records, before the present run.
         self._handler, self._calls = 0.0, 0
+        #: Calls whose records took less than `QUICK_S` each.
+        self._quick = 0
+        self._passing_on = PassingOn()
         #: The partition of the present run, and its `busy` and `next` when the run began. A run is
         #: consecutive records of one partition that are taken one at a time.
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
@@ -119,7 +129,9 @@ class Meter:
         elif (progress := self._running) is not None:  # calls would take longer than this
             took = self._clock() - self.since
             self._running = None
-            if took > self._max:
+            if took < QUICK_S:
+                self._quick += 1
+            elif took > self._max:
                 self._handler += took - self._max
                 took = self._max
             progress.busy += took
@@ -221,6 +233,7 @@ class Meter:
 
     def _begin_batch(self, batch: "_Batch") -> None:
         self._calls += 1
+        batch.handler_before = self._handler
         self.since = self._clock()
         self._batch = batch
 
@@ -265,6 +278,8 @@ class Meter:
         If the batch has one partition, the time is that partition's. Otherwise it only widens the
         intervals of all partitions in the batch.
         """
+        if self._handler - batch.handler_before < QUICK_S * batch.records:
+            self._quick += 1
         loose_s = min(batch.loose_s, self._max)
         alone = len(batch.parts) == 1
         for progress in batch.parts:
@@ -280,7 +295,8 @@ class Meter:
         progress = self.progress_of(pair)
         while True:  # repeats until the application's thread changes nothing meanwhile
             state = self._batch, self.since, self._running
-            (handler, calls), busy, squares = self._sums(), progress.busy, progress.squares
+            (handler, calls), quick = self._sums(), self._quick
+            busy, squares = progress.busy, progress.squares
             now = self._clock()
             if state == (self._batch, self.since, self._running):
                 break
@@ -295,16 +311,17 @@ class Meter:
             max(self._reported[0], self._waited_until(now)),
             max(self._reported[1], handler + under_way),
         )
-        reported = progress.reported
+        elapsed, reported = now - self._created, progress.reported
+        self._passing_on.note(Totals(elapsed, waiting, handler, calls, quick))
         return WorkReport(
-            elapsed_ms=round((now - self._created) * 1e3),
+            elapsed_ms=round(elapsed * 1e3),
             waiting_ms=round(waiting * 1e3),
             handler_ms=round(handler * 1e3),
             calls=calls,
             records=reported.records,
             busy_ms=round(reported.busy * 1e3),
             busy_squares_ms2=round(reported.squares * 1e6),
-            paused=SEVERAL_AT_A_TIME if self._given_up else paused,
+            paused=TIMES_UNKNOWN if self._given_up or self._passing_on.detected else paused,
             at_ms=round(time.time() * 1e3),
         )
 
@@ -318,6 +335,7 @@ class Meter:
             busy_share=1 - min(1.0, idle_share),
             paused=paused,
             several_at_a_time=self._given_up,
+            passes_on=self._passing_on.detected,
         )
 
     def _waited_until(self, now: float) -> float:
@@ -329,12 +347,15 @@ class Meter:
 class _Batch:
     """The records that one call of the client returned."""
 
-    __slots__ = ("loose_s", "meter", "mixed", "offset_of", "parts")
+    __slots__ = ("handler_before", "loose_s", "meter", "mixed", "offset_of", "parts", "records")
 
     def __init__(self, meter: Meter, offset_of: Callable[[Any], int]) -> None:
         self.meter = meter
         self.offset_of = offset_of
         self.parts: set[Progress] = set()
+        self.records = 0
+        #: Seconds in the application before this batch.
+        self.handler_before = 0.0
         #: Seconds that cannot be assigned to a record.
         self.loose_s = 0.0
         #: Whether the application iterates over several lists in turns.
@@ -343,6 +364,7 @@ class _Batch:
     def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
         """Return some records of the batch as a timed list."""
         start = 0
+        self.records += len(records)
         for progress, count in runs:
             if progress is not None and count:
                 self.parts.add(progress)

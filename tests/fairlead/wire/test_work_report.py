@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.wire.work_report import (
     PREFIX,
-    SEVERAL_AT_A_TIME,
+    TIMES_UNKNOWN,
     WorkReport,
     member_hash,
     read_reports,
@@ -26,7 +26,7 @@ REPORT = WorkReport(
     records=4,
     busy_ms=5,
     busy_squares_ms2=6,
-    paused=SEVERAL_AT_A_TIME,
+    paused=TIMES_UNKNOWN,
     at_ms=1_795_859_150_530,
 )
 TEXT = REPORT.text(MEMBER, TOKEN).encode()

@@ -317,6 +317,18 @@ def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
     assert "%" not in evidence
 
 
+def test_times_are_unknown_if_the_newest_report_says_so() -> None:
+    """The consumer's records are processed elsewhere; times of other consumers stay known."""
+    line = Team().line(4)
+    reports(line, 0)["consumers"]["c0"]["paused"] = None
+    reports(line, 3)["consumers"]["c1"]["paused"] = None
+    answer = answer_question(line)
+    known = [seconds is not None for seconds in answer["seconds_per_record"]["t"]]
+    assert known == [not 6 <= place < 12 for place in range(18)]
+    assert [share is None for share in busy_shares(line).values()] == [False, True, False]
+    assert "ignored" not in answer["evidence"]
+
+
 def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
     """An application that puts records into a queue takes the same time for each record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)

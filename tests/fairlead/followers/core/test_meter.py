@@ -4,7 +4,7 @@ import copy
 import math
 import pickle
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from kafka import TopicPartition
 
 from fairlead.followers.core.meter import Meter, has_metadata, reported
-from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReport
+from fairlead.wire.work_report import TIMES_UNKNOWN, WorkReport
 
 TOPIC = "orders"
 MAX_S = 300.0
 #: Seconds that the application takes for a record, and for a flush after many of them.
 USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
+#: Seconds that it takes to pass a record on to a thread; and if other processes interrupt this.
+PASSED_ON, INTERRUPTED = 50e-6, 10e-3
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,13 @@ class Application:
     def work(self, seconds: float) -> None:
         """Move the clock forward by the time that the application works."""
         self.now += seconds
+
+    def wait(self, seconds: float) -> None:
+        """Wait for records."""
+        self.meter.asked()
+        self.meter.waits()
+        self.now += seconds
+        self.meter.waited()
 
     def records(self, partition: int, count: int) -> list[Record]:
         """Return the next records of a partition."""
@@ -357,7 +366,7 @@ def test_after_giving_up_times_are_not_counted(app: Application) -> None:
     app.work(USUAL)
     app.meter.asked()
     report = app.report(0)
-    assert (report.records, report.busy_ms, report.paused) == (1, 4, SEVERAL_AT_A_TIME)
+    assert (report.records, report.busy_ms, report.paused) == (1, 4, TIMES_UNKNOWN)
     assert "several tasks take records" in str(app.meter.reported_work())
 
 
@@ -368,3 +377,77 @@ def test_only_empty_metadata_is_replaced(app: Application) -> None:
         True,
     ]
     assert reported({}, app.meter, "member", paused=0) == {}
+
+
+def take_next(app: Application) -> int:
+    app.next(0)
+    return 1
+
+
+def take_batch(app: Application) -> int:
+    return sum(1 for records in app.poll({0: 2, 1: 1}).values() for _ in records)
+
+
+def take_list(app: Application) -> int:
+    return len(app.consume([0, 1, 0])[:])
+
+
+@pytest.mark.parametrize("take", [take_next, take_batch, take_list])
+def test_records_passed_on_have_no_times_on_any_machine(
+    app: Application, take: Callable[[Application], int]
+) -> None:
+    """Interruptions by other processes make the mean a multiple of the usual time."""
+    for number in range(400):
+        app.wait(0.1)
+        records = take(app)
+        app.work(INTERRUPTED if number % 20 == 0 else records * PASSED_ON)
+    report = app.report(0)
+    assert report.handler_ms > 0.2 * sum(app.ends.values())
+    assert report.paused == TIMES_UNKNOWN
+    assert "threads or tasks process records" in str(app.meter.reported_work())
+
+
+HONEST: dict[str, Callable[[int], float]] = {
+    "quick": lambda _: 0.3e-3,
+    "skips most records": lambda number: 0.0 if number % 10 else 0.4,
+    "inserts after every 500th record": lambda number: QUICK if number % 500 else 20.0,
+}
+
+
+@pytest.mark.parametrize("takes", HONEST.values(), ids=HONEST)
+def test_records_of_honest_applications_have_times(
+    app: Application, takes: Callable[[int], float]
+) -> None:
+    """The handler is quick, or the consumer spends 30% of its time with few records."""
+    for number in range(1, 2000):
+        app.wait(0.1)
+        app.next(0)
+        app.work(takes(number))
+    assert app.report(0).paused == 0
+
+
+def work_for_days(
+    app: Application, days: float, wait_s: float, takes: Callable[[int], float]
+) -> int:
+    """Let an application take single records; return the number of paused partitions reported."""
+    end, number, paused = app.now + days * 86_400, 0, -1
+    while app.now < end:
+        number += 1
+        app.wait(wait_s)
+        app.next(0)
+        app.work(takes(number))
+        paused = app.report(0).paused if number % 100 == 0 else paused
+    return paused
+
+
+def test_full_queue_does_not_look_like_work(app: Application) -> None:
+    """The application passes records on, and later waits for its full queue for some hours."""
+    assert work_for_days(app, 1.5, 60.0, lambda _: PASSED_ON) == TIMES_UNKNOWN
+    assert work_for_days(app, 0.2, 0.1, lambda _: 20.0) == TIMES_UNKNOWN
+
+
+def test_times_are_known_again_after_days_with_more_work(app: Application) -> None:
+    """The application skips most records, and was idle for days."""
+    skips = HONEST["skips most records"]
+    assert work_for_days(app, 3.0, 60.0, skips) == TIMES_UNKNOWN
+    assert work_for_days(app, 3.0, 10.0, lambda number: 100 * skips(number)) == 0

@@ -32,6 +32,9 @@ final class Meter {
     /** When the consumer began to wait; NaN: it does not wait. */
     private double waitingSince = Double.NaN;
     private long calls;
+    /** Calls whose records took less than {@link PassingOn#QUICK} each. */
+    private long quick;
+    private final PassingOn passingOn = new PassingOn();
     /** Set by the thread that iterates, which may be any thread. */
     private volatile boolean severalThreads;
 
@@ -41,6 +44,14 @@ final class Meter {
         private final List<TimedList<?>> lists = new ArrayList<>();
         /** Seconds that belong to no record. */
         private double loose;
+        private final int records;
+        /** Seconds in the application before this batch. */
+        private final double handlerBefore;
+
+        Batch(int records, double handlerBefore) {
+            this.records = records;
+            this.handlerBefore = handlerBefore;
+        }
     }
 
     /**
@@ -57,6 +68,9 @@ final class Meter {
     void asked() {
         if (batch != null) {
             take(null);
+            if (handler - batch.handlerBefore < PassingOn.QUICK * batch.records) {
+                quick++;
+            }
             double loose = Math.min(batch.loose, recordMax);
             for (TimedList<?> list : batch.lists) {
                 list.work().addRecords(list.left());
@@ -91,7 +105,7 @@ final class Meter {
         if (records.isEmpty()) {
             return records;
         }
-        Batch taken = new Batch();
+        Batch taken = new Batch(records.count(), handler);
         Map<TopicPartition, List<ConsumerRecord<K, V>>> timed = new LinkedHashMap<>();
         for (TopicPartition partition : records.partitions()) {
             TimedList<ConsumerRecord<K, V>> list =
@@ -144,10 +158,13 @@ final class Meter {
         }
         Work.State reported = work.reported();
         double waitingNow = Double.isNaN(waitingSince) ? 0 : now - waitingSince;
+        PassingOn.Totals totals = new PassingOn.Totals(
+            now - created, waiting + waitingNow, handler + underWay, calls, quick);
+        boolean unknown = passingOn.detected(totals) || severalThreads;
         return WorkReport.text(owner,
-            milliseconds(now - created), milliseconds(waiting + waitingNow), milliseconds(handler + underWay),
+            milliseconds(totals.elapsed), milliseconds(totals.waiting), milliseconds(totals.handler),
             calls, reported.records, milliseconds(reported.busy), (long) Math.rint(reported.squares * 1e6),
-            severalThreads ? WorkReport.SEVERAL_AT_A_TIME : paused, System.currentTimeMillis());
+            unknown ? WorkReport.TIMES_UNKNOWN : paused, System.currentTimeMillis());
     }
 
     private Work work(TopicPartition partition) {

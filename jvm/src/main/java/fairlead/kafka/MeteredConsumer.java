@@ -32,7 +32,8 @@ import org.apache.kafka.common.utils.Utils;
  * <p>The time of a record is the time from the call of {@code next()} that returns it to the iterator's next
  * call: of the iterator of {@link ConsumerRecords}, or of the list of one partition or topic. Time between the
  * end of the iteration and the next {@code poll} belongs to no record. If a thread
- * other than the polling one iterates over records, the reports contain no times.
+ * other than the polling one iterates over records, or the application passes records on to other threads, the
+ * reports contain no times.
  *
  * <p>Kafka's automatic commits cannot have metadata. With {@code enable.auto.commit}, this class turns them
  * off in Kafka and commits by the same rules: the positions of all assigned partitions, every

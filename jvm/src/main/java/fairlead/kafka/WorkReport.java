@@ -16,8 +16,8 @@ final class WorkReport {
     /** The names of the numbers, in order, and the digits of each. */
     private static final String[] NAMES = {"e", "w", "h", "k", "n", "b", "q", "p", "t"};
     private static final int[] DIGITS = {8, 8, 8, 7, 8, 8, 10, 3, 8};
-    /** Replaces the number of paused partitions in reports of applications with several threads. */
-    static final long SEVERAL_AT_A_TIME = 36 * 36 * 36 - 1;
+    /** Replaces the number of paused partitions if times are unknown: other threads process the records. */
+    static final long TIMES_UNKNOWN = 36 * 36 * 36 - 1;
 
     private WorkReport() {
     }

@@ -1,0 +1,48 @@
+package fairlead.kafka;
+
+/**
+ * Recognises applications that only pass records on to other threads, as
+ * {@code fairlead/followers/core/passing_on.py} does.
+ *
+ * <p>Such an application needs the same short time for nearly every record. The mean shows nothing: on a busy
+ * machine, other processes interrupt few records, but for so long that the mean is many times the usual time.
+ */
+final class PassingOn {
+    /** Seconds per record. Passing a record on takes less without an interruption. */
+    static final double QUICK = 2.5e-4;
+    /** Minimum ratio of time in the application to waiting, if most calls are quick. */
+    private static final double WORKS = 0.2;
+    /** Seconds and calls. Minimum length of a period. */
+    private static final double PERIOD = 86_400;
+    private static final long CALLS = 20;
+
+    private Totals since = new Totals(0, 0, 0, 0, 0);
+    private Totals period = since;
+
+    /** Totals since the consumer was created: seconds, calls, and calls with less than {@code QUICK} per record. */
+    static final class Totals {
+        final double elapsed;
+        final double waiting;
+        final double handler;
+        final long calls;
+        final long quick;
+
+        Totals(double elapsed, double waiting, double handler, long calls, long quick) {
+            this.elapsed = elapsed;
+            this.waiting = waiting;
+            this.handler = handler;
+            this.calls = calls;
+            this.quick = quick;
+        }
+    }
+
+    /** Returns whether the application only passed records on, in the last one or two periods. */
+    boolean detected(Totals now) {
+        if (now.elapsed - period.elapsed > PERIOD && now.calls - period.calls >= CALLS) {
+            since = period;
+            period = now;
+        }
+        boolean mostlyQuick = 2 * (now.quick - since.quick) > now.calls - since.calls;
+        return mostlyQuick && now.handler - since.handler < WORKS * (now.waiting - since.waiting);
+    }
+}
