@@ -39,7 +39,7 @@ from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
 #: Number of random groups of plain consumers, and of consumers with the loops of real clients.
-GROUPS: Final = {"plain groups": (False, 10), "real groups": (True, 4)}
+GROUPS: Final = {"plain groups": (False, 6), "real groups": (True, 3)}
 #: The slowest scenarios.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
 _HOURS: Final = 48.0
