@@ -42,7 +42,7 @@ _HIGHEST_COST = 2**60
 
 
 def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | None:
-    """Return the best assignment in all aims, from one with the best loads and kept partitions.
+    """Return the best assignment in all aims, given one with the best loads and kept partitions.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """For each row of earlier owners, the arcs to another member, bool of shape (A,)."""
+        """Return, per row of earlier owners, whether arcs lead to other members, bool (A,) each."""
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []

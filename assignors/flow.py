@@ -212,7 +212,7 @@ class Windows:
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """List the levels from low to high, with one arc for all below and one for all above.
+    """List each member's levels from `low` to `high`, and an arc each for all below and above.
 
     The price of a level is its rank: only the order matters, and small prices solve faster.
     """

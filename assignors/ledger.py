@@ -22,7 +22,8 @@ class Limits:
     Parameters
     ----------
     fewest, most
-        For all topics, int64 of shape (M,). A member beyond its limits may only come closer.
+        For all topics, int64 of shape (M,). A member outside its limits may only get closer to
+        them.
     most_of_topic
         For each topic, int64 of shape (T,).
     """

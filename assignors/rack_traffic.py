@@ -16,7 +16,7 @@ from assignors.spread import even_shares, pairs
 
 # Maximum number of partitions and members that are examined: about a second.
 _WORK = 30_000_000
-# A step without moves counts as this many: it precedes steps that save as much with a move.
+# Moves. A step without moves counts as this many when savings per move are compared.
 _FREE = 0.25
 
 
@@ -46,7 +46,7 @@ class Bounds:
 
 
 class _Step(NamedTuple):
-    """Partitions and their new owners, with the traffic saved for each move and the peak load."""
+    """Partitions and their new owners, the traffic saved per move, and the higher new load."""
 
     worth: float
     peak: float
@@ -59,8 +59,9 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition moves to such a member that has room, or is exchanged for a partition there; the
-    step that saves most per moved partition counts. No topic's largest share on a member grows.
+    A partition moves to such a member if the member has room, or is exchanged for one of its
+    partitions, whichever saves more per moved partition. No topic's largest share on a member
+    grows.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class _TrafficSearch:
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
     ) -> None:
         members = len(problem.members)
-        assert problem.rack_set_of is not None  # noqa: S101 - asked before
+        assert problem.rack_set_of is not None  # noqa: S101 - checked by the caller
         self.problem, self.bounds = problem, bounds
         self.owner = owner.copy()
         self.home = problem.owner

@@ -45,7 +45,7 @@ def reasons(
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        Moved partition to the partition that it replaces, which a step moved.
+        Map from a moved partition to the partition that `steps` move and that this one replaces.
     """
     taken: dict[int, list[Step]] = {}
     for step in steps:
@@ -85,7 +85,7 @@ class _Reasons:
         return self._net(partition, origin, first)
 
     def _net(self, partition: int, origin: int, first: Step) -> str:
-        """Return the reason for a move from first to last owner, without its intermediate steps."""
+        """Return the reason for a partition's move from its first owner to its last one."""
         if self.start[partition] != origin:
             return EVENED
         if self.loads[origin] > self.bound:

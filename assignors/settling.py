@@ -1,4 +1,4 @@
-"""Exchanges at the end of a lag-aware plan that cost nothing: for topics' spread, then for racks.
+"""Free exchanges at the end of a lag-aware plan: to spread topics, then to keep traffic in racks.
 
 Belongs here: a bounded search among plans of the same cost. Does not: the moves of a plan
 (`relief`, `path`).
@@ -14,7 +14,7 @@ from assignors.spread import even_shares, is_even, pairs
 _FEW = 5_000
 # Maximum number of comparisons of partitions: some hundredths of a second.
 _WORK = 500_000
-# Share of all traffic below which a gain is a rounding error.
+# Share of all traffic. Smaller gains count as rounding errors.
 _ROUNDING = 1e-9
 
 
@@ -111,7 +111,8 @@ class _SettlingSearch:
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
                 return
-            # A partition that stays can leave only in exchange for one that moves.
+            # Every exchange has a partition that moves, so only these are tried, unless all of them
+            # move.
             changed = self.holder != self.home
             order = np.flatnonzero(changed if not changed.all() else improvable)
             for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():

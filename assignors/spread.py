@@ -27,9 +27,9 @@ def pairs(problem: Problem, owner: Int32) -> Pairs:
 
 
 def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
-    """Return the number of each pair with partitions, topic x M + member, and their count.
+    """Return the pairs with partitions, as topic x M + member, and each pair's partition count.
 
-    int64 arrays, ascending by number.
+    int64 arrays, ascending by pair.
     """
     every = _table(problem, owner)
     if every is None:
@@ -78,10 +78,10 @@ def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
 
 
 def is_even(problem: Problem, owner: Int32) -> bool:
-    """Whether every topic's shares differ by at most one partition: no spread is better.
+    """Whether every topic's shares differ by at most one partition, the best possible spread.
 
-    A topic's sum of squared shares is least with shares of N // S and N // S + 1, and the sum over
-    all topics is least if and only if each topic's is.
+    Shares of N // S and N // S + 1 have the least sum of squares for a topic of N partitions and S
+    readers. The sum over all topics is at its minimum only if the sum of every topic is.
     """
     sizes = _table(problem, owner)
     if sizes is None:

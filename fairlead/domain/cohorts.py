@@ -62,7 +62,8 @@ def planned_cohorts(
 ) -> list[str]:
     """Return the cohorts that can have groups: those named by a policy, and planned groups.
 
-    Without cohorts that discovery excludes, or whose group a policy puts into another cohort.
+    Leaves out the cohorts of groups that discovery excludes, or that a policy puts into another
+    cohort.
 
     Examples
     --------
@@ -87,8 +88,8 @@ def groups_in(
 ) -> dict[str, str]:
     """Return the groups of some cohorts, each with its cohort.
 
-    The result has the group of a cohort's own name even if it no longer exists, so that its absence
-    is reported, unless a policy names the cohort or discovery excludes it.
+    A cohort that no policy names stands for the group of the same name. The result has this group
+    even if it no longer exists, so that its absence is reported, unless discovery excludes it.
 
     Examples
     --------
@@ -194,8 +195,8 @@ def due(
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
     seen
-        Groups in the last sample. A cohort without any of them has its groups with a decision
-        instead.
+        Groups in the last sample. For a cohort without any of them, groups with a decision are
+        used.
 
     Examples
     --------

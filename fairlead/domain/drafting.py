@@ -23,7 +23,7 @@ from fairlead.domain.prospect import Prospect
 from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
 from fairlead.wire.document import MemberShare
 
-#: Reasons of moves for which the assignor gives none.
+#: Reasons for moves, if the assignor gives none.
 PLACED: Final = "had no owner"
 MOVED: Final = "the assignor's rule gives it to another member"
 #: Columns of samples with the members and their subscriptions.
@@ -31,7 +31,7 @@ _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
 ]
-#: Columns of candidates with an array per row; all others are read at once.
+#: Columns of candidates with an array per row, read one row at a time.
 _ARRAYS: Final = (
     *("topics", "partition_counts", "members", "weights", "owner", "reasons"),
     *("arrival_rates", "backlog", "behind_s", "capacity_used"),

@@ -50,8 +50,8 @@ class Value:
     value
         For JSON; durations in ISO 8601. None: no limit, or not set.
     source
-        `[[policies]] 2` or `default`; and the key of the policy, if an assignor's option is taken
-        from one.
+        `[[policies]] 2` or `default`. If an assignor's option comes from a key of the policy, also
+        that key.
     """
 
     key: str

@@ -15,11 +15,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from fairlead.common.nearest import WrongAt
 
-#: Algorithms with a private key of the issuer; with a shared key, every holder could sign.
+#: Only algorithms with a private key of the issuer: with a shared key, every holder could sign.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
-#: What checks that two people decide: the database, by logins, or the proxy, by names.
+#: Who checks that proposer and approver differ: the database, by logins, or the proxy, by names.
 FourEyes = Literal["database", "proxy"]
 LEAST_SECRET: Final = 32
 LONGEST_NAME: Final = 200

@@ -14,7 +14,7 @@ from fairlead.domain.figures import FIGURES
 
 #: Maximum number of topics, partitions and consumers in a text.
 _NAMED: Final = 3
-#: Ratio to the topic's median, or of the median to it, from which a text lists a partition.
+#: A text lists a partition if its time differs from the topic's median by at least this factor.
 _DEVIATES: Final = 1.5
 
 
