@@ -126,7 +126,7 @@ def broker_names(found: BrokerGroup) -> dict[str, str]:
 
 
 def of_the_other_type(description: GroupDescription) -> bool:
-    """Whether a group that was described as a classic one has the other type."""
+    """Whether a description failed because the group is no classic group."""
     return "not a classic group" in (description.error or "")
 
 
@@ -144,7 +144,7 @@ def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
 
 
 def holds_up(names: Sequence[str]) -> str:
-    """Return the members for which a group waits, and the remedy.
+    """Return a sentence that names the members for which a group waits, and the remedy.
 
     Examples
     --------

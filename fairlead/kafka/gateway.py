@@ -141,7 +141,7 @@ class KafkaGateway:
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, including empty ones, ascending.
 
-        Without groups of other protocols (Connect, share groups), offsets committed without a
+        Leaves out groups of other protocols (Connect, share groups), offsets committed without a
         group, and ids that Postgres cannot store: with a NUL character, or too long. A warning
         names each id that is too long.
 

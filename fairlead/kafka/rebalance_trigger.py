@@ -25,7 +25,7 @@ from fairlead.settings import KafkaSettings
 if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planner
     from kafka.admin import KafkaAdminClient
 
-#: Milliseconds. Rebalance time-out of the rebalance trigger, whose partitions nobody else reads.
+#: Milliseconds. Rebalance time-out of the trigger; only the trigger reads its partitions.
 _GIVES_UP_MS: Final = 45_000
 _JOINS, _LEAVES = 0, -1  # special member epochs (KIP-848)
 
@@ -132,7 +132,7 @@ class RebalanceTrigger:
     def refused(self) -> str:
         """Send a heartbeat; return why it was refused, "" if it was not.
 
-        The broker computes an assignment now if it did not at the join.
+        If the broker computed no assignment at the join, the heartbeat makes it compute one.
         """
         if not self._refused:
             self._refused = self._beat()

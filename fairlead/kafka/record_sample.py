@@ -36,7 +36,7 @@ _SETTINGS: Final = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "statistics.interval.ms": 100,
-    # A run is smaller than a usual fetch. A larger batch is fetched whole.
+    # Runs of offsets are smaller than a default fetch. Larger batches are still fetched whole.
     "fetch.message.max.bytes": 65_536,
     "fetch.max.bytes": 2**20,
     "fetch.wait.max.ms": 10,

@@ -38,7 +38,8 @@ _CALLS: Final = text("""
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY forecast_time_lag_s DESC NULLS LAST, group_id
 """)
-#: Times of the highest versions; a withdrawal comes after the publication.
+#: Times of the steps of the highest versions. `state DESC`: a version's withdrawal is newer than
+#: its publication.
 _CHANGES: Final = text("""
     SELECT consumer_group.group_id, newest.at
     FROM fairlead_raw.consumer_group,
@@ -75,7 +76,7 @@ def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, Cost
 
 
 def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
-    """Return the times of groups' last publications and withdrawals; groups without are missing.
+    """Return the times of groups' last publications and withdrawals; groups with none are missing.
 
     Ascending by version, at most `MOST_PLANS` per group.
     """

@@ -188,7 +188,8 @@ SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committe
 FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
-#: Stored samples have neither offsets nor status; a run that planned from the sample has both.
+#: Stored samples have neither offsets nor status. A planning run has both; if one planned from this
+#: sample, its rows are used instead.
 _LAG_OF_SAMPLE: Final = """
 SELECT sampled_at, topic, partition, members[sampled.owner + 1], NULL, NULL, NULL, sampled.lag,
        NULL, NULL, sampled.arrival_rate, NULL, sampled.behind_s, NULL, false
@@ -321,8 +322,8 @@ def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row
 def read_states(engine: Engine) -> list[Row]:
     """Return the state of every group, worst first, in a tenth of the time of `read_groups`.
 
-    Each row has the columns of `read_groups` that order and filter a list; only groups that a plan
-    may help have a `decided_at`.
+    Each row has those columns of `read_groups` by which a list is ordered and filtered; only groups
+    that a plan may help have a `decided_at`.
     """
     return worst_first(read_rows(engine, _STATES, may_be_helped=list(MAY_BE_HELPED)))
 
@@ -330,8 +331,8 @@ def read_states(engine: Engine) -> list[Row]:
 def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
     """Return the groups that a plan may help and that have no recent decision.
 
-    They show that planning is off: `planning_sensor` and `planning_schedule` are off by default,
-    and only Dagster knows whether one is on.
+    Such groups show that planning is off: `planning_sensor` and `planning_schedule` are off by
+    default, and only Dagster knows whether one of them is on.
 
     Parameters
     ----------
@@ -430,8 +431,9 @@ def read_lag(
     Parameters
     ----------
     at
-        The last snapshot or sample until then; None: the newest. Samples are stored each quarter of
-        an hour, and when owners change, without offsets and statuses.
+        Selects the newest snapshot or sample at or before this time; None: the newest of all.
+        Samples are stored each quarter of an hour, and when owners change, without offsets and
+        statuses.
 
     Returns
     -------
@@ -501,8 +503,8 @@ def read_history(
 ) -> list[Row]:
     """Return a group's events, the newest first; raises GroupError for an unknown group.
 
-    Decisions to change nothing, every step in the life of a plan, the last failed attempt to send
-    it, and its adherence.
+    Events are decisions to change nothing, every step in the life of a plan, the last failed
+    attempt to send it, and its adherence.
     """
     require_group(engine, group)
     return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
@@ -558,14 +560,14 @@ def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -
 
 
 def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
-    """Return the parameters of a query for the last measurement until a moment."""
+    """Return the parameters of a query for the newest measurement at or before a moment."""
     newest = _newest(engine, group, None)
     taken = newest if at is None else _newest(engine, group, at)
     return {"group": group, "at": taken, "newest": taken == newest}
 
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
-    """Return the time of a group's last lag until a moment; None: there is none."""
+    """Return the time of a group's newest lag at or before a moment; None: there is none."""
     (found,) = read_rows(engine, _NEWEST, group=group, at=at)
     newest: datetime | None = found["at"]
     return newest

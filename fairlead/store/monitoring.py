@@ -195,8 +195,8 @@ class Readings:
         `rack_bytes_per_day` from other racks.
     diagnoses
         `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
-        `catch_up_s`, `consumers_wanted`, `last_seen`, of groups
-        that were sampled lately; `holds` is 1.
+        `catch_up_s`, `consumers_wanted`, `last_seen`, of groups that were sampled lately; `holds`
+        is always 1, the value of a metric.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work

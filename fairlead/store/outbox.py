@@ -57,7 +57,7 @@ HANGS: Final = "60s"
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A partition of the plan topic, and the number of the publisher's turn."""
+    """A locked partition of the plan topic; `number` counts the turns of its publishers."""
 
     topic: str
     partition: int
@@ -71,7 +71,7 @@ class Turn:
     Parameters
     ----------
     held
-        The partition, and the turn's number.
+        The locked partition, with the number of this turn.
     """
 
     held: PartitionLock

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, Row, text
 
 from fairlead.store.engine import transaction
 
-#: Statements for days of history, and for other rows. Each runs in its own transaction.
+#: Statements: list and drop days of history; delete other rows. Each has its own transaction.
 _DAYS: Final = "SELECT day, history, bytes FROM fairlead.history_days() ORDER BY day, history"
 _DROP: Final = "SELECT day, :history, bytes FROM fairlead.prune_history(:history, :older_than)"
 _DELETE: Final = "SELECT what, gone FROM fairlead.prune_rows(:older_than, :summaries, :at_most)"
@@ -49,7 +49,7 @@ class Pruned:
     days
         Days of histories, oldest first.
     rows
-        Kind of other rows, in words, to number deleted.
+        Number of other deleted rows, by their kind in words.
     """
 
     days: tuple[HistoryDay, ...]

@@ -16,7 +16,7 @@ from fairlead.store.shared_statements import close_open_plans, record_events
 
 
 def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:
-    """Return the groups with open entries; delete entries whose plan has another state."""
+    """Return the groups with open entries; delete entries whose plan is in another state."""
     keys = [(intent.group, intent.plan.version) for intent in intents]
     states = {
         (row.group_id, row.version): row.state

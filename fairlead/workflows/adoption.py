@@ -128,7 +128,7 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """The members that delay the group, and the remedy; "" within `HELD_UP_S`, or if none."""
+        """Which members delay the group, and the remedy; "" if none has for `HELD_UP_S`."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
@@ -146,7 +146,7 @@ def observe(
     patiently: Collection[str],
     until: float,
 ) -> list[Observed]:
-    """Check whether groups follow their published plans; repeat for some groups until they do.
+    """Check whether groups follow their published plans; check some again until they do.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return a check whose holders are those of every check so far."""
+    """Return the new check, with only the holders that every check so far has found."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)
@@ -251,5 +251,5 @@ def _since(before: Observed | None, now: Observed) -> Observed:
 
 
 def _settled(seen: Observed) -> bool:
-    """Whether another check is pointless."""
+    """Whether no further check is needed."""
     return seen.adoption is None or seen.adoption.as_planned == seen.adoption.planned

@@ -35,9 +35,9 @@ def roll_back_regressions(
 ) -> list[StoredPlan]:
     """Record published plans that made their groups worse, and create their rollbacks.
 
-    A policy that approves plans automatically approves rollbacks without its other conditions: a
-    recently published version need not be better. Under other policies they wait for a person.
-    Also creates rollbacks that an earlier call did not reach because of a crash.
+    If the policy approves plans automatically, the rollback needs to meet none of its other
+    conditions, such as an improvement. Under other policies rollbacks wait for a person. Also
+    creates the rollbacks that an earlier call did not create because of a crash.
 
     Parameters
     ----------

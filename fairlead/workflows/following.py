@@ -142,7 +142,7 @@ def send_members(
             [
                 described
                 for group, described in now.items()
-                if group not in known or known[group][0].says() != described.says()
+                if group not in known or known[group][0].content() != described.content()
             ],
             known,
         )

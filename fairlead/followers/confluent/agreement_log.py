@@ -304,7 +304,7 @@ class KafkaCoordinationTopic:
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
                 "fetch.error.backoff.ms": 50,
-                # While many members announce themselves, fetch their records together.
+                # Do not prefetch: records of many announcing members then come in one fetch.
                 "queued.min.messages": 1,
                 "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 1000,

@@ -390,7 +390,7 @@ class _Client:
             return None
         return [(partition.topic, partition.partition) for partition in owned]
 
-    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+    def notify(self, event: Event, share: Sequence[Pair]) -> None:
         """Call the application's callback, if there is one."""
         if callback := self._consumer._callbacks.get(event):  # noqa: SLF001 - as above
             callback(self._consumer, _named(share))

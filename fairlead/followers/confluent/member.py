@@ -136,7 +136,7 @@ class GroupClient(Protocol):
     def owned(self) -> list[Pair] | None:
         """Return the partitions that are fetched; None: the client is closing."""
 
-    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+    def notify(self, event: Event, share: Sequence[Pair]) -> None:
         """Call the application's callback."""
 
 
@@ -198,7 +198,7 @@ class FollowingMember:
         # Time until which not to announce this member, after rounds without a decision.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
-        # While it follows.
+        # Time to repeat the assignment record, if this member wrote it; see `_repeat_if_due`.
         self._repeat_at = float("inf")
         self._logged_reason: str | None = None
         self._known_state: PlanState | None = None
@@ -347,7 +347,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join once the log is confirmed; without it after two seconds, or if not announcing."""
+        """Join once the log is confirmed, after two seconds, or if not going to announce."""
         try:
             self._listener.open()
         except ConfigurationError:
@@ -374,7 +374,8 @@ class FollowingMember:
     def _rejoin(self) -> None:
         """Leave, and join as another member: subscribing again might not start a rebalance.
 
-        A member joins immediately if it was not dropped and its log works, so that it is read.
+        A member that was not dropped joins immediately if its log is confirmed: it has read the
+        log.
         """
         confirm = self.state is State.DROPPED
         self._leave()
@@ -427,7 +428,7 @@ class FollowingMember:
         """Call the application; return its exception, to be raised when the state is consistent."""
         self.touched = False
         try:
-            self._client.tell(event, share)
+            self._client.notify(event, share)
         except BaseException as error:  # noqa: BLE001 - handed back
             return error
         return None
@@ -475,7 +476,7 @@ class FollowingMember:
         """Read the log; if it is broken, open it again, which may miss records."""
         if not self._topics:
             return
-        if not self._listener.works and self.state is not State.AGREEING:  # it notices first
+        if not self._listener.works and self.state is not State.AGREEING:  # else `_advance` does it
             self._backlog.clear()
             try:
                 self._listener.open()
@@ -497,7 +498,7 @@ class FollowingMember:
     def _ask_if_log_changed(self) -> None:
         """Ask for a rebalance if the coordination topic has grown or was replaced since the round.
 
-        The next decision must be in the same log for all members; the others find it meanwhile.
+        All members must read the next decision in the same log; others find the new log meanwhile.
         """
         generation = self.generation
         if generation is None or self.state not in SETTLED | {State.AGREEING}:
@@ -555,7 +556,7 @@ class FollowingMember:
             else:
                 generation.keep(reason)
             self.generation = generation
-        # Else the client subscribed again and got the same share: the earlier round counts.
+        # Otherwise the client subscribed again and got the same share: the earlier round continues.
         self._enter(State.AGREEING)
         self._given = None
 

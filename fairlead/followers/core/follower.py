@@ -38,7 +38,7 @@ _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
 
-#: Reason for an assignment without a note, which every leader with this assignor writes.
+#: Used for assignments without a note: the broker made them, since every leader writes a note.
 _FROM_BROKER: Final = AssignmentNote(fallback_reason=BROKER_ASSIGNS)
 
 
