@@ -1,7 +1,8 @@
 """Asset checks: the invariants, computed again from stored rows and records.
 
 Belongs here: checking the run's groups with the library's verifier. Does not: the invariants
-(`assignors.verifier`). Publication verifies again: a failed check only stops it within its run.
+(`assignors.verifier`). A failed check stops publication only in the same run, but publication
+verifies every plan again.
 """
 
 from collections.abc import Iterator, Mapping

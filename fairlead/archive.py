@@ -554,7 +554,7 @@ def _digest(files: Sequence[_File], keep: Collection[str]) -> str:
 
 
 def _interval(at: datetime) -> int:
-    """Return the number of a moment's quarter of an hour since the epoch."""
+    """Return the number of quarters of an hour from the epoch to a moment."""
     return int(at.timestamp() // THINNED_TO.total_seconds())
 
 

@@ -148,7 +148,7 @@ def plan_life(
 
 
 def _why_nothing(left_out: Sequence[str]) -> str:
-    """Return that there is nothing to send, and which plans discovery leaves out."""
+    """Return why nothing is sent: no plan is due, or discovery leaves the groups out."""
     if not left_out:
         return "There is nothing to send."
     return (

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planne
 Client = TypeVar("Client")
 
 _REQUEST: Final = "kafka.net.connection"
-#: Loggers of the client's configuration, of all bytes sent, and of each request again.
+#: Loggers of the client's configuration, and of all bytes sent, which repeat each request.
 _ALWAYS: Final = ("kafka.admin.client", "kafka.protocol.parser")
 
 

@@ -29,7 +29,7 @@ def number(value: float | Decimal | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as per cent; less than the whole never becomes 100 %.
+    """Write a share as per cent; a share below 1 never becomes 100 %.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def rate(per_s: float) -> str:
 
 
 def span(length: timedelta) -> str:
-    """Write a duration in its two largest units; negative ones are less than a minute.
+    """Write a duration in its two largest units; a negative one is "less than a minute".
 
     Two clocks may differ by seconds, so that a recent event seems to lie in the future.
 

@@ -195,7 +195,7 @@ class _Child:
 
     @property
     def started(self) -> bool:
-        """Whether the part was started, and its end has not been noticed."""
+        """Whether the part was started, and has not been found to have ended."""
         return self._popen is not None
 
     def state(self) -> PartState:

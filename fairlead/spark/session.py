@@ -23,7 +23,7 @@ HERE: Final = "local[*]"
 _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Times that both Parquet and Arrow read, with their zone.
+    # Writes times with their zone, so that Arrow reads the same times.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Keeps groups in the tasks that `dealing` chose.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",

@@ -91,12 +91,12 @@ class LagReader:
         self._fetched_at = 0.0
 
     def joining(self, topics: Collection[str]) -> None:
-        """Start to join, with this subscription; a client may start several times (KIP-394)."""
+        """Note the start of a join with this subscription; a client may start twice (KIP-394)."""
         if self._may_lead and not self._is_fresh():
             self._start(self._topics | frozenset(topics))
 
     def settled(self) -> None:
-        """End a rebalance, and drop its lags."""
+        """Note the end of a rebalance, and drop its lags."""
         self._may_lead, self._leads = self._leads, False
         self._fetched = None
 
@@ -132,7 +132,7 @@ class LagReader:
         def run() -> None:
             try:
                 fetched.set_result(self._fetch(topics))
-            except Exception as error:  # noqa: BLE001 - told to whoever waits
+            except Exception as error:  # noqa: BLE001 - reported to the waiting thread
                 fetched.set_exception(error)
 
         self._fetched, self._fetched_topics, self._fetched_at = fetched, topics, self._now()

@@ -23,7 +23,7 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.errors import GroupError
 from fairlead.surfaces.backtest.replay import RECORDED
 
-#: Rows without an assignor in charge: the measured lag, and its replay.
+#: Values of `in_charge` that are no assignors: the measured lag, and a replay of the real owners.
 HISTORY: Final = (RECORDED, OBSERVED)
 _HEADINGS: Final = ("behind (min)", "p95 (s)", "max (s)", "moves", "plans", "refused")
 

@@ -1,6 +1,6 @@
 """The doctor's checks of Dagster: its home, daemons, sensors and their last ticks.
 
-Belongs here: running `orchestration.switches` in a process, and judging its answer. Does not:
+Belongs here: running `orchestration.switches` in a process, and checking its answer. Does not:
 importing Dagster.
 """
 

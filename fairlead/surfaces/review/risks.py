@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.common.words import listed, number, percent, plural, span, times
 from fairlead.surfaces.review.facts import Facts
 
-#: What each status of a partition means for moving it.
+#: Meaning of a partition's status for a person who decides whether to move it.
 _STATUSES: Final = {
     "DATA_LOSS": "records were deleted before the group read them; no plan restores them",
     "STOP": "there is lag, and no consumer of the group committed for far longer than "
@@ -74,7 +74,7 @@ def risks(facts: Facts) -> list[Risk]:
 
 
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
-    """Name consumers that would get more than any consumer was ever measured to do."""
+    """Warn of consumers that would get more than the highest speed measured for any consumer."""
     observed = [load.seen for _, load in facts.loads if load.seen is not None]
     observed += [load.capacity for _, load in facts.loads if load.measured]
     if not observed:
