@@ -33,7 +33,7 @@ def run() -> None:
     try:
         with engine.begin() as connection:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            # IF NOT EXISTS also needs the right to create schemas, which the schema's owner may lack.
+            # IF NOT EXISTS also needs the right to create schemas, which our user may lack.
             if connection.scalar(text(f"SELECT to_regnamespace('{SCHEMA}')")) is None:
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
             context.configure(
