@@ -111,8 +111,8 @@ class _SettlingSearch:
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
                 return
-            # Every exchange has a partition that moves, so only these are tried, unless all of them
-            # move.
+            # Every exchange has a partition that moves. So only moving partitions are tried, unless
+            # all move.
             changed = self.holder != self.home
             order = np.flatnonzero(changed if not changed.all() else improvable)
             for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():

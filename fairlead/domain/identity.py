@@ -118,7 +118,7 @@ def person_named(name: str) -> str:
     ValueError: the name has characters that cannot be seen
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    folded = re.sub(" +", " ", folded).strip()  # as a page shows it
+    folded = re.sub(" +", " ", folded).strip()  # as browsers show it
     if not folded:
         raise ValueError("the name is empty")
     if len(folded) > LONGEST_NAME:

@@ -106,7 +106,7 @@ class Situation:
 
     @property
     def ends(self) -> bool:
-        """Whether an objection makes the plan that is on its way or approved permanently stale."""
+        """Whether there is an objection that ends the plan to send, as stale."""
         return self.objection is not None and self.objection.ends
 
     @property

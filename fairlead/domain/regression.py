@@ -182,7 +182,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     if owned.any() or np.array_equal(old, new):
         return None
     if (series.owner[behind[-SAMPLES_NEEDED:]] != old).any():
-        return None  # these owners had the partitions for too short a time
+        return None  # the owners before the plan had the partitions for too short a time
     rows = series.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
         return None
@@ -371,7 +371,7 @@ def _speeds(
 ) -> Float64:
     """Return the speed of each member before the plan, a lower bound if it was not at its limit.
 
-    A higher speed at the limit since then replaces such a bound.
+    If the member has reached a higher speed at its limit since then, that speed replaces the bound.
     """
     then, now = (
         shown(recent, commits),

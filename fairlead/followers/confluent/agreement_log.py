@@ -364,7 +364,7 @@ class KafkaCoordinationTopic:
         timeout_s *= 2
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
-        )  # broker's replicas
+        )  # with the broker's default number of replicas
         admin = admin_client(self.connection)  # held until the answer
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:

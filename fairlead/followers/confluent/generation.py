@@ -22,7 +22,8 @@ RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
 #: Seconds. Maximum time until the log returns this member's announcement.
 _READ_BACK_S: Final = 3.0
-#: Seconds. Longest wait for an assignment record; longest wait beyond `read_timeout_s` for plans.
+#: Seconds. Longest wait for an assignment record, and longest wait after `read_timeout_s`, the time
+#: for reading plans.
 _LONGEST_S: Final = 4.0
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"

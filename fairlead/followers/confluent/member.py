@@ -195,7 +195,8 @@ class FollowingMember:
         self._share: list[Pair] | None = []
         #: Whether the application's assign callback ran, and its revoke callback did not.
         self._announced_share = False
-        # Time until which not to announce this member, after rounds without a decision.
+        # Monotonic time. Until then, this member does not announce itself: rounds brought no
+        # decision.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
         # Time to repeat the assignment record, if this member wrote it; see `_repeat_if_due`.

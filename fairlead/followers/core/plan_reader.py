@@ -197,7 +197,7 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # its lease ends it
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # the plan stays for its lease
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
@@ -208,7 +208,7 @@ class PlanReader:
     def _read_on(self, read_s: float) -> str | None:
         """Read the next records; return why to connect again, else None."""
         source, cache = self._source, self._cache
-        assert source is not None and cache is not None  # noqa: S101, PT018 - connected, both
+        assert source is not None and cache is not None  # noqa: S101, PT018 - set while connected
         if self._now() >= self._check_at:
             if source.moved():
                 return _MOVED

@@ -132,7 +132,7 @@ class _Demo:
         return [*reports, *(NotPlanned(name, diagnosed[name], after[name]) for name in others)]
 
     def _start_consumers(self) -> None:
-        """Start the groups, and those to plan a second time, on Kafka's default assignment."""
+        """Start all groups, and for each one to plan an identical group without a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in self._groups:

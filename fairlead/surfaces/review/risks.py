@@ -144,7 +144,7 @@ def _hot_partition(facts: Facts) -> tuple[str, float] | None:
         if values.size
     ]
     weight, topic, partition = max(weights, default=(0.0, "", 0))
-    # If the mean is the bound as well, more partitions do not help.
+    # If the mean lag reaches the bound, too, more partitions do not help.
     mean = float(facts.predicted.get("lag_mean") or 0.0)
     return (f"{topic}-{partition}", weight) if weight >= bound > mean + 1 else None
 
