@@ -123,8 +123,8 @@ def stored_plans(
         try:
             document = plan.verify()
         except FairleadError as error:
-            for found in problems.values() if is_open else [problems[_OWNERS]]:
-                found.append(f"{name}: {error}")
+            for problem_list in problems.values() if is_open else [problems[_OWNERS]]:
+                problem_list.append(f"{name}: {error}")
             continue
         problem = problem_of(document, {})  # these figures do not depend on the owners before
         assignment = assignment_of(problem, planned(document))
@@ -166,11 +166,11 @@ def the_topic_agrees(
     verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
-        found = differences(plans, groups, topic=topic, verifier=verifier)
+        disagreements = differences(plans, groups, topic=topic, verifier=verifier)
     return _result(
         [
             f"{difference.plan.group} version {difference.plan.version}: {difference.what}"
-            for difference in found
+            for difference in disagreements
         ]
     )
 

@@ -36,8 +36,10 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
         check_clock(engine)
     with kafka.gateway() as gateway:
         listed_now = gateway.list_groups()
-        found = groups_in(scope.cohorts, listed_now, current.discovery, current.policies)
-        groups = {group: cohort for group, cohort in found.items() if scope.has(group, cohort)}
+        cohort_of_group = groups_in(scope.cohorts, listed_now, current.discovery, current.policies)
+        groups = {
+            group: cohort for group, cohort in cohort_of_group.items() if scope.has(group, cohort)
+        }
         if not groups:
             raise dg.Failure(
                 f"The cluster has no consumer group in {listed(sorted(scope.cohorts))} that "

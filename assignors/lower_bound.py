@@ -105,9 +105,9 @@ def _topic_loads(
     if filled.size:
         everything = np.flatnonzero(problem.partition_counts > 0)
         starts = problem.topic_offsets[everything]
-        kept = problem.subscriber_counts[everything] > 0
-        sums[filled] = np.add.reduceat(weights, starts)[kept]
-        tops[filled] = np.maximum.reduceat(weights, starts)[kept]
+        readable = problem.subscriber_counts[everything] > 0
+        sums[filled] = np.add.reduceat(weights, starts)[readable]
+        tops[filled] = np.maximum.reduceat(weights, starts)[readable]
     return sums, tops
 
 

@@ -56,8 +56,10 @@ def _given_back(problem: Problem, owner: Int32) -> Mask:
     """Whether each partition is with a member that owned it in an earlier generation."""
     if problem.earlier is None:
         return np.zeros(owner.size, dtype=bool)
-    found: Mask = (problem.earlier == owner).any(axis=0) & (owner >= 0) & (owner != problem.owner)
-    return found
+    returned: Mask = (
+        (problem.earlier == owner).any(axis=0) & (owner >= 0) & (owner != problem.owner)
+    )
+    return returned
 
 
 def _keep_near(problem: Problem, owner: Int32) -> Mask:

@@ -118,19 +118,19 @@ class _TrafficSearch:
         held = owner >= 0
         work = np.bincount(owner[held], weights[held], members)
         self.loads: Float64 = work / problem.capacities
-        found = pairs(problem, owner)
+        shares = pairs(problem, owner)
         self.held = np.zeros((len(problem.topics), members), dtype=np.int64)
-        self.held[found.topic, found.member] = found.size
+        self.held[shares.topic, shares.member] = shares.size
         self.most: Int64 = np.maximum(even_shares(problem), self.held.max(axis=1, initial=0))
         moved = int(((self.home >= 0) & held & (self.home != owner)).sum())
         self.left = NO_LIMIT if bounds.moves is None else max(bounds.moves - moved, 0)
 
     def run(self) -> None:
         """Take the best step for each far partition, the busiest first, until none helps."""
-        work, found = _WORK, True
+        work, improved = _WORK, True
         each = self.owner.size + len(self.problem.members)
-        while found:
-            found = False
+        while improved:
+            improved = False
             far = far_partitions(self.problem, self.owner) & ~self.bounds.fixed
             far &= (self.traffic > 0) & (self.traffic >= self.bounds.least)
             order = np.flatnonzero(far)
@@ -139,7 +139,7 @@ class _TrafficSearch:
                 if work < 0:
                     return
                 if self.far[self.set_of[at], self.owner[at]]:  # an exchange may have moved it
-                    found |= self._improve(at)
+                    improved |= self._improve(at)
 
     def _improve(self, at: int) -> bool:
         """Take the best step for a partition; return whether there was one."""
@@ -204,9 +204,9 @@ class _TrafficSearch:
         fits &= (saved > 0) & (saved >= self.bounds.least * moves) & (moves <= self.left)
         if not fits.any():
             return None
-        found = np.flatnonzero(fits)
-        peak = np.maximum(mine, theirs)[found]
-        best = int(found[np.lexsort((found, peak, -worth[found]))[0]])
+        candidates = np.flatnonzero(fits)
+        peak = np.maximum(mine, theirs)[candidates]
+        best = int(candidates[np.lexsort((candidates, peak, -worth[candidates]))[0]])
         takes = ((at, int(takers[best])), (int(others[best]), giver))
         return _Step(
             float(worth[best]), float(max(mine[best], theirs[best])), takes, int(moves[best])

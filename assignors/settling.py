@@ -86,9 +86,9 @@ class _SettlingSearch:
         self.holder = owner[pool].copy()
         self.capacities = problem.capacities
         self.even = even_shares(problem)
-        found = pairs(problem, owner)
+        shares = pairs(problem, owner)
         self.held = np.zeros((len(problem.topics), members), dtype=np.int64)
-        self.held[found.topic, found.member] = found.size
+        self.held[shares.topic, shares.member] = shares.size
         assigned = owner >= 0
         work = np.bincount(owner[assigned], weights=weights[assigned], minlength=members)
         self.loads: Float64 = work / problem.capacities
@@ -104,9 +104,9 @@ class _SettlingSearch:
 
     def run(self) -> None:
         """Make the best exchange of each partition in turn, until none helps."""
-        left, found = _WORK, True
-        while found:
-            found = False
+        left, improved = _WORK, True
+        while improved:
+            improved = False
             improvable = self.held[self.topic, self.holder] > self.even[self.topic]
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
@@ -119,7 +119,7 @@ class _SettlingSearch:
                 left -= self.topic.size
                 if left < 0:
                     return
-                found |= self._exchange(at)
+                improved |= self._exchange(at)
 
     def _exchange(self, at: int) -> bool:
         """Make a partition's best exchange; return whether there was a useful one."""

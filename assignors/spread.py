@@ -22,8 +22,8 @@ class Pairs(NamedTuple):
 def pairs(problem: Problem, owner: Int32) -> Pairs:
     """Count partitions by topic and member, ascending by both."""
     members = max(len(problem.members), 1)
-    found, sizes = _sizes(problem, owner)
-    return Pairs(found // members, found % members, sizes)
+    number, sizes = _sizes(problem, owner)
+    return Pairs(number // members, number % members, sizes)
 
 
 def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
@@ -33,10 +33,10 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
     """
     every = _table(problem, owner)
     if every is None:
-        found, sizes = np.unique(_numbers(problem, owner), return_counts=True)
-        return found, sizes.astype(np.int64)
-    found = np.flatnonzero(every)
-    return found, every[found]
+        number, sizes = np.unique(_numbers(problem, owner), return_counts=True)
+        return number, sizes.astype(np.int64)
+    number = np.flatnonzero(every)
+    return number, every[number]
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
@@ -69,10 +69,10 @@ def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
     >>> worst(problem, np.array([0, 0, 0, 1, 1, 1], np.int32))  # u is all on b
     (2, 1)
     """
-    found, sizes = _sizes(problem, owner)
+    number, sizes = _sizes(problem, owner)
     if not sizes.size:
         return 0, 1
-    even = even_shares(problem)[found // len(problem.members)]
+    even = even_shares(problem)[number // len(problem.members)]
     at = int(np.argmax(sizes / even))
     return int(sizes[at]), int(even[at])
 

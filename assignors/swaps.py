@@ -124,8 +124,8 @@ class _Search:
 
 def _matrix(problem: Problem, owner: Int32) -> Int64:
     matrix = np.zeros((len(problem.topics), len(problem.members)), dtype=np.int64)
-    found = pairs(problem, owner)
-    matrix[found.topic, found.member] = found.size
+    shares = pairs(problem, owner)
+    matrix[shares.topic, shares.member] = shares.size
     return matrix
 
 

@@ -166,12 +166,12 @@ def prune_history(
     store: StoreResource,
 ) -> None:
     """Drop the history of old days."""
-    kept, summaries = settings.get().history_retention, settings.get().summary_retention
+    retention, summaries = settings.get().history_retention, settings.get().summary_retention
     if config.keep_days is not None:
-        kept = timedelta(days=config.keep_days)
+        retention = timedelta(days=config.keep_days)
     now = datetime.now(UTC)
     with store.connect() as engine:
-        gone = prune_store(engine, now - kept, now - summaries)
+        gone = prune_store(engine, now - retention, now - summaries)
     context.add_output_metadata(
         {
             "days": listed(sorted(f"{day.day}" for day in gone.days)),

@@ -51,10 +51,10 @@ def group_discovery(
     """Add and remove partitions until they are the cohorts of the cluster's groups."""
     current = settings.get()
     with kafka.gateway() as gateway:
-        found = discover(gateway.list_groups(), current.discovery, current.policies)
+        discovered = discover(gateway.list_groups(), current.discovery, current.policies)
     known = known_cohorts(context.instance)
-    new = [key for key in found if key not in set(known)]
-    gone = [key for key in known if key not in found]
+    new = [key for key in discovered if key not in set(known)]
+    gone = [key for key in known if key not in discovered]
     if gone and under_way(context.instance):
         gone = []
     if not (new or gone):

@@ -110,9 +110,9 @@ def gathered(
     {'b': ['b'], 'a1': ['a1']}
     """
     wanted = dict.fromkeys(cohorts)
-    found: dict[str, list[str]] = {}
+    by_cohort: dict[str, list[str]] = {}
     for group in groups:
         cohort = cohort_of(group, policies)
         if cohort in wanted:
-            found.setdefault(cohort, []).append(group)
-    return found | {cohort: [] for cohort in wanted if cohort not in found}
+            by_cohort.setdefault(cohort, []).append(group)
+    return by_cohort | {cohort: [] for cohort in wanted if cohort not in by_cohort}

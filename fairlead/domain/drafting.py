@@ -106,9 +106,9 @@ def _decide(
     known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
     if analysed["decision"] is None:
         return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
-    found = Findings.of_columns(analysed)
-    found = replace(found, evidence=with_advice(found.evidence, described))
-    known |= {"reason": analysed["decision_reason"], "findings": found}
+    findings = Findings.of_columns(analysed)
+    findings = replace(findings, evidence=with_advice(findings.evidence, described))
+    known |= {"reason": analysed["decision_reason"], "findings": findings}
     if analysed["decision"] != "plan":
         return NoPlan(**known)
     layout, chosen = _Layout.of(table, analysed["place"]), rows[analysed["chosen"]]["place"]
@@ -138,7 +138,7 @@ def _decide(
         shadow=policy.shadow,
         prospect=prospect,
         statuses=frozenset(analysed["statuses"] or ()),
-        loads={} if outlook is None else layout.loads(outlook, owner, found.capacities),
+        loads={} if outlook is None else layout.loads(outlook, owner, findings.capacities),
     )
 
 

@@ -244,9 +244,12 @@ class PlanDraft(NoPlan):
         """Input of the decision; None if the group was not analysed."""
         if not self.loads or self.findings is None:
             return None
-        found = self.findings
+        findings = self.findings
         return Analysed(
-            members=self.loads, costs=found.costs, reported=found.reported, statuses=self.statuses
+            members=self.loads,
+            costs=findings.costs,
+            reported=findings.reported,
+            statuses=self.statuses,
         )
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:

@@ -31,9 +31,9 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
     """Return the topics of the groups with a member that has a rack."""
     return {
         topic
-        for found in descriptions
-        if any(member.rack for member in found.members)
-        for member in found.members
+        for described in descriptions
+        if any(member.rack for member in described.members)
+        for member in described.members
         for topic in member.topics
     }
 

@@ -88,7 +88,7 @@ def topic_sizes(
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
     }
-    counts |= {topic: len(found.partitions) for topic, found in answers.values.items()}
+    counts |= {topic: len(description.partitions) for topic, description in answers.values.items()}
     return TopicSizes(counts, hidden, unlisted)
 
 
@@ -188,11 +188,11 @@ def _offsets(
     left: list[int] = []
     for start in range(0, len(partitions), PARTITIONS_A_BATCH):
         portion = partitions[start : start + PARTITIONS_A_BATCH]
-        found = _at_once(reader, portion, where)
-        if found is None:
+        portion_offsets = _at_once(reader, portion, where)
+        if portion_offsets is None:
             left += range(start, start + len(portion))
         else:
-            offsets[start : start + len(portion)] = found
+            offsets[start : start + len(portion)] = portion_offsets
         report(start + len(portion) - len(left), len(partitions))
     answers = one_by_one(admin, partitions, left, where, timeout_s)
     report(len(partitions), len(partitions))
@@ -208,14 +208,14 @@ def _offsets(
 
 def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) -> list[int] | None:
     """Read offsets in one call; None if any partition failed."""
-    asked = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
+    request = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
     try:
-        found = reader.offsets_for_times(asked, timeout=IN_ONE_CALL_S)
+        answer = reader.offsets_for_times(request, timeout=IN_ONE_CALL_S)
     except KafkaException:
         return None
-    if any(partition.error is not None or partition.offset < 0 for partition in found):
+    if any(partition.error is not None or partition.offset < 0 for partition in answer):
         return None
-    return [partition.offset for partition in found]
+    return [partition.offset for partition in answer]
 
 
 def one_by_one(

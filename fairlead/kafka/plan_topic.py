@@ -289,7 +289,7 @@ class PlanTopic:
         deadline = time.monotonic() + _COMMITTED_S
         while True:
             try:
-                found: Any = self._ask(
+                end: Any = self._ask(
                     lambda admin: admin.list_offsets(
                         {place: OffsetSpec.latest()}, isolation_level=committed
                     )[place],
@@ -297,10 +297,10 @@ class PlanTopic:
                 )
             except (ConfigurationError, KafkaUnavailableError):
                 return None  # the record is written; the next check reports the failure
-            if found.offset > offset:
+            if end.offset > offset:
                 return None
             if time.monotonic() >= deadline:
-                return int(found.offset) if found.offset >= 0 else None  # -1: no leader
+                return int(end.offset) if end.offset >= 0 else None  # -1: no leader
             time.sleep(_POLL_S)
 
     def read(self, group: str) -> Record | None:

@@ -82,9 +82,9 @@ async def _send(admin: "KafkaAdminClient", group: str, heartbeat: Mapping[str, A
         ConsumerGroupHeartbeatRequest,
     )
 
-    found = await admin._find_coordinator_ids([group])  # noqa: SLF001 - as above
+    coordinators = await admin._find_coordinator_ids([group])  # noqa: SLF001 - as above
     request = ConsumerGroupHeartbeatRequest(group_id=group, **heartbeat)
-    return await admin._manager.send(request, node_id=found[group])  # noqa: SLF001 - as above
+    return await admin._manager.send(request, node_id=coordinators[group])  # noqa: SLF001 - as above
 
 
 class RebalanceTrigger:

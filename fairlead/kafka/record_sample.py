@@ -68,13 +68,13 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
     except KafkaUnavailableError as error:
         raise_if_refused(error, settings)
     except KafkaException as error:
-        found = kafka_error(error)
-        if found.code() in MISSING | {KafkaError.TOPIC_EXCEPTION}:  # or no topic has such a name
+        cause = kafka_error(error)
+        if cause.code() in MISSING | {KafkaError.TOPIC_EXCEPTION}:  # or no topic has such a name
             raise TopicError(f"Topic {topic} does not exist") from error
-        if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        if cause.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             how = remedy("topic", topic, ["DESCRIBE", "READ"])
             raise TopicError(f"Topic {topic}: no right to read it. {how}") from error
-        raise_if_refused(KafkaUnavailableError(f"Kafka does not answer: {found.str()}"), settings)
+        raise_if_refused(KafkaUnavailableError(f"Kafka does not answer: {cause.str()}"), settings)
     finally:
         log.close()
 
@@ -118,8 +118,8 @@ class TopicLog:
         return LogWindow(self._topic, begin, end, seconds)
 
     def _offsets(self, count: int, at: int) -> Int64:
-        asked = [TopicPartition(self._topic, number, at) for number in range(count)]
-        answers = self._consumer.offsets_for_times(asked, timeout=self._timeout_s)
+        request = [TopicPartition(self._topic, number, at) for number in range(count)]
+        answers = self._consumer.offsets_for_times(request, timeout=self._timeout_s)
         for answer in answers:
             if answer.error is not None:
                 raise KafkaException(answer.error)

@@ -61,12 +61,12 @@ def known_capacities(
     connection: Connection, groups: Iterable[str]
 ) -> dict[str, dict[str, Capacity]]:
     """Return the stored speeds of groups' members, by group and member."""
-    found: dict[str, dict[str, Capacity]] = {}
+    capacities: dict[str, dict[str, Capacity]] = {}
     for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
         at = row.measured_at.timestamp()
         known = Capacity(row.records_per_s, row.measured, at)
-        found.setdefault(row.group_id, {})[row.member] = known
-    return found
+        capacities.setdefault(row.group_id, {})[row.member] = known
+    return capacities
 
 
 def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, CostRows]:

@@ -163,12 +163,12 @@ def insert_decisions(
             balances.append(key | {"kind": "predicted", "version": version} | predicted)
     # By COPY, one statement: the triggers of summaries run once.
     copy_rows(connection, DecisionRow.__table__, _as_text(rows))
-    found = {
+    findings = {
         decision.group: (decision.snapshot_at, decision.findings)
         for decision in decisions
         if decision.findings is not None
     }
-    record_findings(connection, found)
+    record_findings(connection, findings)
     for table, measured in ((CandidatePlan.__table__, candidates), (Balance.__table__, balances)):
         if measured:
             copy_rows(connection, table, _as_text(measured))

@@ -386,10 +386,10 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
         The version does not exist.
     """
     require_group(engine, group)
-    found = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
-    if not found:
+    plans = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
+    if not plans:
         raise PlanStateError(_no_version(group, version))
-    plan = found[0]
+    plan = plans[0]
     key = {"group": group, "version": plan["version"]}
     return plan | {
         "events": read_rows(engine, _EVENTS, **key),
@@ -486,10 +486,10 @@ def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None"
     """Return the inputs of the analysis of a version; None: nothing was analysed."""
     from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - imports numpy
 
-    found = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]
-    if not found or found[0] is None:
+    rows = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]
+    if not rows or rows[0] is None:
         return None
-    (analysed,) = found
+    (analysed,) = rows
     return Analysed(
         members={name: MemberLoad(**load) for name, load in analysed["members"].items()},
         costs=analysed["costs"],
@@ -568,8 +568,8 @@ def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
     """Return the time of a group's newest lag at or before a moment; None: there is none."""
-    (found,) = read_rows(engine, _NEWEST, group=group, at=at)
-    newest: datetime | None = found["at"]
+    (row,) = read_rows(engine, _NEWEST, group=group, at=at)
+    newest: datetime | None = row["at"]
     return newest
 
 
@@ -594,6 +594,6 @@ def _no_version(group: str, version: int | None) -> str:
 def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
     """Return the rows of a statement, in its own transaction; raises as `transaction`."""
     with transaction(engine) as connection:
-        found = connection.execute(text(statement), parameters)
-        keys = tuple(found.keys())
-        return [dict(zip(keys, row, strict=True)) for row in found.all()]
+        result = connection.execute(text(statement), parameters)
+        keys = tuple(result.keys())
+        return [dict(zip(keys, row, strict=True)) for row in result.all()]

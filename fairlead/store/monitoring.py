@@ -170,10 +170,10 @@ class DecisionCounts:
         now: datetime = connection.execute(text("SELECT now()")).scalar_one()
         since = self.counted_until or now
         until = max(since, now - _SETTLED)
-        found = _rows(connection, _COUNTS, counted_until=since, settled_until=until)
-        recent = Counter({(row["group_id"], row["outcome"]): row["decisions"] for row in found})
+        rows = _rows(connection, _COUNTS, counted_until=since, settled_until=until)
+        recent = Counter({(row["group_id"], row["outcome"]): row["decisions"] for row in rows})
         counts = self._settled + recent
-        self._settled.update({(row["group_id"], row["outcome"]): row["settled"] for row in found})
+        self._settled.update({(row["group_id"], row["outcome"]): row["settled"] for row in rows})
         self.counted_until = until
         return counts
 

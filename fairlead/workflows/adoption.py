@@ -172,9 +172,9 @@ def observe(
             seen[plan.group] = Observed(plan, error=str(error))
     pending = [plan for plan in plans if plan.group in documents]
     while pending:
-        found = live(plan.group for plan in pending)
+        described = live(plan.group for plan in pending)
         for plan in pending:
-            now = _seen(plan, documents[plan.group], found[plan.group])
+            now = _seen(plan, documents[plan.group], described[plan.group])
             seen[plan.group] = _since(seen.get(plan.group), now)
         pending = [
             plan for plan in pending if plan.group in patiently and not _settled(seen[plan.group])

@@ -71,20 +71,20 @@ def follow(
             return []
         _ensure(topic)  # also without a plan: brokers assign only once the topic exists
         wanted = {plan.group: plan for plan in published(assigned)}
-        found = gateway.broker_groups(sorted(wanted))
+        described_groups = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
-            {topic for described in found.values() for topic in read_by(described)}
+            {topic for described in described_groups.values() for topic in read_by(described)}
         )
     except FairleadError as error:
         log.warning("Groups that brokers assign are skipped this time: %s", error)
         return []
-    failure = send_members(topic, found, topics)
+    failure = send_members(topic, described_groups, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
     done: list[BrokerAdoption] = []
     goals: dict[str, BrokerPlan] = {}
     for group in sorted(wanted):
         version = wanted[group].version
-        if reason := failure or out_of_reach(found[group]):
+        if reason := failure or out_of_reach(described_groups[group]):
             done.append(BrokerAdoption(group, version, reached=False, reason=reason))
             continue
         try:

@@ -146,9 +146,9 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
     """
     stored = store.record_decisions([decision for decision, _ in weighed])
     approved = [
-        (kept.plan, answer.reason)
-        for kept, (_, answer) in zip(stored, weighed, strict=True)
-        if kept.plan is not None and answer.approved and kept.plan.state == "proposed"
+        (stored_one.plan, answer.reason)
+        for stored_one, (_, answer) in zip(stored, weighed, strict=True)
+        if stored_one.plan is not None and answer.approved and stored_one.plan.state == "proposed"
     ]
     refused: dict[str, str] = {}
     if approved:
@@ -158,8 +158,8 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
         group: ApprovalDecision(approved=False, reason=why) for group, why in refused.items()
     }
     return [
-        Outcome(decision, kept, answers.get(decision.group, answer))
-        for kept, (decision, answer) in zip(stored, weighed, strict=True)
+        Outcome(decision, stored_one, answers.get(decision.group, answer))
+        for stored_one, (decision, answer) in zip(stored, weighed, strict=True)
     ]
 
 

@@ -130,14 +130,14 @@ def moment(text: Any, where: str) -> float:
         The text is not a time in ISO 8601 with a time zone.
     """
     try:
-        found = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         raise InvalidProblemError(
             f"{where}: {shown(text)} is no time, such as 2026-03-02T00:00:00+00:00"
         ) from None
-    if found.tzinfo is None:
+    if at.tzinfo is None:
         raise InvalidProblemError(f"{where}: {shown(text)} has no time zone, such as +00:00")
-    return found.timestamp()
+    return at.timestamp()
 
 
 def _last_sample(series: SampleSeries, problem: Problem) -> dict[str, Any]:
