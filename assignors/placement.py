@@ -101,8 +101,8 @@ def _best_member(ledger: Ledger, partition: int) -> int:
         members = members[room]
     loads = ledger.loads[members] + ledger.weights[partition] / problem.capacities[members]
     far = ~in_replica_rack(problem, np.array([partition]), members)
-    held = np.bincount(_owners(ledger, topic), minlength=ledger.counts.size)[members]
-    return int(members[np.lexsort((members, held, ledger.counts[members], far, loads))[0]])
+    topic_counts = np.bincount(_owners(ledger, topic), minlength=ledger.counts.size)[members]
+    return int(members[np.lexsort((members, topic_counts, ledger.counts[members], far, loads))[0]])
 
 
 def _owners(ledger: Ledger, topic: int) -> Int32:

@@ -115,14 +115,14 @@ class _TrafficSearch:
         self.weights, self.traffic = weights, traffic
         self.set_of = problem.rack_set_of
         self.far = problem.far.astype(np.int64)
-        held = owner >= 0
-        work = np.bincount(owner[held], weights[held], members)
+        owned = owner >= 0
+        work = np.bincount(owner[owned], weights[owned], members)
         self.loads: Float64 = work / problem.capacities
         shares = pairs(problem, owner)
         self.held = np.zeros((len(problem.topics), members), dtype=np.int64)
         self.held[shares.topic, shares.member] = shares.size
         self.most: Int64 = np.maximum(even_shares(problem), self.held.max(axis=1, initial=0))
-        moved = int(((self.home >= 0) & held & (self.home != owner)).sum())
+        moved = int(((self.home >= 0) & owned & (self.home != owner)).sum())
         self.left = NO_LIMIT if bounds.moves is None else max(bounds.moves - moved, 0)
 
     def run(self) -> None:

@@ -47,15 +47,17 @@ def reasons(
     instead
         Map from a moved partition to the partition that `steps` move and that this one replaces.
     """
-    taken: dict[int, list[Step]] = {}
+    steps_of: dict[int, list[Step]] = {}
     for step in steps:
         for partition in step.partitions:
-            taken.setdefault(partition, []).append(step)
+            steps_of.setdefault(partition, []).append(step)
     reason = _Reasons(problem, weights, bound, start, owner)
     placed = np.flatnonzero((problem.owner < 0) & (owner >= 0)).tolist()
     moved = np.flatnonzero((problem.owner >= 0) & (owner != problem.owner)).tolist()
     return dict.fromkeys(placed, PLACED) | {
-        partition: reason.of(stepped := instead.get(partition, partition), taken.get(stepped, ()))
+        partition: reason.of(
+            stepped := instead.get(partition, partition), steps_of.get(stepped, ())
+        )
         for partition in moved
     }
 

@@ -69,9 +69,9 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
     """
     before = (problem.owner >= 0) & (plan != problem.owner)
     after = (problem.owner >= 0) & (settled != problem.owner)
-    new, gone = np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
-    new, gone = (row[np.argsort(problem.owner[row], kind="stable")] for row in (new, gone))
-    return dict(zip(new.tolist(), gone.tolist(), strict=True))
+    new, replaced = np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
+    new, replaced = (row[np.argsort(problem.owner[row], kind="stable")] for row in (new, replaced))
+    return dict(zip(new.tolist(), replaced.tolist(), strict=True))
 
 
 class _SettlingSearch:

@@ -236,10 +236,10 @@ class SampleArchive:
         -------
         Table of the columns `HISTORY`, at most one row per group; empty if there is no sample.
         """
-        taken = self.taken()
-        if taken is None:
+        cost = self.taken()
+        if cost is None:
             return SAMPLES.empty_table().select(HISTORY)
-        samples = self.read(taken.began, datetime.now(UTC), groups, HISTORY)
+        samples = self.read(cost.began, datetime.now(UTC), groups, HISTORY)
         lengths = pc.run_end_encode(samples["group"].combine_chunks()).run_ends
         return samples.take(pc.subtract(lengths, 1))
 

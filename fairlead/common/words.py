@@ -158,9 +158,9 @@ def span(length: timedelta) -> str:
     >>> [span(timedelta(seconds=seconds)) for seconds in (-3, 40, 3_600, 90_061)]
     ['less than a minute', 'less than a minute', '1 h', '1 d 1 h']
     """
-    left, parts = max(0, int(length.total_seconds())), []
+    seconds_left, parts = max(0, int(length.total_seconds())), []
     for unit, seconds in _UNITS:
-        count, left = divmod(left, seconds)
+        count, seconds_left = divmod(seconds_left, seconds)
         if count:
             parts.append(f"{count:,} {unit}")
     return " ".join(parts[:2]) or "less than a minute"

@@ -121,8 +121,8 @@ def cadence_of(cohort: str, policies: Sequence[Policy]) -> timedelta | None:
     """
     named = [policy for policy in policies if policy.cohort == cohort]
     cadences = [policy.cadence for policy in named or [policy_for(cohort, policies)]]
-    given = [cadence for cadence in cadences if cadence is not None]
-    return min(given) if len(given) == len(cadences) else None
+    set_cadences = [cadence for cadence in cadences if cadence is not None]
+    return min(set_cadences) if len(set_cadences) == len(cadences) else None
 
 
 def interval_began(cadence: timedelta, now: datetime) -> datetime:

@@ -150,8 +150,8 @@ def _values(policy: Policy, source: str) -> Iterator[Value]:
             for inner, value in plain[key].items():
                 yield Value(f"{key}.{inner}", value, origin)
     for key, value in plain["approval"].items():
-        given = key in policy.approval.model_fields_set
-        yield Value(f"approval.{key}", value, source if given else DEFAULT)
+        is_set = key in policy.approval.model_fields_set
+        yield Value(f"approval.{key}", value, source if is_set else DEFAULT)
 
 
 def _option_values(policy: Policy, source: str) -> Iterator[Value]:

@@ -289,8 +289,8 @@ class Policy(_Rule):
 
         known = option_defaults(name)
         shared = {key: getattr(self, key) for key in SHARED_OPTIONS if key in known}
-        given = {key: value for key, value in shared.items() if value is not None}
-        return given | self.options.get(name, {})
+        set_options = {key: value for key, value in shared.items() if value is not None}
+        return set_options | self.options.get(name, {})
 
 
 def _check_option(assignor: str, option: str, value: Any) -> None:

@@ -324,8 +324,8 @@ class _Replay:
 
     def bystanders_s(self) -> float:
         """Return the bystanders' time lag beyond the replay's, scaled up to all partitions."""
-        seen = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
-        return self._of_all(np.maximum(seen - self.became(self.time_lag_replayed_s), 0.0))
+        increase = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
+        return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
         """Return the number of bystanders' partitions over the objective, but not in the replay."""

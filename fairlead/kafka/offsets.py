@@ -75,15 +75,15 @@ def topic_sizes(
     report = phase(progress, "Counted the partitions of {:,} of {:,} topics")
     counts = _in_one_call(admin, topics) if len(topics) > TOPICS_A_BATCH else {}
     report(len(counts), len(topics))
-    left: set[str] = set()
+    unknown: set[str] = set()
     unlisted: dict[str, int] = {}
     for group, own in topics_of.items():
         missing = set(own) - counts.keys()
         if counts and len(missing) > UNLISTED_TOPICS_PER_GROUP:
             unlisted[group] = len(missing)
         else:
-            left |= missing
-    answers = described_topics(admin, sorted(left), timeout_s)
+            unknown |= missing
+    answers = described_topics(admin, sorted(unknown), timeout_s)
     report(len(topics), len(topics))
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
@@ -198,9 +198,9 @@ def _offsets(
     report(len(partitions), len(partitions))
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
-    gone = answers.missing()
+    missing = answers.missing()
     errors: dict[int, str | None] = {
-        index: None if index in gone else error.str() for index, error in answers.errors.items()
+        index: None if index in missing else error.str() for index, error in answers.errors.items()
     }
     unanswered = {index: NO_ANSWER for index in answers.values if offsets[index] < 0}
     return offsets, errors | unanswered

@@ -88,18 +88,18 @@ def sample_by_spark(
 
 def _options(kafka: KafkaSettings) -> dict[str, str]:
     """Return the settings for Java's client; client certificates are not supported."""
-    given = {name: str(value) for name, value in kafka.librdkafka().items()}
-    options: dict[str, str] = {name: given[name] for name in _SAME if name in given}
+    settings = {name: str(value) for name, value in kafka.librdkafka().items()}
+    options: dict[str, str] = {name: settings[name] for name in _SAME if name in settings}
     options["isolation.level"] = "read_committed"
-    if "sasl.username" in given:
-        mechanism = given.get("sasl.mechanism") or given.get("sasl.mechanisms", "PLAIN")
+    if "sasl.username" in settings:
+        mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms", "PLAIN")
         module = f"org.apache.kafka.common.security.{_LOGIN[mechanism[:5]]}"
-        name, password = (json.dumps(given[f"sasl.{each}"]) for each in ("username", "password"))
+        name, password = (json.dumps(settings[f"sasl.{each}"]) for each in ("username", "password"))
         login = f"{module} required username={name} password={password};"
         options |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
-    if "ssl.ca.location" in given:
+    if "ssl.ca.location" in settings:
         options |= {
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": given["ssl.ca.location"],
+            "ssl.truststore.location": settings["ssl.ca.location"],
         }
     return {f"kafka.{name}": value for name, value in options.items()}

@@ -116,13 +116,13 @@ def record_findings(
     """
     if not found:
         return
-    seen = [
+    samples = [
         _diagnosis(group, at, findings)
         | _request(None if requests is None else requests.get(group))
         | {"looked": requests is not None}
         for group, (at, findings) in found.items()
     ]
-    connection.execute(select(func.fairlead_raw.record_diagnoses(_json(seen))))
+    connection.execute(select(func.fairlead_raw.record_diagnoses(_json(samples))))
     if requests is None:
         known = {
             group: {name: _capacity(capacity) for name, capacity in findings.capacities.items()}

@@ -54,10 +54,10 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
     if not drafts:
         return {}
     last = select(Plan.group_id, func.max(Plan.version)).group_by(Plan.group_id)
-    taken = dict(
+    last_versions = dict(
         connection.execute(last.where(among(Plan.group_id, [new.group for new in drafts]))).all()
     )
-    versions = {draft.group: taken.get(draft.group, 0) + 1 for draft in drafts}
+    versions = {draft.group: last_versions.get(draft.group, 0) + 1 for draft in drafts}
     close_open_plans(
         connection,
         {group: f"version {version} was proposed" for group, version in versions.items()},

@@ -272,7 +272,7 @@ def read_all_groups(
         decisions = [row for row in ever if row["decided_at"] >= gone_before]
         samples_ever = _rows(connection, _DIAGNOSES)
         samples = [row for row in samples_ever if row["last_seen"] >= gone_before]
-        seen = {row["group_id"] for row in (*totals, *decisions, *samples)}
+        sampled = {row["group_id"] for row in (*totals, *decisions, *samples)}
         return Readings(
             lag=list({row["group_id"]: row for row in by_time}.values()),
             snapshots=totals,
@@ -284,7 +284,7 @@ def read_all_groups(
             ),
             consumer_work=_rows(connection, _CONSUMER_WORK, sampled_after=sampled_after),
             samples=samples,
-            plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
+            plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in sampled],
             decisions=decisions,
             counts=counts.read(connection),
             last_decided_at=max((row["decided_at"] for row in ever), default=None),

@@ -99,9 +99,9 @@ def prune(
     more = True
     while more:
         with transaction(engine) as connection:
-            gone = connection.execute(text(_DELETE), limits).all()
-        rows.update({row.what: row.gone for row in gone})
-        more = gone[0].gone == _AT_MOST
+            deleted = connection.execute(text(_DELETE), limits).all()
+        rows.update({row.what: row.gone for row in deleted})
+        more = deleted[0].gone == _AT_MOST
     return Pruned(tuple(_by_day(dropped)), dict(rows))
 
 

@@ -83,14 +83,14 @@ def compare(
     >>> compare(plan, {"a": {"t": [0]}, "b": {"t": [1]}}).adherence
     0.5
     """
-    wanted: Ownership = planned(plan)
+    shares: Ownership = planned(plan)
     topics = {name: share.topics for name, share in plan.members.items()}
     if owned:
         known = {**topics, **(subscriptions or {})}
         topics = {name: tuple(known.get(name, plan.partition_counts)) for name in owned}
-        wanted = fit(plan, topics, partition_counts or plan.partition_counts)
-    problem = problem_of(plan, wanted, topics)
-    should, live = assignment_of(problem, wanted).owner, assignment_of(problem, owned)
+        shares = fit(plan, topics, partition_counts or plan.partition_counts)
+    problem = problem_of(plan, shares, topics)
+    should, live = assignment_of(problem, shares).owner, assignment_of(problem, owned)
     elsewhere = (should >= 0) & (live.owner >= 0) & (should != live.owner)
     return Adoption(
         planned=int((should >= 0).sum()),
@@ -163,27 +163,29 @@ def observe(
     -------
     The last result of each group, in the order of the plans.
     """
-    seen: dict[str, Observed] = {}
+    observations: dict[str, Observed] = {}
     documents: dict[str, PlanDocument] = {}
     for plan in plans:
         try:
             documents[plan.group] = plan.verify()
         except (InvalidPlanError, TamperedPlanError) as error:
-            seen[plan.group] = Observed(plan, error=str(error))
+            observations[plan.group] = Observed(plan, error=str(error))
     pending = [plan for plan in plans if plan.group in documents]
     while pending:
         described = live(plan.group for plan in pending)
         for plan in pending:
             now = _seen(plan, documents[plan.group], described[plan.group])
-            seen[plan.group] = _since(seen.get(plan.group), now)
+            observations[plan.group] = _since(observations.get(plan.group), now)
         pending = [
-            plan for plan in pending if plan.group in patiently and not _settled(seen[plan.group])
+            plan
+            for plan in pending
+            if plan.group in patiently and not _settled(observations[plan.group])
         ]
         if time.monotonic() >= until:
             break
         if pending:
             time.sleep(CHECK_EVERY_S)
-    return [seen[plan.group] for plan in plans]
+    return [observations[plan.group] for plan in plans]
 
 
 def check(
@@ -214,7 +216,7 @@ def check(
     new = {group for group, _ in plans.unobserved(followed)}
     patience = f", for up to {wait_s:.0f} s for {plural(len(new), 'new plan')}" if new else ""
     log(f"Checking the adherence of {plural(len(followed), 'group')}{patience}")
-    seen = observe(followed, live, patiently=new, until=time.monotonic() + wait_s)
+    observations = observe(followed, live, patiently=new, until=time.monotonic() + wait_s)
     plans.record_adoptions(
         [
             SeenAdoption(
@@ -224,11 +226,11 @@ def check(
                 planned=observed.adoption.planned,
                 as_planned=observed.adoption.as_planned,
             )
-            for observed in seen
+            for observed in observations
             if observed.adoption is not None and observed.at is not None
         ]
     )
-    return seen
+    return observations
 
 
 def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:

@@ -61,12 +61,12 @@ def roll_back_regressions(
                 plan.version,
                 analysed.evidence,
             )
-    made = []
+    versions = []
     for regression in open_regressions(store.engine):
         if regression.back_to is None:
             continue
         try:
-            made.append(
+            versions.append(
                 _go_back(
                     store, regression, policy_for(regression.group, policies), live=live, now=now
                 )
@@ -78,7 +78,7 @@ def roll_back_regressions(
                 regression.version,
                 error,
             )
-    return made
+    return versions
 
 
 def _go_back(
@@ -91,7 +91,7 @@ def _go_back(
 ) -> StoredPlan:
     assert regression.back_to is not None  # noqa: S101 - first plans are withdrawn
     why = f"version {regression.version} made it worse: {regression.evidence}"
-    done = rollback(
+    rolled_back = rollback(
         store,
         regression.group,
         regression.back_to,
@@ -101,10 +101,14 @@ def _go_back(
         now=now,
         actor=ACTOR,
     )
-    if done.plan.state != "proposed" or not (regression.automatic and _automatic(policy)):
-        return done.plan
+    if rolled_back.plan.state != "proposed" or not (regression.automatic and _automatic(policy)):
+        return rolled_back.plan
     return store.approve(
-        regression.group, done.plan.version, sha256=done.plan.sha256, reason=why, actor=APPROVER
+        regression.group,
+        rolled_back.plan.version,
+        sha256=rolled_back.plan.sha256,
+        reason=why,
+        actor=APPROVER,
     )
 
 

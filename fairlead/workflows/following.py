@@ -80,22 +80,22 @@ def follow(
         return []
     failure = send_members(topic, described_groups, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
-    done: list[BrokerAdoption] = []
+    results: list[BrokerAdoption] = []
     goals: dict[str, BrokerPlan] = {}
     for group in sorted(wanted):
         version = wanted[group].version
         if reason := failure or out_of_reach(described_groups[group]):
-            done.append(BrokerAdoption(group, version, reached=False, reason=reason))
+            results.append(BrokerAdoption(group, version, reached=False, reason=reason))
             continue
         try:
             goals[group] = BrokerPlan(wanted[group].verify(), counts)
         except FairleadError as error:
-            done.append(BrokerAdoption(group, version, reached=False, reason=str(error)))
+            results.append(BrokerAdoption(group, version, reached=False, reason=str(error)))
     names = list(goals)
     for first in range(0, len(names), AT_ONCE):
         portion = {name: goals[name] for name in names[first : first + AT_ONCE]}
-        done += trigger_rebalances(portion, gateway.broker_groups, settings, stays_s=stays_s)
-    return done
+        results += trigger_rebalances(portion, gateway.broker_groups, settings, stays_s=stays_s)
+    return results
 
 
 def _ensure(topic: MembersTopic) -> None:

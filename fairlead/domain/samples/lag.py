@@ -300,10 +300,10 @@ class _Block:
 
         Records below the log's start count here: retention also deletes transaction markers.
         """
-        gone = (self._committed >= 0) & (self._committed < self._begin)
-        if not gone.any():
+        deleted = (self._committed >= 0) & (self._committed < self._begin)
+        if not deleted.any():
             return at_rest(self._series)
-        begin = np.where(gone, self._committed, self._begin)
+        begin = np.where(deleted, self._committed, self._begin)
         return at_rest(replace(self._series, begin=begin))
 
     def _losses(self, within_s: float) -> tuple[Int64, Float64]:

@@ -97,8 +97,8 @@ class FollowOptions:
         >>> FollowOptions.taken_from(configs).plan_topic, configs
         ('plans', {'group_id': 'orders'})
         """
-        given = [field.name for field in fields(cls) if field.name in configs]
-        return cls(**{name: configs.pop(name) for name in given})
+        names = [field.name for field in fields(cls) if field.name in configs]
+        return cls(**{name: configs.pop(name) for name in names})
 
 
 def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:

@@ -159,8 +159,8 @@ class PlanCache:
             record.offset,
         )
         epoch, version, *_ = self.state.seen
-        gone = Identity(epoch, version, withdrawn=True)
-        self.state = PlanState(None, gone, skipped=self.state.skipped)
+        withdrawal = Identity(epoch, version, withdrawn=True)
+        self.state = PlanState(None, withdrawal, skipped=self.state.skipped)
 
     def _skip(self, record: PlanRecord, problem: str) -> None:
         plan = self.state.plan

@@ -315,7 +315,7 @@ def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
     """Return the lag of each partition of a sample, in records, by group and topic."""
     lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
-        done = row["begin"] if row["committed"] < 0 else row["committed"]
-        lag = max(0, row["end"] - done)
+        position = row["begin"] if row["committed"] < 0 else row["committed"]
+        lag = max(0, row["end"] - position)
         lags.setdefault(row["group"], {}).setdefault(row["topic"], {})[row["partition"]] = lag
     return lags

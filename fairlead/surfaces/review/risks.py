@@ -184,6 +184,6 @@ def _time(facts: Facts) -> Iterator[Risk]:
         text = f"The plan expired {span(facts.now - expires_at)} ago and cannot be published."
         yield Risk(serious=True, topic="Expired", text=text)
     else:
-        left = expires_at - facts.now
-        text = f"The plan expires in {span(left)}."
-        yield Risk(serious=left < _SOON, topic="Expiry", text=text)
+        remaining = expires_at - facts.now
+        text = f"The plan expires in {span(remaining)}."
+        yield Risk(serious=remaining < _SOON, topic="Expiry", text=text)
