@@ -184,9 +184,9 @@ CHECKS: Final = [
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
-    """Return the scope of the run; all cohorts, if a check is run on its own, from the UI.
+    """Return the scope of the run; all cohorts if a person runs the check on its own.
 
-    A check has no partitions: without this, it would check every group in every run.
+    The scope comes from the run, because a check has no partitions of its own.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:

@@ -37,7 +37,7 @@ Mask = npt.NDArray[np.bool_]
 
 # Maximum size of the network, which is solved within some 20 ms. Larger ones use bounded searches.
 _MOST_ARCS = 10_000
-# The solver scales costs by the number of nodes, in 64 bits.
+# Maximum cost times number of nodes: the solver multiplies the two, in 64 bits.
 _HIGHEST_COST = 2**60
 
 

@@ -22,10 +22,10 @@ class Limits:
     Parameters
     ----------
     fewest, most
-        For all topics, int64 of shape (M,). A member outside its limits may only get closer to
-        them.
+        Fewest and most partitions of all topics together, int64 of shape (M,). A member outside its
+        limits may only get closer to them.
     most_of_topic
-        For each topic, int64 of shape (T,).
+        Most partitions of each topic on a member, int64 of shape (T,).
     """
 
     fewest: Int64

@@ -45,7 +45,7 @@ def reasons(
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        Map from a moved partition to the partition that `steps` move and that this one replaces.
+        Map from a moved partition that `steps` do not move to the partition whose move it replaces.
     """
     steps_of: dict[int, list[Step]] = {}
     for step in steps:

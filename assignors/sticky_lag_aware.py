@@ -155,7 +155,8 @@ def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) ->
     everything = problem.partition_total
     if count_skew is not None:
         fewest, most = _even_counts(problem)
-        # The spread grows by count_skew in all, half of it downwards.
+        # count_skew widens the range of counts: half of it lowers the minimum, the rest raises the
+        # maximum.
         skew = min(count_skew, 2 * everything)
         fewest, most = fewest - skew // 2, most + (skew - skew // 2)
     if topic_skew is not None:

@@ -17,7 +17,7 @@ from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings, WebSettings
 
-#: Cohorts of one run that show their own groups.
+#: Maximum number of cohorts of one run that show their own groups.
 DETAILED: Final = 50
 
 #: A function from groups, worst first, to their metadata.

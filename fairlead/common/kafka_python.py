@@ -53,7 +53,8 @@ def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Cl
 def keep_secrets() -> None:
     """Stop kafka-python from logging passwords in this process; can be called repeatedly.
 
-    It logs the configuration of admin clients, and authentication as requests and as bytes.
+    kafka-python logs the configuration of admin clients, and authentication as requests and as
+    bytes.
     """
     for name in (_REQUEST, *_ALWAYS):
         logging.getLogger(name).addFilter(_holds_no_secret)

@@ -64,7 +64,7 @@ def moment(at: datetime | None) -> str:
 
 
 def catch_up_time(seconds: float | None, since: datetime) -> str:
-    """Write when a group has caught up, in UTC.
+    """Write when a group will have caught up, in UTC.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ _BLANK: Final = re.compile(
 
 
 def _no_wiretap(url: str) -> str:
-    """Refuse keys over plain HTTP, which others on the network could replace."""
+    """Refuse an address without TLS: others on the network could replace the keys."""
     parts = urlsplit(url)
     if not parts.hostname or parts.scheme not in {"http", "https"}:
         raise ValueError("must be an address such as https://login.example/keys")

@@ -106,7 +106,7 @@ class Situation:
 
     @property
     def ends(self) -> bool:
-        """Whether there is an objection that ends the plan to send, as stale."""
+        """Whether an objection ends the plan: it becomes stale."""
         return self.objection is not None and self.objection.ends
 
     @property

@@ -202,7 +202,7 @@ class _Replay:
     Parameters
     ----------
     analysis
-        Of the present.
+        The analysis of the present.
     old
         The owners before the plan, int32 of shape (P,).
     speeds

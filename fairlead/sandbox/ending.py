@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 def end_recorded(state_dir: Path, tell: Tell) -> None:
-    """End the recorded processes of a state directory, first those that end others."""
+    """End the recorded processes of a state directory; first supervisors, which end their parts."""
     for holders in (True, False):
         for recorded in still_running(state_dir):
             process = recorded.process()

@@ -65,7 +65,7 @@ class SparkServer:
         self._home = self._state_dir / FOLDER
         self._lock = FileLock(self._state_dir / f"{FOLDER}.lock")
         self.log = self._home / "server.log"
-        # Only for finding the process.
+        # In the server's command line, by which its process is found.
         self._mark = f"fairlead:{self._home}"
 
     def process(self) -> psutil.Process | None:

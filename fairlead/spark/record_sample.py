@@ -25,7 +25,7 @@ from fairlead.spark.session import build_session
 
 #: Seconds after which reading is cancelled.
 _MOST_S: Final = 600.0
-#: Of `org.apache.kafka.common.security`; by the first letters of the mechanism.
+#: Login modules of `org.apache.kafka.common.security`, by the first letters of the SASL mechanism.
 _LOGIN: Final = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
 #: Settings that have the same name in librdkafka and in Java's client.
 _SAME: Final = ("bootstrap.servers", "security.protocol", "ssl.endpoint.identification.algorithm")

@@ -426,7 +426,7 @@ def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
 def read_lag(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return the lag of a group's partitions in one snapshot or sample, the most first.
+    """Return the lag of a group's partitions in one snapshot or sample, the largest lag first.
 
     Parameters
     ----------
@@ -465,7 +465,7 @@ def read_lag_by_member(
 def read_lag_by_topic(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return the work of each topic in a snapshot, the most first.
+    """Return the work of each topic in a snapshot, the largest first.
 
     Each row has `partitions`, `lag`, `arrival_rate`, and the mean `seconds_per_record` and
     `time_share` of its partitions: null if either is unknown for a partition that gets records.

@@ -136,9 +136,9 @@ class PlanStore:
         Returns
         -------
         A StoredDecision for each, in the same order. If the snapshot already has a decision, that
-        one: a repeated run proposes nothing twice. If another open transaction has locked a
-        group, or Postgres does not accept one of its values, its decision is returned as failed,
-        with the reason, and not stored.
+        one is returned: a repeated run proposes nothing twice. If another open transaction has
+        locked a group, or Postgres does not accept one of its values, its decision is returned as
+        failed, with the reason, and not stored.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):

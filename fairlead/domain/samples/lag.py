@@ -24,8 +24,8 @@ follows Burrow's rules, with samples for commits. The first rule that holds deci
 - DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag
   at rest.
 - REWIND: the committed offset decreased since the previous sample.
-- OK: lag is at most the lag at rest: of a consumer that has read everything, such as transaction
-  markers (`fairlead.domain.analysis.commits`).
+- OK: lag is at most the lag at rest, which remains when everything is read, for example because of
+  transaction markers (`fairlead.domain.analysis.commits`).
 - STOP: the group had lag but committed nothing for as long as its patience.
 - STALL: the same for this partition and its own patience, while the group committed others.
 - WARN: lag grew for the partition's patience and never fell, although commits advanced.

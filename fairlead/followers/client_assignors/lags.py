@@ -16,7 +16,8 @@ from fairlead.followers.core.clock import Clock
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
-#: Seconds. Maximum age of lags: a member that waits for others starts to join several times.
+#: Seconds. Maximum age of lags: a client that waits for other members may start to join again, and
+#: need not fetch them again.
 _STALE_S: Final = 10.0
 
 #: Topic and partition to a lag, or to an offset.

@@ -245,7 +245,7 @@ class AgreementLog:
     def broker_assigns(self, timeout_s: float) -> bool:
         """Return whether the group uses the consumer protocol; False if unknown.
 
-        Brokers before KIP-848 have no such groups; without an answer, no group is converted.
+        Unknown: no answer, or a broker before KIP-848, which has no such groups.
         """
         listing = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above

@@ -31,7 +31,8 @@ from fairlead.wire.members import GroupMember, member_names
 
 #: Seconds to wait if all partitions were given up: members without partitions may still come.
 UNSURE_S: Final = 0.15
-#: Seconds to wait if not: late members, or consumers without a follower, have the others.
+#: Seconds to wait if some were not given up: late members, or consumers without a follower, have
+#: them.
 INCOMPLETE_S: Final = 1.0
 #: Seconds. Longest wait while announcements keep coming.
 LONGEST_S: Final = 2.0
@@ -171,7 +172,8 @@ class AgreementRound:
         if record.member == self.me.member:
             self._mine, self._epoch = present, epoch
         given = _pairs(record.given)
-        # Range gives no partition to two members: this one is from an earlier life.
+        # Range gives no partition to two members: this announcement is from an earlier life of the
+        # group.
         if present.assignment is None and present.given_up.isdisjoint(given):
             present.take(record, given)
             self._last_heard_at = now

@@ -10,7 +10,8 @@ announced itself owns nothing until an assignment record decides. If that takes 
 for another generation, in which it does not announce itself.
 
 While a group is converted to the consumer protocol (KIP-848), the broker assigns, and may take a
-partition that an assignment record gave to another member: then each member keeps that share.
+partition that an assignment record gave to another member: then each member keeps the share that
+the broker assigned.
 
 Each step first notes its possible effect, then acts. After an interrupted call, `_unfinished` is
 set: the next call leaves and joins again unless the state is consistent. In a new generation,
@@ -52,13 +53,13 @@ _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
 #: Seconds. The client counts milliseconds: less than this counts as no time left.
 _SHORTEST_S: Final = 0.006
-#: Reads for which `subscribe` waits until the log is confirmed.
+#: Maximum number of reads in `subscribe` until the log is confirmed.
 _READS_TO_JOIN: Final = 25
 #: Seconds. Without a confirmed log, join after this time.
 _LISTEN_S: Final = 2.0
 #: Seconds. Longest time without partitions while other rebalances interrupt rounds.
 _INTERRUPTED_S: Final = 3.0
-#: Seconds between the moments at which members ask for a rebalance, in their order.
+#: Seconds between the turns in which members ask for a rebalance.
 _TURN_S: Final = 4.0
 #: Seconds. Write the assignment record again well before the topic's retention removes it: the
 #: planner reads it.
@@ -348,7 +349,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join once the log is confirmed, after two seconds, or if not going to announce."""
+        """Join once the log is confirmed, or after two seconds; at once if silent."""
         try:
             self._listener.open()
         except ConfigurationError:

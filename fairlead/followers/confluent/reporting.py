@@ -28,7 +28,7 @@ _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
 #: Seconds between two stores for single messages.
 _STORE_EVERY_S: Final = 0.1
-#: Size of batches whose offsets are stored immediately: about 1 us per message.
+#: Minimum size of a batch whose offsets are stored immediately, at about 1 us per message.
 _BATCH: Final = 16
 _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 

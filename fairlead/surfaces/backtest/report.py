@@ -166,7 +166,7 @@ class Report:
         return table
 
     def saved(self) -> str | None:
-        """Describe what the best planning assignor would have saved; None: none plans."""
+        """Describe what the best planning assignor would have saved; None: no assignor plans."""
         best = next((course for course in self.courses if course.by_plans), None)
         if best is None:
             return None

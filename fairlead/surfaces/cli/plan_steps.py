@@ -344,7 +344,7 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 
 
 def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
-    """Refuse a step before the question, if the database would refuse it."""
+    """Refuse a step that the database would refuse, before asking for confirmation."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] != "proposed":
@@ -355,7 +355,7 @@ def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
 
 
 def _require_other_than_published(plan: Mapping[str, Any]) -> None:
-    """Refuse the published version before the question."""
+    """Refuse to roll back to the published version, before asking for confirmation."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] == "published":

@@ -127,7 +127,8 @@ BY_BROKER = DemoGroup(
 #: A healthy group, which gets no plan.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
-#: Its plans wait for a person, by the demo's policies; `make dev` leads to the first one.
+#: A group whose plans wait for a person, by the demo's policies; the first steps of `make dev` use
+#: it.
 ASKS_FIRST = DemoGroup(
     "asks-first",
     zipf_backlog({"signups": 6, "logins": 4}, records=1_500, exponent=0.9, seed=3),
