@@ -1,7 +1,8 @@
 """Asset checks: the invariants, computed again from stored rows and records.
 
 Belongs here: checking the run's groups with the library's verifier. Does not: the invariants
-(`assignors.verifier`). Publication verifies again: a failed check only stops it within its run.
+(`assignors.verifier`). A failed check stops publication only in the same run, but publication
+verifies every plan again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -122,8 +123,8 @@ def stored_plans(
         try:
             document = plan.verify()
         except FairleadError as error:
-            for found in problems.values() if is_open else [problems[_OWNERS]]:
-                found.append(f"{name}: {error}")
+            for problem_list in problems.values() if is_open else [problems[_OWNERS]]:
+                problem_list.append(f"{name}: {error}")
             continue
         problem = problem_of(document, {})  # these figures do not depend on the owners before
         assignment = assignment_of(problem, planned(document))
@@ -165,11 +166,11 @@ def the_topic_agrees(
     verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
-        found = differences(plans, groups, topic=topic, verifier=verifier)
+        disagreements = differences(plans, groups, topic=topic, verifier=verifier)
     return _result(
         [
             f"{difference.plan.group} version {difference.plan.version}: {difference.what}"
-            for difference in found
+            for difference in disagreements
         ]
     )
 
@@ -183,9 +184,9 @@ CHECKS: Final = [
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
-    """Return the scope of the run; all cohorts, if a check is run on its own, from the UI.
+    """Return the scope of the run; all cohorts if a person runs the check on its own.
 
-    A check has no partitions: without this, it would check every group in every run.
+    The scope comes from the run, because a check has no partitions of its own.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:

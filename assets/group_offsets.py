@@ -36,8 +36,10 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
         check_clock(engine)
     with kafka.gateway() as gateway:
         listed_now = gateway.list_groups()
-        found = groups_in(scope.cohorts, listed_now, current.discovery, current.policies)
-        groups = {group: cohort for group, cohort in found.items() if scope.has(group, cohort)}
+        cohort_of_group = groups_in(scope.cohorts, listed_now, current.discovery, current.policies)
+        groups = {
+            group: cohort for group, cohort in cohort_of_group.items() if scope.has(group, cohort)
+        }
         if not groups:
             raise dg.Failure(
                 f"The cluster has no consumer group in {listed(sorted(scope.cohorts))} that "
@@ -46,18 +48,20 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
             )
         context.log.info("Reading the offsets and members of %s", plural(len(groups), "group"))
         before = spark.archive().newest(sorted(groups))
-        seen = gateway.snapshot(sorted(groups), before=before, progress=context.log.info)
+        snapshot = gateway.snapshot(sorted(groups), before=before, progress=context.log.info)
     warehouse = spark.warehouse()
-    warehouse.write_snapshot(seen, groups)
-    warehouse.prune(seen.snapshot_at - current.warehouse_retention)
-    hand_on(context, seen.snapshot_id)
-    rows = seen.samples.select(["group", "error"]).to_pylist()
+    warehouse.write_snapshot(snapshot, groups)
+    warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
+    hand_on(context, snapshot.snapshot_id)
+    rows = snapshot.samples.select(["group", "error"]).to_pylist()
     failed = {row["group"]: row["error"] for row in rows if row["error"]}
     for group, error in islice(failed.items(), ROWS):
         context.log.warning("Group %s: %s", group, error)
     return materialized(
         context,
-        sorted(seen.samples["group"].to_pylist(), key=lambda group: (group not in failed, group)),
+        sorted(
+            snapshot.samples["group"].to_pylist(), key=lambda group: (group not in failed, group)
+        ),
         current,
-        lambda groups: describe(seen, groups),
+        lambda groups: describe(snapshot, groups),
     )

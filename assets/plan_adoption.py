@@ -42,14 +42,17 @@ def check_adoption(
             groups,
             lambda assigned: plans.in_state("published", groups=assigned),
         )
-        for left in [left for left in adoptions if not left.reached][:ROWS]:
+        for adoption in [adoption for adoption in adoptions if not adoption.reached][:ROWS]:
             log.warning(
-                "Group %s: its broker does not follow the plan: %s", left.group, left.reason
+                "Group %s: its broker does not follow the plan: %s",
+                adoption.group,
+                adoption.reason,
             )
-        seen = check(plans, groups, gateway.live_groups, wait_s=wait_s, log=log.info)
-    for observed in [observed for observed in seen if observed.error or observed.held_up][:ROWS]:
+        observations = check(plans, groups, gateway.live_groups, wait_s=wait_s, log=log.info)
+    remarkable = [observed for observed in observations if observed.error or observed.held_up]
+    for observed in remarkable[:ROWS]:
         log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
-    return seen
+    return observations
 
 
 @step(
@@ -70,10 +73,12 @@ def plan_adoption(
     """Compare live assignments with the published plans of the run's groups."""
     with store.open() as plans:
         groups = scope_of(context).of(plans.known_groups(), settings)
-        seen = check_adoption(plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log)
+        observations = check_adoption(
+            plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log
+        )
     return materialized(
         context,
-        least_adherent_first(seen),
+        least_adherent_first(observations),
         settings.get(),
-        lambda groups: describe(seen, groups),
+        lambda groups: describe(observations, groups),
     )

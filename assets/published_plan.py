@@ -29,14 +29,14 @@ def publish(
 ) -> list[StepResult]:
     """Reconcile groups; log plans that were refused, sent again or withdrawn."""
     log.info("Reconciling the plan topic with the database: %s", plural(len(groups), "group"))
-    answers, done = publish_groups(plans, groups, settings, at_most_s=at_most_s)
+    answers, results = publish_groups(plans, groups, settings, at_most_s=at_most_s)
     for group, answer in answers.items():
         log.info("Group %s: request from a page: %s", group, answer)
-    unusual = [result for result in done if result.why or result.position is None]
+    unusual = [result for result in results if result.why or result.position is None]
     for result in unusual[:ROWS]:
         what = f"{result.action.name.lower()}: {result.why or result.reason}"
         log.warning("Group %s: version %d: %s", result.group, result.version, what)
-    return done
+    return results
 
 
 @step(
@@ -55,14 +55,14 @@ def published_plan(
     current = settings.get()
     with store.open() as plans:
         groups = scope_of(context).of(plans.known_groups(), settings)
-        done = publish(plans, groups, current, context.log)
+        results = publish(plans, groups, current, context.log)
         in_force = plans.in_state("proposed", "published", groups=groups)
     first = [
-        result.group for result in sorted(done, key=lambda result: result.position is not None)
+        result.group for result in sorted(results, key=lambda result: result.position is not None)
     ]
     return materialized(
         context,
         dict.fromkeys([*first, *(plan.group for plan in in_force)]),
         current,
-        lambda groups: describe(done, in_force, groups),
+        lambda groups: describe(results, in_force, groups),
     )

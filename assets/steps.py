@@ -76,13 +76,13 @@ def snapshots_of(
     run = context.instance.get_run_by_id(context.run.run_id)
     handed_on = None if run is None else run.tags.get(SNAPSHOT_TAG)
     if handed_on is not None:
-        found = warehouse.of_groups(handed_on, table, scope.has)
+        snapshots = warehouse.of_groups(handed_on, table, scope.has)
     else:
-        found = warehouse.newest(scope.cohorts, table, datetime.now(UTC))
-    if not found:
+        snapshots = warehouse.newest(scope.cohorts, table, datetime.now(UTC))
+    if not snapshots:
         raise dg.Failure(
             f"No snapshot of {listed(sorted(scope.cohorts))} has the table {table} yet: "
             "materialize the previous asset first.",
             allow_retries=False,
         )
-    return found
+    return snapshots

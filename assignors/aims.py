@@ -37,12 +37,12 @@ Mask = npt.NDArray[np.bool_]
 
 # Maximum size of the network, which is solved within some 20 ms. Larger ones use bounded searches.
 _MOST_ARCS = 10_000
-# The solver scales costs by the number of nodes, in 64 bits.
+# Maximum cost times number of nodes: the solver multiplies the two, in 64 bits.
 _HIGHEST_COST = 2**60
 
 
 def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | None:
-    """Return the best assignment in all aims, from one with the best loads and kept partitions.
+    """Return the best assignment in all aims, given one with the best loads and kept partitions.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """For each row of earlier owners, the arcs to another member, bool of shape (A,)."""
+        """Return, per row of earlier owners, whether arcs lead to other members, bool (A,) each."""
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []
@@ -189,7 +189,7 @@ class _Graph:
     def _flow(
         self, arc_cost: Int64, pair: Int64, unit_cost: Int64, level_cost: Int64
     ) -> Int32 | None:
-        from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - most problems do without
+        from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - often not needed
 
         network, windows = self.network, self.windows
         classes, sorts, members, _ = self._nodes()

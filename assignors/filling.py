@@ -36,7 +36,7 @@ def fill(loads: Int64, items: int) -> Int64:
     """
     if loads.size and (loads == loads[0]).all():
         return np.arange(items) % loads.size
-    # At the same level, the receiver with the highest first load has got the fewest here.
+    # At equal levels, the receiver with the highest initial load has received the fewest items.
     order = np.argsort(-loads, kind="stable")
     sorted_loads = loads[order]
     received = _received(sorted_loads, items)
@@ -48,9 +48,10 @@ def fill(loads: Int64, items: int) -> Int64:
 
 
 def in_turns(received: Int64) -> Int64:
-    """Return the receiver of each item if every receiver gets its number at a constant pace.
+    """Return the receiver of each item, spreading the items of each receiver over the whole list.
 
-    If similar items are adjacent, each receiver gets a proportional part of each kind.
+    `received` has the number of items of each receiver. If similar items are adjacent, each
+    receiver gets a proportional part of each kind.
 
     Examples
     --------

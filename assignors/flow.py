@@ -212,7 +212,7 @@ class Windows:
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """List the levels from low to high, with one arc for all below and one for all above.
+    """List each member's levels from `low` to `high`, and an arc each for all below and above.
 
     The price of a level is its rank: only the order matters, and small prices solve faster.
     """
@@ -242,7 +242,7 @@ def _solve_in(
     network: Network, windows: Windows, *, break_ties: bool = True
 ) -> tuple[Int64, Int64]:
     """Return the flow on each class-member arc, and the members' loads including `base`."""
-    from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - most problems do without
+    from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - often not needed
 
     classes, members = network.sizes.size, network.base.size
     arcs = slice(0 if break_ties else network.owned_arcs, None)

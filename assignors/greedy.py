@@ -16,7 +16,7 @@ from assignors.spread import pairs, worst
 
 
 def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
-    """Return a greedy assignment if it is as good as the best one in each aim, else that one.
+    """Return a greedy assignment if it is as good as `best` in each aim, else `best`.
 
     Parameters
     ----------

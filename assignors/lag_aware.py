@@ -14,7 +14,7 @@ from assignors.problem import Int32, Problem
 
 
 def lag_aware(problem: Problem) -> Assignment:
-    """Deal each topic's partitions, most lag first, to the member with the least of that topic.
+    """Deal each topic's partitions, most lag first, to the member with the least of it so far.
 
     "Least" compares partitions of this topic, then their lag, then the member's name.
 

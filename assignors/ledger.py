@@ -22,9 +22,10 @@ class Limits:
     Parameters
     ----------
     fewest, most
-        For all topics, int64 of shape (M,). A member beyond its limits may only come closer.
+        Fewest and most partitions of all topics together, int64 of shape (M,). A member outside its
+        limits may only get closer to them.
     most_of_topic
-        For each topic, int64 of shape (T,).
+        Most partitions of each topic on a member, int64 of shape (T,).
     """
 
     fewest: Int64
@@ -59,13 +60,13 @@ class Ledger:
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, limits: Limits) -> None:
         members = len(problem.members)
-        held = owner >= 0
+        owned = owner >= 0
         self.problem = problem
         self.weights = weights
         self.limits = limits
         self.owner = owner.copy()
-        self.counts = np.bincount(owner[held], minlength=members).astype(np.int64)
-        work = np.bincount(owner[held], weights=weights[held], minlength=members)
+        self.counts = np.bincount(owner[owned], minlength=members).astype(np.int64)
+        work = np.bincount(owner[owned], weights=weights[owned], minlength=members)
         self.loads: Float64 = work / problem.capacities
         self.limits_topics = bool((limits.most_of_topic < NO_LIMIT).any())
         self._topic_counts: dict[int, Int64] = {}
@@ -109,8 +110,8 @@ class Ledger:
         if not self.limits_topics:
             return partitions
         kinds, inverse = np.unique(self.problem.topic_of[partitions], return_inverse=True)
-        held = np.array([self._topic_counts_of(int(topic))[member] for topic in kinds], np.int64)
-        return partitions[(held < self.limits.most_of_topic[kinds])[inverse]]
+        counts = np.array([self._topic_counts_of(int(topic))[member] for topic in kinds], np.int64)
+        return partitions[(counts < self.limits.most_of_topic[kinds])[inverse]]
 
     def has_room(self, topic: int, members: Int32) -> Mask:
         """Return whether each member's limits allow one more partition of a topic."""
@@ -141,8 +142,8 @@ class Ledger:
         """Return each member's number of partitions of a topic, counted on first use."""
         if self.limits_topics and topic not in self._topic_counts:
             first, last = self.problem.topic_offsets[topic : topic + 2]
-            held = self.owner[first:last]
+            owners = self.owner[first:last]
             self._topic_counts[topic] = np.bincount(
-                held[held >= 0], minlength=len(self.problem.members)
+                owners[owners >= 0], minlength=len(self.problem.members)
             ).astype(np.int64)
         return self._topic_counts.get(topic, np.empty(0, np.int64))

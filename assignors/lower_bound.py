@@ -3,9 +3,9 @@
 Belongs here: bounds for every assignment of a problem. Does not: finding an assignment.
 
 The load of the most loaded member has two bounds. A partition goes to one member as a whole. And
-the partitions of any set of topics go to the topics' readers, so one of the readers has at least
-their mean. All topics together give the plain mean; with different subscriptions, a set with few
-readers may have more. The best set is found by max-flow min-cut: topics flow to the
+the partitions of any set of topics go to the topics' readers, so one of these readers has at least
+the mean load of all of them. All topics together give the plain mean; with different subscriptions,
+a set with few readers may have more. The best set is found by max-flow min-cut: topics flow to the
 members that read them, each member taking at most `bound`. If not everything fits, the cut is a set
 of topics that does not fit, and its mean is the next bound (Dinkelbach's method). If everything
 fits, no set gives more.
@@ -26,7 +26,7 @@ _TOLERANCE = 1e-9
 
 @lru_cache(maxsize=1)  # all candidates of a group are measured in succession
 def lag_lower_bound(problem: Problem) -> int:
-    """Return the lag, in records, that the most loaded member has at least in every assignment.
+    """Return the minimum lag, in records, of the most loaded member in any assignment.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def lag_lower_bound(problem: Problem) -> int:
 class LoadBound(NamedTuple):
     """Lower bounds on the largest load, weight over capacity.
 
-    `shared` is the mean load of a set of topics on the members that read them. `alone` is the
-    heaviest partition on the strongest member that may read it; `partition` is its index, -1 if
+    `shared` is the mean load of a set of topics on the members that read these topics. `alone` is
+    the heaviest partition on the strongest member that may read it; `partition` is its index, -1 if
     there is no load.
     """
 
@@ -61,7 +61,7 @@ class LoadBound(NamedTuple):
 
     @property
     def load(self) -> float:
-        """The bound."""
+        """The larger of both bounds."""
         return max(self.shared, self.alone)
 
 
@@ -105,9 +105,9 @@ def _topic_loads(
     if filled.size:
         everything = np.flatnonzero(problem.partition_counts > 0)
         starts = problem.topic_offsets[everything]
-        kept = problem.subscriber_counts[everything] > 0
-        sums[filled] = np.add.reduceat(weights, starts)[kept]
-        tops[filled] = np.maximum.reduceat(weights, starts)[kept]
+        readable = problem.subscriber_counts[everything] > 0
+        sums[filled] = np.add.reduceat(weights, starts)[readable]
+        tops[filled] = np.maximum.reduceat(weights, starts)[readable]
     return sums, tops
 
 
@@ -137,7 +137,7 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
     """Find topics whose load exceeds the room of their readers; none if all fit."""
-    from ortools.graph.python import max_flow  # noqa: PLC0415 - equal subscriptions do without
+    from ortools.graph.python import max_flow  # noqa: PLC0415 - often not needed
 
     topics, members = loads.size, room.size
     source, sink = topics + members, topics + members + 1

@@ -23,7 +23,8 @@ class Metrics:
     count_min, count_max
         Fewest and most partitions of a member.
     balance_score
-        KIP-54's: the sum over all pairs of members of the difference in their partitions.
+        KIP-54's balance score: over all pairs of members, the sum of differences in partition
+        counts.
     lag_max, lag_mean
         Lag in records, of the most loaded member and on average.
     lag_lower_bound
@@ -110,7 +111,7 @@ def balance_score(counts: Int64) -> int:
     >>> balance_score(np.array([1, 2, 4]))
     6
     """
-    # In ascending order, the i-th of M counts is the larger of i pairs, the smaller of M-1-i.
+    # In ascending order, the i-th of M counts is the larger one in i pairs, the smaller in M-1-i.
     ranks = np.arange(counts.size, dtype=np.int64)
     return int(((2 * ranks - counts.size + 1) * np.sort(counts)).sum())
 

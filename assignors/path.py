@@ -19,9 +19,9 @@ from assignors.reasons import reasons
 from assignors.relief import Step, relieve
 from assignors.settling import settle, stand_ins
 
-# A plan that starts more than this many widths of the band above the bound continues into the band,
-# to this share of it, so that small changes of the lags do not undo it. Other plans stop at the
-# edge of the band, with the fewest moves.
+# A plan usually stops at the edge of the band, with the fewest moves. If the highest load was at
+# first more than _FAR band widths above the bound, the plan continues until the load is at most
+# _RENEWED widths above it, so that small changes of lag do not push it out of the band again.
 _FAR = 3.0
 _RENEWED = 0.2
 # A path may miss its target. It ends once the remaining steps would lower the highest load by at
@@ -36,13 +36,14 @@ class Goal:
     Parameters
     ----------
     bound
-        Lower bound of the highest load, over all assignments.
+        Lower bound on the highest load of any assignment.
     edge
         The upper end of the band.
     far, renewed
-        A plan that starts above `far` continues to `renewed`.
+        If the highest load at the start is above `far`, the plan continues down to `renewed`.
     slight
-        Smaller gains are not worth moves.
+        Load. If the remaining steps would lower the highest load by no more than this, they are
+        omitted.
     hot_partition
         The partition whose weight is the bound, if it is above the band of the average load; else
         None.
@@ -137,7 +138,7 @@ class Path:
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _goes_on(self, owner: Int32) -> bool:
-        """Return whether another plan from here would move more.
+        """Return whether a new plan that starts with these owners would move partitions.
 
         An exchange may give the most loaded member partitions that other members can take.
         """

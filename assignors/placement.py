@@ -15,7 +15,7 @@ from assignors.spread import pairs
 
 
 def place(ledger: Ledger, partitions: Int64) -> None:
-    """Give each orphan, the heaviest first, to the member whose load is then lowest.
+    """Give each orphan, the heaviest first, to the member with the lowest load after the placement.
 
     Ties go to a member in the rack of a replica, then to one with fewer partitions, then with fewer
     of the topic, then by name. So partitions without weight even out the counts.
@@ -60,7 +60,7 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
         heapq.heapify(heap)
     owners = []
     for weight in ledger.weights[order].tolist():
-        # Members of equal capacity are ordered by load; others by the load that results.
+        # Members of equal capacity are ordered by load; others by their load after the placement.
         load, count, member, capacity = min(
             (heap[0][0] + weight / capacity, heap[0][1], heap[0][2], capacity)
             for capacity, heap in heaps.items()
@@ -101,8 +101,8 @@ def _best_member(ledger: Ledger, partition: int) -> int:
         members = members[room]
     loads = ledger.loads[members] + ledger.weights[partition] / problem.capacities[members]
     far = ~in_replica_rack(problem, np.array([partition]), members)
-    held = np.bincount(_owners(ledger, topic), minlength=ledger.counts.size)[members]
-    return int(members[np.lexsort((members, held, ledger.counts[members], far, loads))[0]])
+    topic_counts = np.bincount(_owners(ledger, topic), minlength=ledger.counts.size)[members]
+    return int(members[np.lexsort((members, topic_counts, ledger.counts[members], far, loads))[0]])
 
 
 def _owners(ledger: Ledger, topic: int) -> Int32:

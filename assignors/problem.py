@@ -37,7 +37,7 @@ __all__ = [
     "member_ring",
 ]
 
-# A table of all pairs is used up to this many cells per partition, plus the second number.
+# A T x M table is used if it has at most _CELLS_A_PARTITION x P + _FEW_CELLS cells.
 _CELLS_A_PARTITION, _FEW_CELLS = 8, 100_000
 
 
@@ -75,7 +75,7 @@ class Problem:
     arrival_rates
         Records a second, float64 of shape (P,); None: unknown.
     rack_sets, rack_set_of
-        The distinct sets of replica racks, and the number of each partition's, int32 of shape
+        The distinct sets of replica racks, and the number of each partition's set, int32 of shape
         (P,). None: replicas' racks are unknown.
     """
 

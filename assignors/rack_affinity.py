@@ -35,8 +35,8 @@ def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
 
     Returns
     -------
-    int32 array of shape (P,): among all exchanges, one with the fewest partitions in another rack
-    than their member, if both racks are known.
+    int32 array of shape (P,): owners such that as few partitions as possible have no replica in
+    their member's rack. Partitions and members with unknown racks do not count.
     """
     if problem.rack_set_of is None or not any(problem.racks):
         return owner
@@ -56,8 +56,10 @@ def _given_back(problem: Problem, owner: Int32) -> Mask:
     """Whether each partition is with a member that owned it in an earlier generation."""
     if problem.earlier is None:
         return np.zeros(owner.size, dtype=bool)
-    found: Mask = (problem.earlier == owner).any(axis=0) & (owner >= 0) & (owner != problem.owner)
-    return found
+    returned: Mask = (
+        (problem.earlier == owner).any(axis=0) & (owner >= 0) & (owner != problem.owner)
+    )
+    return returned
 
 
 def _keep_near(problem: Problem, owner: Int32) -> Mask:
@@ -94,7 +96,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     """
     names = sorted({rack or "" for rack in problem.racks})
     rack_of = np.array([names.index(rack or "") for rack in problem.racks])
-    assert problem.rack_set_of is not None  # noqa: S101 - asked before
+    assert problem.rack_set_of is not None  # noqa: S101 - checked by the caller
     sets, racks, topics = len(problem.rack_sets), len(names), len(problem.topics)
     examples = [int(np.flatnonzero(rack_of == rack)[0]) for rack in range(racks)]
     near = (~problem.far[:, examples]).tolist()
@@ -109,7 +111,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     cells = zip(supply.tolist(), demand.tolist(), strict=True)
     table = np.array([match_racks(kinds, takes, near) for kinds, takes in cells])
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
-    given = np.dstack((table, left))  # from each set to each rack; last: to no near one
+    given = np.dstack((table, left))  # amount from each set to each rack; last: to far racks
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)

@@ -16,7 +16,7 @@ from assignors.spread import even_shares, pairs
 
 # Maximum number of partitions and members that are examined: about a second.
 _WORK = 30_000_000
-# A step without moves counts as this many: it precedes steps that save as much with a move.
+# Moves. A step without moves counts as this many when savings per move are compared.
 _FREE = 0.25
 
 
@@ -46,7 +46,7 @@ class Bounds:
 
 
 class _Step(NamedTuple):
-    """Partitions and their new owners, with the traffic saved for each move and the peak load."""
+    """Partitions and their new owners, the traffic saved per move, and the higher new load."""
 
     worth: float
     peak: float
@@ -59,8 +59,9 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition moves to such a member that has room, or is exchanged for a partition there; the
-    step that saves most per moved partition counts. No topic's largest share on a member grows.
+    A partition moves to such a member if the member has room, or is exchanged for one of its
+    partitions, whichever saves more per moved partition. No topic's largest share on a member
+    grows.
 
     Parameters
     ----------
@@ -107,29 +108,29 @@ class _TrafficSearch:
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
     ) -> None:
         members = len(problem.members)
-        assert problem.rack_set_of is not None  # noqa: S101 - asked before
+        assert problem.rack_set_of is not None  # noqa: S101 - checked by the caller
         self.problem, self.bounds = problem, bounds
         self.owner = owner.copy()
         self.home = problem.owner
         self.weights, self.traffic = weights, traffic
         self.set_of = problem.rack_set_of
         self.far = problem.far.astype(np.int64)
-        held = owner >= 0
-        work = np.bincount(owner[held], weights[held], members)
+        owned = owner >= 0
+        work = np.bincount(owner[owned], weights[owned], members)
         self.loads: Float64 = work / problem.capacities
-        found = pairs(problem, owner)
+        shares = pairs(problem, owner)
         self.held = np.zeros((len(problem.topics), members), dtype=np.int64)
-        self.held[found.topic, found.member] = found.size
+        self.held[shares.topic, shares.member] = shares.size
         self.most: Int64 = np.maximum(even_shares(problem), self.held.max(axis=1, initial=0))
-        moved = int(((self.home >= 0) & held & (self.home != owner)).sum())
+        moved = int(((self.home >= 0) & owned & (self.home != owner)).sum())
         self.left = NO_LIMIT if bounds.moves is None else max(bounds.moves - moved, 0)
 
     def run(self) -> None:
         """Take the best step for each far partition, the busiest first, until none helps."""
-        work, found = _WORK, True
+        work, improved = _WORK, True
         each = self.owner.size + len(self.problem.members)
-        while found:
-            found = False
+        while improved:
+            improved = False
             far = far_partitions(self.problem, self.owner) & ~self.bounds.fixed
             far &= (self.traffic > 0) & (self.traffic >= self.bounds.least)
             order = np.flatnonzero(far)
@@ -138,7 +139,7 @@ class _TrafficSearch:
                 if work < 0:
                     return
                 if self.far[self.set_of[at], self.owner[at]]:  # an exchange may have moved it
-                    found |= self._improve(at)
+                    improved |= self._improve(at)
 
     def _improve(self, at: int) -> bool:
         """Take the best step for a partition; return whether there was one."""
@@ -203,9 +204,9 @@ class _TrafficSearch:
         fits &= (saved > 0) & (saved >= self.bounds.least * moves) & (moves <= self.left)
         if not fits.any():
             return None
-        found = np.flatnonzero(fits)
-        peak = np.maximum(mine, theirs)[found]
-        best = int(found[np.lexsort((found, peak, -worth[found]))[0]])
+        candidates = np.flatnonzero(fits)
+        peak = np.maximum(mine, theirs)[candidates]
+        best = int(candidates[np.lexsort((candidates, peak, -worth[candidates]))[0]])
         takes = ((at, int(takers[best])), (int(others[best]), giver))
         return _Step(
             float(worth[best]), float(max(mine[best], theirs[best])), takes, int(moves[best])

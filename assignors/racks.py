@@ -21,7 +21,7 @@ def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32)
 
 
 def far_partitions(problem: Problem, owner: Int32) -> Mask:
-    """Whether each partition is read from another rack, as far as racks are known, shape (P,).
+    """Whether each partition is read from another rack, bool (P,); False if a rack is unknown.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def match(problem: Problem) -> Int32 | None:
 
 
 def _differs(problem: Problem, topic: int) -> bool:
-    """Whether subscribers share racks with a topic whose partitions' racks differ."""
+    """Whether a topic's partitions are in different racks, some of which are subscribers' racks."""
     first, last = problem.topic_offsets[topic : topic + 2]
     numbers = np.unique(_sets(problem)[first:last]).tolist()
     held = frozenset[str]().union(*(problem.rack_sets[number] for number in numbers))
@@ -81,7 +81,8 @@ class _Deal:
         near = np.array(
             [[rack is None or rack in held for held in problem.rack_sets] for rack in kinds]
         )
-        # Whether all topics have a replica of a partition number near a rack, bool of shape (N, K).
+        # Per partition number and rack: whether the partitions of all topics have a replica there;
+        # bool of shape (N, K).
         self.near: Mask = np.all(near[:, sets], axis=1).T
 
     def _room(self, at: int) -> int:
@@ -92,9 +93,9 @@ class _Deal:
         self.larger -= self.has[at] > self.share
 
     def together(self) -> Int32:
-        """Give each partition number to the first near subscriber with room, int32 of shape (N,).
+        """Return a subscriber for each partition number: the first near one with room, int32 (N,).
 
-        Room only shrinks, so a subscriber without room leaves its rack's queue for the whole loop.
+        A subscriber never regains room, so once it has none, it is removed from its rack's queue.
         """
         queues = [
             [at for at, kind in enumerate(self.kind_of) if kind == wanted][::-1]
@@ -119,9 +120,9 @@ class _Deal:
         return taken_by
 
     def alone(self) -> Int32:
-        """Give each subscriber the first free partition numbers near it, up to its room.
+        """Give each subscriber the first free partition numbers near it, until it has no room.
 
-        Subscribers of a rack take from the front of one queue, so no free number is left behind.
+        Subscribers of a rack take from the front of one queue, so they skip no free number.
         """
         taken_by: Int32 = np.full(self.near.shape[0], -1, dtype=np.int32)
         queues: list[Int64] = [np.flatnonzero(column) for column in self.near.T]

@@ -45,17 +45,19 @@ def reasons(
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        Moved partition to the partition that it replaces, which a step moved.
+        Map from a moved partition that `steps` do not move to the partition whose move it replaces.
     """
-    taken: dict[int, list[Step]] = {}
+    steps_of: dict[int, list[Step]] = {}
     for step in steps:
         for partition in step.partitions:
-            taken.setdefault(partition, []).append(step)
+            steps_of.setdefault(partition, []).append(step)
     reason = _Reasons(problem, weights, bound, start, owner)
     placed = np.flatnonzero((problem.owner < 0) & (owner >= 0)).tolist()
     moved = np.flatnonzero((problem.owner >= 0) & (owner != problem.owner)).tolist()
     return dict.fromkeys(placed, PLACED) | {
-        partition: reason.of(stepped := instead.get(partition, partition), taken.get(stepped, ()))
+        partition: reason.of(
+            stepped := instead.get(partition, partition), steps_of.get(stepped, ())
+        )
         for partition in moved
     }
 
@@ -85,7 +87,7 @@ class _Reasons:
         return self._net(partition, origin, first)
 
     def _net(self, partition: int, origin: int, first: Step) -> str:
-        """Return the reason for a move from first to last owner, without its intermediate steps."""
+        """Return the reason for a partition's move from its first owner to its last one."""
         if self.start[partition] != origin:
             return EVENED
         if self.loads[origin] > self.bound:

@@ -20,11 +20,12 @@ from assignors.ledger import Ledger, Mask
 from assignors.problem import Float64, Int64
 from assignors.racks import in_replica_rack
 
-# After a step, both members are closer to the target than the giver was, by at least this share.
+# A step must bring both members closer to the target than the giver was, by at least this share of
+# the giver's distance.
 _WORTH = 1e-3
-# The same, as a share of the giver's load: smaller gains may be rounding errors, and could cycle.
+# Minimum gain as a share of the giver's load: smaller ones may be rounding errors, and could cycle.
 _ROUNDING = 1e-9
-# Number of receivers compared at once, the least loaded first.
+# Number of receivers compared in one array computation, the least loaded first.
 _AT_ONCE = 4
 # With more partitions of a member than this, receivers are compared one by one, to save memory.
 _MANY = 10_000
@@ -58,8 +59,9 @@ class Step:
 class _Offer(NamedTuple):
     """A possible step and its value.
 
-    Compares by the load above the target that it removes per moved partition, then by whether a
-    partition comes to the rack of a replica, then by the heavier member's load after it, negated.
+    `worth` compares offers: load above the target that the step removes per moved partition,
+    whether a partition comes to the rack of a replica, the heavier member's load afterwards,
+    negated.
     """
 
     worth: tuple[float, bool, float]
@@ -82,7 +84,7 @@ class _Shares:
         return self._rows[member]
 
     def take(self, step: Step) -> None:
-        """Move the partitions of a step, all of one direction at once."""
+        """Move the partitions of a step."""
         (mine, *theirs) = step.partitions
         self._hand_over([mine], step.giver, step.taker)
         if theirs:
@@ -90,7 +92,7 @@ class _Shares:
 
     def _hand_over(self, partitions: list[int], giver: int, taker: int) -> None:
         row, weights = self._rows[giver], self._ledger.weights
-        alone = len(partitions) == 1  # the computation for several takes ten times as long
+        alone = len(partitions) == 1  # np.isin takes ten times as long
         self._rows[giver] = row[row != partitions[0] if alone else ~np.isin(row, partitions)]
         row = self._rows[taker]
         at = weights[row].searchsorted(weights[partitions])
@@ -173,8 +175,8 @@ def _for_several(
 ) -> Step | None:
     """Find the best exchange of one partition for several lighter ones of another member.
 
-    None: after each of them, one member would have more than the highest load, or more or fewer
-    partitions than limits allow.
+    None: every exchange would leave a member with more than the load `highest`, or with more or
+    fewer partitions than limits allow.
     """
     mine = _readable(ledger, shares.of(giver), by=taker)
     theirs = _readable(ledger, shares.of(taker), by=giver)
@@ -182,7 +184,7 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # Tries the heaviest of the lighter partitions: these even out both members best.
+    # Of the partitions lighter than `mine`, tries the heaviest: they even out both members best.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
@@ -218,7 +220,7 @@ def _best_offer(
 ) -> _Offer | None:
     """Find the best move or swap with some other members.
 
-    None: after each of them, one of the two members would have more than the highest load.
+    None: every move and swap would leave a member with more than the load `highest`.
     """
     choices = [choice for taker in takers for choice in _exchanges(ledger, shares, giver, taker)]
     if not choices:
@@ -257,14 +259,14 @@ def _effect(
 ) -> tuple[Float64, Float64]:
     """Return the removed load above the target, in units of the target, and the higher new load.
 
-    One value for each pair of an amount of work and a taker.
+    One value for each pair of an amount of work and a taker. "Higher": of the giver and the taker.
     """
     high, low = float(ledger.loads[giver]), ledger.loads[taker]
     after_giver = high - work / ledger.capacity(giver)
     after_taker = low + work / ledger.problem.capacities[taker]
     gain = max(high - target, 0.0) + _excess(low, target)
     gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
-    # Gains that differ only by rounding are the same gain.
+    # Rounded, so that gains that differ only by rounding errors compare as equal.
     return (gain / target).round(12), np.maximum(after_giver, after_taker)
 
 
@@ -285,14 +287,14 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
     theirs = _readable(ledger, shares.of(taker), by=giver)
     returned = ledger.with_topic_room(giver, theirs)
     if welcome.size and returned.size:
-        # For each of `mine`, the two of `theirs` that even out both members best.
+        # Pairs each of `mine` with the two of `theirs` that even out both members best.
         ideal = _ideal_returns(ledger, giver, taker, welcome)
         at = ledger.weights[returned].searchsorted(ideal)
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)
         yield _Exchanges(taker, np.concatenate((welcome, welcome)), returned[pairs])
     if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
-        # Limits on topics allow swaps of two partitions of one topic. `theirs` in order of (topic,
-        # weight), and the position of `mine` among them.
+        # Limits on topics always allow a swap of two partitions of one topic. To find them, sorts
+        # `theirs` by (topic, weight), and searches the position of `mine` among them.
         my_topics, their_topics = (ledger.problem.topic_of[row] for row in (mine, theirs))
         keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
         order = np.argsort(keys)
@@ -306,14 +308,14 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
 
 
 def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
-    """Return the partitions that a member may read."""
+    """Return the partitions whose topics a member reads."""
     if ledger.problem.equal_subscriptions:
         return partitions
     return partitions[ledger.reads(by, ledger.problem.topic_of[partitions])]
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """Return the weight that, in exchange for each of `mine`, evens out the two members."""
+    """Return the weight to exchange for each of `mine` so that both members have equal loads."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

@@ -1,4 +1,4 @@
-"""Exchanges at the end of a lag-aware plan that cost nothing: for topics' spread, then for racks.
+"""Free exchanges at the end of a lag-aware plan: to spread topics, then to keep traffic in racks.
 
 Belongs here: a bounded search among plans of the same cost. Does not: the moves of a plan
 (`relief`, `path`).
@@ -14,7 +14,7 @@ from assignors.spread import even_shares, is_even, pairs
 _FEW = 5_000
 # Maximum number of comparisons of partitions: some hundredths of a second.
 _WORK = 500_000
-# Share of all traffic below which a gain is a rounding error.
+# Share of all traffic. Smaller gains count as rounding errors.
 _ROUNDING = 1e-9
 
 
@@ -69,9 +69,9 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
     """
     before = (problem.owner >= 0) & (plan != problem.owner)
     after = (problem.owner >= 0) & (settled != problem.owner)
-    new, gone = np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
-    new, gone = (row[np.argsort(problem.owner[row], kind="stable")] for row in (new, gone))
-    return dict(zip(new.tolist(), gone.tolist(), strict=True))
+    new, replaced = np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
+    new, replaced = (row[np.argsort(problem.owner[row], kind="stable")] for row in (new, replaced))
+    return dict(zip(new.tolist(), replaced.tolist(), strict=True))
 
 
 class _SettlingSearch:
@@ -86,9 +86,9 @@ class _SettlingSearch:
         self.holder = owner[pool].copy()
         self.capacities = problem.capacities
         self.even = even_shares(problem)
-        found = pairs(problem, owner)
+        shares = pairs(problem, owner)
         self.held = np.zeros((len(problem.topics), members), dtype=np.int64)
-        self.held[found.topic, found.member] = found.size
+        self.held[shares.topic, shares.member] = shares.size
         assigned = owner >= 0
         work = np.bincount(owner[assigned], weights=weights[assigned], minlength=members)
         self.loads: Float64 = work / problem.capacities
@@ -104,21 +104,22 @@ class _SettlingSearch:
 
     def run(self) -> None:
         """Make the best exchange of each partition in turn, until none helps."""
-        left, found = _WORK, True
-        while found:
-            found = False
+        left, improved = _WORK, True
+        while improved:
+            improved = False
             improvable = self.held[self.topic, self.holder] > self.even[self.topic]
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
                 return
-            # A partition that stays can leave only in exchange for one that moves.
+            # Every exchange has a partition that moves. So only moving partitions are tried, unless
+            # all move.
             changed = self.holder != self.home
             order = np.flatnonzero(changed if not changed.all() else improvable)
             for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():
                 left -= self.topic.size
                 if left < 0:
                     return
-                found |= self._exchange(at)
+                improved |= self._exchange(at)
 
     def _exchange(self, at: int) -> bool:
         """Make a partition's best exchange; return whether there was a useful one."""

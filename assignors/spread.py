@@ -22,21 +22,21 @@ class Pairs(NamedTuple):
 def pairs(problem: Problem, owner: Int32) -> Pairs:
     """Count partitions by topic and member, ascending by both."""
     members = max(len(problem.members), 1)
-    found, sizes = _sizes(problem, owner)
-    return Pairs(found // members, found % members, sizes)
+    number, sizes = _sizes(problem, owner)
+    return Pairs(number // members, number % members, sizes)
 
 
 def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
-    """Return the number of each pair with partitions, topic x M + member, and their count.
+    """Return the pairs with partitions, as topic x M + member, and each pair's partition count.
 
-    int64 arrays, ascending by number.
+    int64 arrays, ascending by pair.
     """
     every = _table(problem, owner)
     if every is None:
-        found, sizes = np.unique(_numbers(problem, owner), return_counts=True)
-        return found, sizes.astype(np.int64)
-    found = np.flatnonzero(every)
-    return found, every[found]
+        number, sizes = np.unique(_numbers(problem, owner), return_counts=True)
+        return number, sizes.astype(np.int64)
+    number = np.flatnonzero(every)
+    return number, every[number]
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
@@ -69,19 +69,19 @@ def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
     >>> worst(problem, np.array([0, 0, 0, 1, 1, 1], np.int32))  # u is all on b
     (2, 1)
     """
-    found, sizes = _sizes(problem, owner)
+    number, sizes = _sizes(problem, owner)
     if not sizes.size:
         return 0, 1
-    even = even_shares(problem)[found // len(problem.members)]
+    even = even_shares(problem)[number // len(problem.members)]
     at = int(np.argmax(sizes / even))
     return int(sizes[at]), int(even[at])
 
 
 def is_even(problem: Problem, owner: Int32) -> bool:
-    """Whether every topic's shares differ by at most one partition: no spread is better.
+    """Whether every topic's shares differ by at most one partition, the best possible spread.
 
-    A topic's sum of squared shares is least with shares of N // S and N // S + 1, and the sum over
-    all topics is least if and only if each topic's is.
+    Shares of N // S and N // S + 1 have the least sum of squares for a topic of N partitions and S
+    readers. The sum over all topics is at its minimum only if the sum of every topic is.
     """
     sizes = _table(problem, owner)
     if sizes is None:

@@ -101,7 +101,7 @@ def _racks_matter(problem: Problem) -> bool:
 
 
 def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
-    """Deal within topics by racks; then exchange between topics, unless earlier claims decided."""
+    """Exchange partitions by rack: within topics; without earlier claims, also between topics."""
     near = deal_by_rack(problem, owner)
     if problem.earlier is not None:
         return near
@@ -109,7 +109,7 @@ def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
 
 
 def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
-    """Solve for even loads and few moves, without racks, which would clump topics here."""
+    """Solve for even loads and few moves. Racks are ignored: here they would concentrate topics."""
     if problem.equal_subscriptions:
         return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
     if (problem.owner < 0).all():
@@ -144,10 +144,10 @@ def _give_up_surplus(problem: Problem) -> Int32:
 
 
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
-    """Order partitions by owner, and each owner's by its share of the topic up to that partition.
+    """Order partitions by owner; owners keep their first ones and give up their last ones.
 
-    If topics have equal shares, one owner gives up the last topic and the next owner those before,
-    so that owners do not all give up partitions of one topic.
+    Within an owner, partitions of a topic with a small share come first. Among equal shares, topics
+    come in a different order for each owner, so that owners do not all give up the same topic.
     """
     topics = len(problem.topics)
     owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)
@@ -165,7 +165,8 @@ def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> In
 def _place(problem: Problem, owner: Int32) -> Int32:
     """Give partitions without an owner to the members with the fewest.
 
-    In order of topic and number, to members in turns, so that each gets a similar part of a topic.
+    Partitions are dealt by topic and number to the members in turns, so that all members get
+    similar parts of a topic.
     """
     free = np.flatnonzero((owner < 0) & problem.assignable)
     counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))

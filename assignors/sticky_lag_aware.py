@@ -142,7 +142,7 @@ def _start(
             ledger = Ledger(problem, even, weights, limits)
     orphans = problem.owner < 0
     if goal.bound and orphans.any():
-        # Placing orphans better costs no move.
+        # Orphans have no owner yet, so placing them elsewhere counts as no move.
         for _ in relieve(ledger, orphans, target=goal.renewed, effort=effort):
             pass
     return ledger
@@ -155,7 +155,8 @@ def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) ->
     everything = problem.partition_total
     if count_skew is not None:
         fewest, most = _even_counts(problem)
-        # The spread grows by count_skew in all, half of it downwards.
+        # count_skew widens the range of counts: half of it lowers the minimum, the rest raises the
+        # maximum.
         skew = min(count_skew, 2 * everything)
         fewest, most = fewest - skew // 2, most + (skew - skew // 2)
     if topic_skew is not None:
@@ -186,7 +187,7 @@ def _keep_and_place(problem: Problem, weights: Float64, limits: Limits, *, even:
 
 
 def _even_room(problem: Problem, orphans: int) -> Int64:
-    """Return each member's count if orphans were placed only to even out counts."""
+    """Return each member's partition count if orphans are placed only to even out these counts."""
     if not problem.equal_subscriptions:
         return Assignment(problem, flow.solve(problem, keep_all=True)).counts
     counts = Assignment(problem, problem.owner).counts

@@ -19,12 +19,12 @@ _FEWEST_STEPS = 100
 
 
 def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32:
-    """Swap partitions between members as long as that spreads a topic and clumps none.
+    """Swap partitions between members as long as a swap spreads one topic and concentrates none.
 
     A step takes a partition from the member with the largest share of a topic over the even share,
     and chooses receiver and returned topic by the gain in squared shares. Loads stay the same,
-    except that two members may exchange them; as many partitions keep their owner; no share grows
-    beyond the one that the step reduces.
+    except that two members may exchange theirs; the number of moved partitions stays the same; no
+    share grows beyond the share that the step reduces.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
 
 
 class _Search:
-    """Partitions of each topic on each member, int64 of shape (T, M), and the next step."""
+    """The current partitions of each topic on each member, int64 of shape (T, M)."""
 
     def __init__(self, problem: Problem, owner: Int32, *, keep_all: bool) -> None:
         self.held = _matrix(problem, owner)
@@ -124,13 +124,13 @@ class _Search:
 
 def _matrix(problem: Problem, owner: Int32) -> Int64:
     matrix = np.zeros((len(problem.topics), len(problem.members)), dtype=np.int64)
-    found = pairs(problem, owner)
-    matrix[found.topic, found.member] = found.size
+    shares = pairs(problem, owner)
+    matrix[shares.topic, shares.member] = shares.size
     return matrix
 
 
 def _deal(problem: Problem, held: Int64) -> Int32:
-    """Return owners with these numbers: the first of each owner's partitions, then free ones."""
+    """Return owners with `held` partitions of each topic: first those they own, then free ones."""
     owner = problem.owner.copy()
     mine = np.flatnonzero(owner >= 0)
     key = problem.topic_of[mine] * np.int64(held.shape[1]) + owner[mine]

@@ -44,14 +44,14 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
     assigned = np.flatnonzero(known & (owner >= 0))
     ineligible = np.zeros(owner.shape, dtype=bool)
     ineligible[assigned] = ~_subscribes(problem, owner[assigned], problem.topic_of[assigned])
-    found = (
+    kinds = (
         (~known, "go to a member that does not exist"),
         (missing, "have no owner"),
         (ineligible, "go to a member that does not subscribe"),
     )
     return [
         f"{np.count_nonzero(mask)} partitions {what}: {_names(problem, np.flatnonzero(mask))}"
-        for mask, what in found
+        for mask, what in kinds
         if mask.any()
     ]
 
@@ -67,8 +67,8 @@ def _subscribes(problem: Problem, members: Int32, topics: Int32) -> npt.NDArray[
     subscribed = every * len(problem.topics) + problem.subscription_topics  # ascending
     pairs = np.int64(len(problem.topics)) * members + topics
     nearest = np.append(subscribed, -1)[subscribed.searchsorted(pairs)]
-    found: npt.NDArray[np.bool_] = nearest == pairs
-    return found
+    subscribes: npt.NDArray[np.bool_] = nearest == pairs
+    return subscribes
 
 
 def _names(problem: Problem, partitions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:

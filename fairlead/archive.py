@@ -236,10 +236,10 @@ class SampleArchive:
         -------
         Table of the columns `HISTORY`, at most one row per group; empty if there is no sample.
         """
-        taken = self.taken()
-        if taken is None:
+        cost = self.taken()
+        if cost is None:
             return SAMPLES.empty_table().select(HISTORY)
-        samples = self.read(taken.began, datetime.now(UTC), groups, HISTORY)
+        samples = self.read(cost.began, datetime.now(UTC), groups, HISTORY)
         lengths = pc.run_end_encode(samples["group"].combine_chunks()).run_ends
         return samples.take(pc.subtract(lengths, 1))
 
@@ -554,7 +554,7 @@ def _digest(files: Sequence[_File], keep: Collection[str]) -> str:
 
 
 def _interval(at: datetime) -> int:
-    """Return the number of a moment's quarter of an hour since the epoch."""
+    """Return the number of quarters of an hour from the epoch to a moment."""
     return int(at.timestamp() // THINNED_TO.total_seconds())
 
 

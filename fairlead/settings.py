@@ -402,14 +402,16 @@ def _where(path: Path, keys: Sequence[str | int]) -> str:
 def _variable(keys: Sequence[str | int]) -> str | None:
     """Return the variable that sets a key, or a section that contains it."""
     names = [f"FAIRLEAD_{'__'.join(map(str, keys[:end]))}" for end in range(1, len(keys) + 1)]
-    given = {name.upper(): name for name in os.environ}
-    return next((given[name.upper()] for name in names if name.upper() in given), None)
+    variables = {name.upper(): name for name in os.environ}
+    return next((variables[name.upper()] for name in names if name.upper() in variables), None)
 
 
 def _variables_below(keys: Sequence[str | int]) -> list[str]:
     """Return the variables that set a key or something below it."""
     name = f"FAIRLEAD_{'__'.join(map(str, keys))}".upper()
-    return sorted(given for given in os.environ if f"{given.upper()}__".startswith(f"{name}__"))
+    return sorted(
+        variable for variable in os.environ if f"{variable.upper()}__".startswith(f"{name}__")
+    )
 
 
 def origin() -> str:

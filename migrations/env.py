@@ -18,7 +18,7 @@ A_DAY = re.compile(r"(partition_lag|decision|candidate|balance|plan_adoption|gro
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
-    """Compare our schemas alone, without the days of history that its writers make.
+    """Compare only our schemas, without the days of history, which writers create.
 
     The database may hold other schemas, such as Dagster's.
     """
@@ -33,7 +33,7 @@ def run() -> None:
     try:
         with engine.begin() as connection:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            # Who was given the schema may have no right to create any, not even if it exists.
+            # IF NOT EXISTS also needs the right to create schemas, which our user may lack.
             if connection.scalar(text(f"SELECT to_regnamespace('{SCHEMA}')")) is None:
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
             context.configure(

@@ -22,7 +22,7 @@ from orchestration.sensors import approved_plans, group_discovery, plan_life
 
 
 def build_defs(**overrides: Any) -> dg.Definitions:
-    """Return the definitions, any argument of `dagster.Definitions` replaced by an override."""
+    """Return the definitions; `overrides` replace arguments of `dagster.Definitions`."""
     arguments: dict[str, Any] = {
         "assets": [
             group_offsets,
@@ -48,7 +48,8 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             "store": StoreResource(),
             "spark": SparkResource(),
         },
-        # Steps in one process share a Spark session; in a process each, every step would start one.
+        # Steps in one process share a Spark session; in separate processes, every step would start
+        # its own.
         "executor": dg.in_process_executor,
     }
     return dg.Definitions(**(arguments | overrides))

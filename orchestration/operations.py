@@ -74,7 +74,9 @@ def approve_plan(
             actor=_actor(context),
         )
     context.log.info("Approved version %d of %s", config.version, config.group)
-    _say(context, {"state": "approved", "sha256": plan.sha256, "what happens next": WHAT_FOLLOWS})
+    _report(
+        context, {"state": "approved", "sha256": plan.sha256, "what happens next": WHAT_FOLLOWS}
+    )
 
 
 @dg.op(retry_policy=RETRIES)
@@ -89,7 +91,7 @@ def reject_plan(
         "nothing is published: the consumers keep their partitions, and the next planning run "
         "decides on the group again"
     )
-    _say(context, {"state": "rejected", "what happens next": following})
+    _report(context, {"state": "rejected", "what happens next": following})
 
 
 @dg.op(retry_policy=RETRIES)
@@ -126,7 +128,7 @@ def rollback_plan(
         approve = ways.approve(done.plan, "")
         by = approve.launchpad and link("Open the launchpad of the job approve", approve.launchpad)
         effect = {"to approve it": by or approve.statement, "what happens next": waits}
-    _say(context, metadata | effect)
+    _report(context, metadata | effect)
 
 
 @dg.op(retry_policy=RETRIES)
@@ -152,7 +154,7 @@ def withdraw_plan(
         "the consumers rebalance to their fallback; the next planning run may propose a new plan"
     )
     where = {"version": done.version, "place": done.reason}
-    _say(context, where | {"what happens next": following})
+    _report(context, where | {"what happens next": following})
 
 
 @dg.op(retry_policy=RETRIES)
@@ -164,12 +166,12 @@ def prune_history(
     store: StoreResource,
 ) -> None:
     """Drop the history of old days."""
-    kept, summaries = settings.get().history_retention, settings.get().summary_retention
+    retention, summaries = settings.get().history_retention, settings.get().summary_retention
     if config.keep_days is not None:
-        kept = timedelta(days=config.keep_days)
+        retention = timedelta(days=config.keep_days)
     now = datetime.now(UTC)
     with store.connect() as engine:
-        gone = prune_store(engine, now - kept, now - summaries)
+        gone = prune_store(engine, now - retention, now - summaries)
     context.add_output_metadata(
         {
             "days": listed(sorted(f"{day.day}" for day in gone.days)),
@@ -209,7 +211,7 @@ OPERATIONS: Final = [
 ]
 
 
-def _say(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:
+def _report(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:
     """Show the result and what happens next, in the run and in its log."""
     context.log.info("What happens next: %s", done["what happens next"])
     context.add_output_metadata(done)

@@ -88,12 +88,12 @@ def _by_cohort(
     groups: Iterable[str], policies: Sequence[Policy], known: set[str]
 ) -> dict[str, list[str]]:
     """Return the groups of each cohort that Dagster knows."""
-    found: dict[str, list[str]] = {}
+    by_cohort: dict[str, list[str]] = {}
     for group in groups:
         cohort = cohort_of(group, policies)
         if cohort in known:
-            found.setdefault(cohort, []).append(group)
-    return found
+            by_cohort.setdefault(cohort, []).append(group)
+    return by_cohort
 
 
 def _reason(groups: Sequence[str], needed: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import tick_every_s
 
-#: Seconds. A longer sample is a run: sensors take turns, and a tick has a minute.
+#: Seconds. A run takes longer samples: sensors take turns, and a tick has a minute.
 IN_A_TICK_S: Final = 15.0
 #: Seconds. Longest wait for a broker: the sensors after this one wait, too.
 PATIENCE_S: Final = 10.0

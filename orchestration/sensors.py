@@ -51,10 +51,10 @@ def group_discovery(
     """Add and remove partitions until they are the cohorts of the cluster's groups."""
     current = settings.get()
     with kafka.gateway() as gateway:
-        found = discover(gateway.list_groups(), current.discovery, current.policies)
+        discovered = discover(gateway.list_groups(), current.discovery, current.policies)
     known = known_cohorts(context.instance)
-    new = [key for key in found if key not in set(known)]
-    gone = [key for key in known if key not in found]
+    new = [key for key in discovered if key not in set(known)]
+    gone = [key for key in known if key not in discovered]
     if gone and under_way(context.instance):
         gone = []
     if not (new or gone):
@@ -148,7 +148,7 @@ def plan_life(
 
 
 def _why_nothing(left_out: Sequence[str]) -> str:
-    """Return that there is nothing to send, and which plans discovery leaves out."""
+    """Return why nothing is sent: no plan is due, or discovery leaves the groups out."""
     if not left_out:
         return "There is nothing to send."
     return (

@@ -17,7 +17,7 @@ from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings, WebSettings
 
-#: Cohorts of one run that show their own groups.
+#: Maximum number of cohorts of one run that show their own groups.
 DETAILED: Final = 50
 
 #: A function from groups, worst first, to their metadata.
@@ -110,9 +110,9 @@ def gathered(
     {'b': ['b'], 'a1': ['a1']}
     """
     wanted = dict.fromkeys(cohorts)
-    found: dict[str, list[str]] = {}
+    by_cohort: dict[str, list[str]] = {}
     for group in groups:
         cohort = cohort_of(group, policies)
         if cohort in wanted:
-            found.setdefault(cohort, []).append(group)
-    return found | {cohort: [] for cohort in wanted if cohort not in found}
+            by_cohort.setdefault(cohort, []).append(group)
+    return by_cohort | {cohort: [] for cohort in wanted if cohort not in by_cohort}

@@ -35,7 +35,7 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         The groups, the one with the heaviest partition first.
     """
     lag = lag.filter(pc.is_in(lag["group"], pa.array(groups, pa.string())))
-    left = lag["status"].null_count
+    left_partitions = lag["status"].null_count
     lag = lag.filter(pc.is_valid(lag["status"]))
     counted = lag.group_by("status").aggregate([([], "count_all")]).to_pylist()
     statuses = {row["status"]: row["count_all"] for row in counted}
@@ -48,7 +48,7 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         "partitions": lag.num_rows,
         "partitions with lag": pc.sum(pc.greater(lag["lag"], 0)).as_py() or 0,
         "partitions not OK": lag.num_rows - statuses.get(_HEALTHY, 0),
-        "partitions of topics that the groups have left": left,
+        "partitions of topics that the groups have left": left_partitions,
         "heaviest partitions": table([_row(row) for row in lag.take(heaviest).to_pylist()]),
     }
 

@@ -272,13 +272,13 @@ def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
     """
     version, state = step["version"], step["state"]
     at = f"{step['at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    done = f"version {version} is {state} already"
+    decided = f"version {version} is {state} already"
     return {
         "state": state,
         "since then": f"{step['group']}: version {version} is {state} since {at}, by "
         f"{step['actor']}: {step['reason']}",
         "policy": _FOLLOWING.get(state, "nothing waits for a person"),
-        "to approve it": done,
-        "to reject it": done,
-        "to approve it in SQL": done,
+        "to approve it": decided,
+        "to reject it": decided,
+        "to approve it in SQL": decided,
     }

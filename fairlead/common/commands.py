@@ -16,7 +16,7 @@ REASON: Final = "your reason"
 
 #: Characters that end a quoted text, or start an escape, in `$'...'` of a shell.
 _SHELL: Final = {"'": "\\'", "\\": "\\\\"}
-#: The same for `E'...'` of Postgres.
+#: Characters that end a quoted text, or start an escape, in `E'...'` of Postgres.
 _SQL: Final = {"'": "''", "\\": "\\\\"}
 
 

@@ -83,7 +83,7 @@ def _without(line: bytes, key: bytes) -> bytes:
 
 def _error(message: str) -> dict[str, Any]:
     if len(message) > _LONGEST_MESSAGE:
-        # The reason is at the end, after names.
+        # Cut in the middle, because the reason is at the end, after names.
         half = _LONGEST_MESSAGE // 2
         message = f"{message[:half]} ... {message[-half:]}"
     return {"error": message}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planne
 Client = TypeVar("Client")
 
 _REQUEST: Final = "kafka.net.connection"
-#: Loggers of the client's configuration, of all bytes sent, and of each request again.
+#: Loggers of the client's configuration, and of all bytes sent, which repeat each request.
 _ALWAYS: Final = ("kafka.admin.client", "kafka.protocol.parser")
 
 
@@ -53,7 +53,8 @@ def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Cl
 def keep_secrets() -> None:
     """Stop kafka-python from logging passwords in this process; can be called repeatedly.
 
-    It logs the configuration of admin clients, and authentication as requests and as bytes.
+    kafka-python logs the configuration of admin clients, and authentication as requests and as
+    bytes.
     """
     for name in (_REQUEST, *_ALWAYS):
         logging.getLogger(name).addFilter(_holds_no_secret)

@@ -10,6 +10,7 @@ def one_thread() -> None:
     """Limit numpy's linear algebra to one thread, unless the environment sets another number.
 
     Analyses solve hundreds of small systems; on a busy machine several threads mostly wait for each
-    other. Has an effect in this process before numpy is imported, and in child processes.
+    other. In this process it works only before numpy is imported; it also holds for child
+    processes.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -29,7 +29,7 @@ def number(value: float | Decimal | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as per cent; less than the whole never becomes 100 %.
+    """Write a share as per cent; a share below 1 never becomes 100 %.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def moment(at: datetime | None) -> str:
 
 
 def catch_up_time(seconds: float | None, since: datetime) -> str:
-    """Write when a group has caught up, in UTC.
+    """Write when a group will have caught up, in UTC.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def rate(per_s: float) -> str:
 
 
 def span(length: timedelta) -> str:
-    """Write a duration in its two largest units; negative ones are less than a minute.
+    """Write a duration in its two largest units; a negative one is "less than a minute".
 
     Two clocks may differ by seconds, so that a recent event seems to lie in the future.
 
@@ -158,9 +158,9 @@ def span(length: timedelta) -> str:
     >>> [span(timedelta(seconds=seconds)) for seconds in (-3, 40, 3_600, 90_061)]
     ['less than a minute', 'less than a minute', '1 h', '1 d 1 h']
     """
-    left, parts = max(0, int(length.total_seconds())), []
+    seconds_left, parts = max(0, int(length.total_seconds())), []
     for unit, seconds in _UNITS:
-        count, left = divmod(left, seconds)
+        count, seconds_left = divmod(seconds_left, seconds)
         if count:
             parts.append(f"{count:,} {unit}")
     return " ".join(parts[:2]) or "less than a minute"

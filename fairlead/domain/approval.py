@@ -45,8 +45,9 @@ class ApprovalDecision:
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Decide on a plan by the approval rules of its policy.
 
-    A plan that places partitions without an owner, or moves none, needs no improvement: before it,
-    the lag of these partitions was not any consumer's load. With `four_eyes`, a person decides.
+    A plan that places partitions without an owner, or moves none, needs no improvement: before the
+    plan, the lag of ownerless partitions was no consumer's load. With `four_eyes`, a person
+    decides.
 
     Parameters
     ----------

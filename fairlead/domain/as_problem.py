@@ -43,11 +43,10 @@ def problem_of(
     Parameters
     ----------
     plan
-        Source of topics, partition counts, subscriptions and, as weights, lags in records.
+        Provides topics, partition counts, subscriptions, and lags in records, which become weights.
     owned
-        Present owners. Members that the plan lacks are added; they subscribe to those of its topics
-        that they own. Topics and partitions that the plan does not have are left
-        out.
+        Present owners. Members that are not in the plan are added, with subscriptions to the plan's
+        topics that they own. Topics and partitions that are not in the plan are left out.
     subscriptions
         Subscriptions of all members of the problem; None: the members are those of the plan and
         the present owners.

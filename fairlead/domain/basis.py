@@ -37,7 +37,7 @@ def differences(
     >>> differences(plan, {"a": ["t"], "b": ["t"]}, {"t": 4})
     ['new members: b', 'topic t has 4 partitions instead of 3']
     """
-    found = [
+    sentences = [
         f"{what}: {_some(names)}"
         for what, names in (
             ("members that left", plan.members.keys() - subscriptions.keys()),
@@ -51,13 +51,13 @@ def differences(
         if name in subscriptions and set(share.topics) != set(subscriptions[name])
     ]
     if resubscribed:
-        found.append(f"members with another subscription: {_some(resubscribed)}")
+        sentences.append(f"members with another subscription: {_some(resubscribed)}")
     resized = [
         f"topic {topic} has {partition_counts.get(topic, 0)} partitions instead of {count}"
         for topic, count in sorted(plan.partition_counts.items())
         if partition_counts.get(topic, 0) != count
     ]
-    return [*found, *resized[:NAMED], *_more(resized)]
+    return [*sentences, *resized[:NAMED], *_more(resized)]
 
 
 def differences_from(plan: PlanDocument, group: LiveGroup) -> list[str]:

@@ -31,7 +31,7 @@ from fairlead.errors import GroupError
 
 Row = dict[str, Any]
 
-#: About the maximum number of cells, samples x partitions, that are analysed at once.
+#: Approximate maximum number of cells, samples x partitions, that are analysed at once.
 _CELLS: Final = 1_000_000
 #: Names of members that do not return after a restart: a client id and a UUID or, if the broker
 #: assigns, a UUID in base64 (which rarely lacks capitals or small letters).
@@ -87,7 +87,7 @@ def _question(group: Group, planning: PlanningOptions) -> Question | Exception:
         return GroupError(group.now["error"])
     try:
         return question_about(group, planning)
-    except Exception as error:  # noqa: BLE001 - the same
+    except Exception as error:  # noqa: BLE001 - one group's data must not fail the job
         return error
 
 

@@ -62,7 +62,8 @@ def planned_cohorts(
 ) -> list[str]:
     """Return the cohorts that can have groups: those named by a policy, and planned groups.
 
-    Without cohorts that discovery excludes, or whose group a policy puts into another cohort.
+    Leaves out the cohorts of groups that discovery excludes, or that a policy puts into another
+    cohort.
 
     Examples
     --------
@@ -87,8 +88,8 @@ def groups_in(
 ) -> dict[str, str]:
     """Return the groups of some cohorts, each with its cohort.
 
-    The result has the group of a cohort's own name even if it no longer exists, so that its absence
-    is reported, unless a policy names the cohort or discovery excludes it.
+    A cohort that no policy names stands for the group of the same name. The result has this group
+    even if it no longer exists, so that its absence is reported, unless discovery excludes it.
 
     Examples
     --------
@@ -96,12 +97,12 @@ def groups_in(
     ...           [Policy(groups="orders-*", cohort="orders")])
     {'orders-eu': 'orders', 'gone': 'gone'}
     """
-    found = discover(groups, discovery, policies)
+    discovered = discover(groups, discovery, policies)
     named = {policy.cohort for policy in policies}
     return {
         group: cohort
         for cohort in planned_cohorts(cohorts, discovery, policies)
-        for group in found.get(cohort, [] if cohort in named else [cohort])
+        for group in discovered.get(cohort, [] if cohort in named else [cohort])
     }
 
 
@@ -119,9 +120,9 @@ def cadence_of(cohort: str, policies: Sequence[Policy]) -> timedelta | None:
     (datetime.timedelta(seconds=21600), None)
     """
     named = [policy for policy in policies if policy.cohort == cohort]
-    asked = [policy.cadence for policy in named or [policy_for(cohort, policies)]]
-    given = [cadence for cadence in asked if cadence is not None]
-    return min(given) if len(given) == len(asked) else None
+    cadences = [policy.cadence for policy in named or [policy_for(cohort, policies)]]
+    set_cadences = [cadence for cadence in cadences if cadence is not None]
+    return min(set_cadences) if len(set_cadences) == len(cadences) else None
 
 
 def interval_began(cadence: timedelta, now: datetime) -> datetime:
@@ -194,8 +195,8 @@ def due(
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
     seen
-        Groups in the last sample. A cohort without any of them has its groups with a decision
-        instead.
+        Groups in the last sample. For a cohort without any of them, groups with a decision are
+        used.
 
     Examples
     --------
@@ -205,9 +206,11 @@ def due(
     [[], ['a']]
     """
     groups = {group: cohort_of(group, policies) for group in seen}
-    found = set(groups.values())
+    sampled = set(groups.values())
     groups |= {
-        group: cohort for group in decided_at if (cohort := cohort_of(group, policies)) not in found
+        group: cohort
+        for group in decided_at
+        if (cohort := cohort_of(group, policies)) not in sampled
     }
     late = {groups[group] for group in overdue(groups, policies, decided_at, now)}
     known = set(groups.values())
@@ -241,10 +244,10 @@ def stretches(chosen: Iterable[str], ordered: Sequence[str]) -> list[tuple[str, 
     [('a', 'b'), ('d', 'd')]
     """
     wanted = set(chosen)
-    found: list[tuple[str, str]] = []
+    ranges: list[tuple[str, str]] = []
     previous_taken = False
     for cohort in ordered:
         if cohort in wanted:
-            found.append((found.pop()[0], cohort) if previous_taken else (cohort, cohort))
+            ranges.append((ranges.pop()[0], cohort) if previous_taken else (cohort, cohort))
         previous_taken = cohort in wanted
-    return found
+    return ranges

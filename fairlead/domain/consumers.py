@@ -10,7 +10,7 @@ from fairlead.wire.document import PlanDocument
 
 @dataclass(frozen=True)
 class ConsumerChange:
-    """One consumer under a plan; lags in records, by the plan's own weights."""
+    """A consumer before and after a plan; lags are in records, from the plan's weights."""
 
     consumer: str
     partitions_before: int
@@ -27,7 +27,7 @@ def changes(plan: PlanDocument, before: Ownership, after: Ownership) -> list[Con
     plan
         Source of the weights.
     before, after
-        Owners before and after; a consumer may be in one only.
+        Owners before and after; a consumer may be in only one of the two.
     """
     rows = []
     for name in sorted({*before, *after}):

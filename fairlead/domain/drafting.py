@@ -23,7 +23,7 @@ from fairlead.domain.prospect import Prospect
 from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
 from fairlead.wire.document import MemberShare
 
-#: Reasons of moves for which the assignor gives none.
+#: Reasons for moves, if the assignor gives none.
 PLACED: Final = "had no owner"
 MOVED: Final = "the assignor's rule gives it to another member"
 #: Columns of samples with the members and their subscriptions.
@@ -31,7 +31,7 @@ _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
 ]
-#: Columns of candidates with an array per row; all others are read at once.
+#: Columns of candidates with an array per row, read one row at a time.
 _ARRAYS: Final = (
     *("topics", "partition_counts", "members", "weights", "owner", "reasons"),
     *("arrival_rates", "backlog", "behind_s", "capacity_used"),
@@ -106,9 +106,9 @@ def _decide(
     known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
     if analysed["decision"] is None:
         return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
-    found = Findings.of_columns(analysed)
-    found = replace(found, evidence=with_advice(found.evidence, described))
-    known |= {"reason": analysed["decision_reason"], "findings": found}
+    findings = Findings.of_columns(analysed)
+    findings = replace(findings, evidence=with_advice(findings.evidence, described))
+    known |= {"reason": analysed["decision_reason"], "findings": findings}
     if analysed["decision"] != "plan":
         return NoPlan(**known)
     layout, chosen = _Layout.of(table, analysed["place"]), rows[analysed["chosen"]]["place"]
@@ -138,7 +138,7 @@ def _decide(
         shadow=policy.shadow,
         prospect=prospect,
         statuses=frozenset(analysed["statuses"] or ()),
-        loads={} if outlook is None else layout.loads(outlook, owner, found.capacities),
+        loads={} if outlook is None else layout.loads(outlook, owner, findings.capacities),
     )
 
 

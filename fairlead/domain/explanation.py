@@ -50,8 +50,8 @@ class Value:
     value
         For JSON; durations in ISO 8601. None: no limit, or not set.
     source
-        `[[policies]] 2` or `default`; and the key of the policy, if an assignor's option is taken
-        from one.
+        `[[policies]] 2` or `default`. If an assignor's option comes from a key of the policy, also
+        that key.
     """
 
     key: str
@@ -108,33 +108,33 @@ def explain(
     >>> [(one.key, one.value) for one in found.values if one.source != "default"]
     [('max_moves', 9), ('options.sticky-lag-aware.max_moves', 9), ('options.sticky.max_moves', 9)]
     """
-    found = ranked(group, policies)
-    policy = found[0][1] if found else Policy()
-    source = f"[[policies]] {found[0][0]}" if found else DEFAULT
+    matching = ranked(group, policies)
+    policy = matching[0][1] if matching else Policy()
+    source = f"[[policies]] {matching[0][0]}" if matching else DEFAULT
     return Explanation(
         group=group,
         planned=discovery is None or discovery.covers(group),
-        why=_why(found),
+        why=_why(matching),
         matches=tuple(
             Match(place, candidate.groups, specificity(candidate), decides=rank == 0)
-            for rank, (place, candidate) in enumerate(found)
+            for rank, (place, candidate) in enumerate(matching)
         ),
         values=(*_values(policy, source), *_option_values(policy, source)),
         approval=tuple(requirements(policy)),
     )
 
 
-def _why(found: Sequence[tuple[int, Policy]]) -> str:
-    if not found:
+def _why(matching: Sequence[tuple[int, Policy]]) -> str:
+    if not matching:
         return "no policy matches: the defaults apply"
-    place, first = found[0]
+    place, first = matching[0]
     decides = f"[[policies]] {place} ({first.groups}) decides"
-    if len(found) == 1:
+    if len(matching) == 1:
         return f"{decides}: no other matches"
-    equals = sum(specificity(policy) == specificity(first) for _, policy in found)
+    equals = sum(specificity(policy) == specificity(first) for _, policy in matching)
     if equals > 1:
         return f"{decides}: of {equals} equally specific ones it comes first"
-    return f"{decides}: of {len(found)} that match it has the most literal characters"
+    return f"{decides}: of {len(matching)} that match it has the most literal characters"
 
 
 def _values(policy: Policy, source: str) -> Iterator[Value]:
@@ -150,8 +150,8 @@ def _values(policy: Policy, source: str) -> Iterator[Value]:
             for inner, value in plain[key].items():
                 yield Value(f"{key}.{inner}", value, origin)
     for key, value in plain["approval"].items():
-        given = key in policy.approval.model_fields_set
-        yield Value(f"approval.{key}", value, source if given else DEFAULT)
+        is_set = key in policy.approval.model_fields_set
+        yield Value(f"approval.{key}", value, source if is_set else DEFAULT)
 
 
 def _option_values(policy: Policy, source: str) -> Iterator[Value]:

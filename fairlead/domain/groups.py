@@ -177,8 +177,8 @@ class FetchSources:
     rack_sets
         Sets of racks, ascending each.
     rack_set
-        Index of the set of racks of the brokers that a consumer may fetch from, int32 of shape
-        (P,), in the order of `LogOffsets`; -1: not known.
+        For each partition, index in `rack_sets` of the racks to fetch from, int32 of shape (P,), in
+        the order of `LogOffsets`; -1: not known.
     log_bytes
         Size of the leader's log, int64 of shape (P,); -1: not known.
     """

@@ -15,11 +15,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from fairlead.common.nearest import WrongAt
 
-#: Algorithms with a private key of the issuer; with a shared key, every holder could sign.
+#: Only algorithms with a private key of the issuer: with a shared key, every holder could sign.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
-#: What checks that two people decide: the database, by logins, or the proxy, by names.
+#: Who checks that proposer and approver differ: the database, by logins, or the proxy, by names.
 FourEyes = Literal["database", "proxy"]
 LEAST_SECRET: Final = 32
 LONGEST_NAME: Final = 200
@@ -33,7 +33,7 @@ _BLANK: Final = re.compile(
 
 
 def _no_wiretap(url: str) -> str:
-    """Refuse keys over plain HTTP, which others on the network could replace."""
+    """Refuse an address without TLS: others on the network could replace the keys."""
     parts = urlsplit(url)
     if not parts.hostname or parts.scheme not in {"http", "https"}:
         raise ValueError("must be an address such as https://login.example/keys")
@@ -118,7 +118,7 @@ def person_named(name: str) -> str:
     ValueError: the name has characters that cannot be seen
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    folded = re.sub(" +", " ", folded).strip()  # as a page shows it
+    folded = re.sub(" +", " ", folded).strip()  # as browsers show it
     if not folded:
         raise ValueError("the name is empty")
     if len(folded) > LONGEST_NAME:

@@ -167,7 +167,7 @@ def _compare(
 
 
 def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
-    """Return the effect of a number of partitions; measured for the present number."""
+    """Return the effect of a number of partitions, measured if it is the present number."""
 
     def load(worth: Float64) -> Float64:
         present = count == shares.partitions

@@ -51,20 +51,21 @@ class KeyShares:
         self.partitions = spans.size
         encoded = sample.cells["key"].combine_chunks().dictionary_encode()
         self.keys: list[bytes] = encoded.dictionary.to_pylist()
-        # Key of each cell (K: none), its run, and the number of occurrences.
+        # Each cell's key (index; K: no key), run, and number of occurrences.
         self._key: Int64 = pc.fill_null(encoded.indices, len(self.keys)).to_numpy().astype(np.int64)
         self._run, self._count = (sample.cells[name].to_numpy() for name in ("run", "count"))
         self._in_run = _sums(self._run, self._count, lengths.size).reshape(lengths.shape)
         self.read: Float64 = self._in_run.sum(axis=0)
         offsets = lengths.sum(axis=0)
         self._covered: Float64 = offsets / np.maximum(spans, 1)
-        # A partition without a run has as many records per offset as the others.
+        # Assumes that a partition without a run has as many records per offset as the others.
         density = self.read.sum() / offsets.sum()
         known = self.read / np.where(offsets > 0, self._covered, 1.0)
         self.records: Float64 = np.where(offsets > 0, known, density * spans)
         #: Records of the window for each sampled record.
         self._scale: Float64 = self.records / np.maximum(self.read, 1.0)
-        # Key, partition and number of sampled records, once for each key and partition.
+        # Pairs of key and partition, without repetitions, and the number of sampled records of
+        # each.
         pairs, back = np.unique(
             self._key * self.partitions + self._run % self.partitions, return_inverse=True
         )
@@ -72,7 +73,7 @@ class KeyShares:
         self._seen = _sums(back, self._count, pairs.size)
 
     def _shares(self, worth: Float64) -> Float64:
-        """Return the share of each key, (K + 1,), for weights of a record by partition, (P,)."""
+        """Return each key's share, (K + 1,); `worth` is a record's weight by partition, (P,)."""
         key, partition = self._pairs
         weights = self._seen * (self._scale * worth)[partition]
         shares: Float64 = _sums(key, weights, len(self.keys) + 1) / max(weights.sum(), 1e-12)
@@ -113,7 +114,7 @@ class KeyShares:
         return rows
 
     def _variance(self, key: int) -> float:
-        """Return the variance of a key's share: between runs, or records if larger.
+        """Return the variance of a key's share: between runs or records, whichever is larger.
 
         Runs are the clusters of a ratio estimate: neighbouring records often have the same key.
         """
@@ -154,10 +155,10 @@ class KeyShares:
     def load_of(self, count: int, worth: Float64) -> Float64:
         """Estimate the load of N partitions: sampled records go where their keys are placed.
 
-        Rare keys of the sample also stand for keys that it missed: by Good and Turing's estimate,
-        a key that occurs r times would occur (r + 1) n(r + 1) / n(r) times in another sample, if
-        n(r) keys occur r times. Its other records, and records without a key, are spread evenly
-        over the partitions to which keys of their present partition can go.
+        Rare keys of the sample also stand for keys that it missed: by Good and Turing's estimate, a
+        key that occurs r times would occur (r + 1) n(r + 1) / n(r) times in another sample, if n(r)
+        keys occur r times. The rest of a rare key's records, and records without a key, are spread
+        evenly over the partitions to which keys of their present partition can go.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # its keys go to partitions congruent to it
+        common = gcd(self.partitions, count)  # partition p's keys go to partitions congruent to p
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]

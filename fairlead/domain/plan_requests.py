@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """A plan for a group would be worth its moves.
+    """A request for a plan, because the plan's benefit would outweigh its moves.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class StandingRequest:
-    """A request, with its times, as it is stored.
+    """A stored request, with the times of its samples.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def unanswered(
 ) -> dict[str, PlanRequest]:
     """Return the open requests, which no decision has answered.
 
-    A decision after the last sample answers a request. A decision after the first sample answers it
-    for the time `again`, because its plan may be waiting for a person.
+    A decision after the last sample answers a request. A decision between the first and the last
+    sample answers it only for the time `again`: the plan may be waiting for a person.
 
     Parameters
     ----------

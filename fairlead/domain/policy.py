@@ -27,7 +27,7 @@ from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.identity import FourEyes
 
-#: Parts of a shell pattern that are not literal; [!]] is a set, too.
+#: Parts of a shell pattern that are not literal; also the set `[!]]`.
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
@@ -214,7 +214,7 @@ class Policy(_Rule):
         if isinstance(given, RackPrice) or given in ("ignore", "prefer"):
             return given
         if not isinstance(given, dict):
-            raise ValueError(_NO_RACKS)  # noqa: TRY004 - what pydantic takes
+            raise ValueError(_NO_RACKS)  # noqa: TRY004 - pydantic reports only ValueErrors
         try:
             return RackPrice(**given)
         except ValidationError as error:
@@ -289,8 +289,8 @@ class Policy(_Rule):
 
         known = option_defaults(name)
         shared = {key: getattr(self, key) for key in SHARED_OPTIONS if key in known}
-        given = {key: value for key, value in shared.items() if value is not None}
-        return given | self.options.get(name, {})
+        set_options = {key: value for key, value in shared.items() if value is not None}
+        return set_options | self.options.get(name, {})
 
 
 def _check_option(assignor: str, option: str, value: Any) -> None:

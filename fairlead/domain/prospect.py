@@ -1,6 +1,6 @@
 """Forecasts of a group under any plan, from its analysis.
 
-With it, an earlier plan and a new one are compared by the same figures.
+They allow comparing an earlier plan with a new one by the same figures.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,8 @@
 Belongs here: the table of steps, as a pure function. Does not: reading both sides, or carrying a
 step out (`fairlead.workflows.reconciling`).
 
-A crash, a lost response, a foreign record and a lease that is due are states of the table, too:
-each step leads to another of its states.
+The table also has the states after a crash, a lost response or a foreign record, and when a lease
+is due. Each step leads to another state of the table.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from fairlead.wire.record import Kind
 
 #: Seconds. Maximum time from any kind of approval to the publication.
 PUBLISHED_WITHIN_S: Final = 30
-#: The sensor that reconciles, and the messages after an approval.
+#: Name of the sensor that reconciles groups; messages after an approval mention it.
 SENSOR: Final = "approved_plans"
 WHAT_FOLLOWS: Final = (
     f"the sensor {SENSOR} publishes it within {PUBLISHED_WITHIN_S} s, if the group still is what "
@@ -82,7 +82,7 @@ class Situation:
     followed
         Kind of the record that the database last stored as sent: a plan, or its withdrawal.
     difference
-        How the group's newest record in the topic differs from it; empty if it does not.
+        How the group's newest record in the topic differs from the followed record; empty if equal.
     damage
         The error of the published plan's stored document; empty if it is intact.
     lease
@@ -106,7 +106,7 @@ class Situation:
 
     @property
     def ends(self) -> bool:
-        """Whether an objection makes the plan, on its way or approved, stale."""
+        """Whether an objection ends the plan: it becomes stale."""
         return self.objection is not None and self.objection.ends
 
     @property

@@ -15,9 +15,10 @@ import pyarrow as pa
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 
-#: Occurrences of keys in runs, by number, in any number of rows; null: records without a key.
+#: Occurrences of a key in a run; the run is its number in `Runs`. A null key: records without a
+#: key. A pair of run and key may have several rows.
 CELLS: Final = pa.schema({"run": pa.int64(), "key": pa.binary(), "count": pa.int64()})
-#: Minimum number of turns: with fewer runs, their variance is not known.
+#: Minimum number of turns; from fewer, the variance between runs cannot be estimated.
 _FEWEST: Final = 8
 
 

@@ -207,7 +207,7 @@ class PlanDraft(NoPlan):
     partition_counts, members, weights, topic_ids
         As in `PlanDocument`.
     four_eyes
-        What checks that proposer and approver differ; None: nothing.
+        `database` or `proxy`, which checks that proposer and approver differ; None: no check.
     shadow
         Whether the group is in shadow mode: the plan cannot be approved.
     rolled_back_from
@@ -244,9 +244,12 @@ class PlanDraft(NoPlan):
         """Input of the decision; None if the group was not analysed."""
         if not self.loads or self.findings is None:
             return None
-        found = self.findings
+        findings = self.findings
         return Analysed(
-            members=self.loads, costs=found.costs, reported=found.reported, statuses=self.statuses
+            members=self.loads,
+            costs=findings.costs,
+            reported=findings.reported,
+            statuses=self.statuses,
         )
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
@@ -373,7 +376,7 @@ class SeenAdoption:
     observed_at
         Time of the read assignment.
     planned, as_planned
-        Number of partitions with a planned owner, and of those among them that it owns.
+        Number of partitions with a planned owner, and of those that their planned owner owns.
     """
 
     group: str

@@ -16,9 +16,8 @@ over the objective, summed over partitions:
 - *resolution*: the time lag of each partition is known only to within the age of its commit.
 
 The plan is also a regression if more partitions are over the objective than in the replay, now and
-at the horizon, and it saves less of the time lag than the tenth that a plan has to save
-(`weighing.BETTER`): it would not have been made for that. The number of partitions for which
-the replay is wrong is measured as above.
+at the horizon, by more than the number for which the replay is wrong (by hindcast and bystanders),
+and if the plan saves less time lag than is required of a plan (`weighing.BETTER`).
 
 A member that was never at its limit counts with the speed that it reached, so the replay tends to
 be pessimistic. There is no verdict if members joined or left since the plan.
@@ -44,7 +43,7 @@ from fairlead.domain.analysis.weighing import BETTER
 
 #: Consecutive samples that have to show a regression.
 IN_A_ROW: Final = 2
-#: Minimum difference to the replay, as a share of the replay's change.
+#: Minimum difference between group and replay, as a share of the replay's change.
 CLOSE: Final = 0.1
 
 
@@ -57,7 +56,7 @@ class Regression:
     seen_s
         Increase of the time lag over the objective since the plan, summed over partitions.
     before_s
-        The same in the replay with the owners before the plan.
+        Increase in the replay with the owners before the plan.
     error_s
         The replay's error.
     over_objective, over_objective_before
@@ -166,7 +165,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
-    """Return the samples before the plan, and since; both have the last sample before it.
+    """Return the samples before and since the plan; both have the last sample before the plan.
 
     None if it is too early or too late for a verdict, or a member joined or left.
     """
@@ -183,7 +182,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     if owned.any() or np.array_equal(old, new):
         return None
     if (series.owner[behind[-SAMPLES_NEEDED:]] != old).any():
-        return None  # these owners had the partitions for too short a time
+        return None  # the owners before the plan had the partitions for too short a time
     rows = series.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
         return None
@@ -203,7 +202,7 @@ class _Replay:
     Parameters
     ----------
     analysis
-        Of the present.
+        The analysis of the present.
     old
         The owners before the plan, int32 of shape (P,).
     speeds
@@ -222,8 +221,9 @@ class _Replay:
         Partitions that are replayed: neither stuck nor throttled, and not of a silent member; bool
         of shape (P,).
     hindcast_s, misjudged
-        Errors of a replay of the time before the plan: of the time lag, summed, and the number of
-        partitions over the objective only in reality or only in the replay.
+        Errors of a replay of the time before the plan: error of the time lag, summed over
+        partitions; number of partitions over the objective only in the measurements or only in the
+        replay.
     """
 
     analysis: Analysis
@@ -252,7 +252,7 @@ class _Replay:
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
-        # The hindcast covers the time since these owners took over.
+        # The hindcast covers the time since the owners before the plan took over.
         others = np.flatnonzero(((recent.owner >= 0) & (recent.owner != old)).any(axis=1))
         first = int(others[-1]) + 1 if others.size else 0
         then = recent.last(recent.now - float(recent.at[first]), 1)
@@ -303,12 +303,12 @@ class _Replay:
 
     @cached_property
     def time_lag_before_s(self) -> Float64:
-        """Time lag with the owners before the plan, first and now, float64 of shape (2, P)."""
+        """Replayed time lag with the owners before the plan: first, now; float64, shape (2, P)."""
         return self._time_lag_s(self.old)
 
     @cached_property
     def time_lag_replayed_s(self) -> Float64:
-        """The same with the present owners."""
+        """Replayed time lag with the present owners: first, now; float64 of shape (2, P)."""
         return self._time_lag_s(self.mine)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
@@ -318,17 +318,17 @@ class _Replay:
         return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
-        """Return the increase of each partition's time lag over the objective."""
+        """Return the increase of each partition's time lag over the objective, first to now."""
         first, now = _over(time_lag_s, self.objective_s)
         return np.asarray(now - first, np.float64)
 
     def bystanders_s(self) -> float:
-        """Return the bystanders' excess of time lag over the replay, scaled to all partitions."""
-        seen = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
-        return self._of_all(np.maximum(seen - self.became(self.time_lag_replayed_s), 0.0))
+        """Return the bystanders' time lag beyond the replay's, scaled up to all partitions."""
+        increase = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
+        return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
-        """Return the number of bystanders' partitions over the objective only in reality."""
+        """Return the number of bystanders' partitions over the objective, but not in the replay."""
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))
 
@@ -371,7 +371,7 @@ def _speeds(
 ) -> Float64:
     """Return the speed of each member before the plan, a lower bound if it was not at its limit.
 
-    A higher speed at the limit since then replaces such a bound.
+    If the member has reached a higher speed at its limit since then, that speed replaces the bound.
     """
     then, now = (
         shown(recent, commits),

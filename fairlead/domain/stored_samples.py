@@ -16,7 +16,7 @@ from assignors.problem import kafka_order
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.history import THINNED_TO
 
-#: The name for the owner of partitions without one.
+#: Shown as the owner of partitions that have no owner.
 NOBODY: Final = "nobody"
 
 
@@ -77,7 +77,7 @@ class StoredSample:
     capacity_share: Sequence[float]
 
     def is_news(self, last: LastStored | None) -> bool:
-        """Whether to store the sample: the first of each 15 minutes, and each one that differs.
+        """Whether to store the sample: it is the first in 15 minutes, or differs from the last.
 
         A sample differs if its owners or members differ, or if it is the first with a forecast.
         """
@@ -205,7 +205,7 @@ class GroupHistory:
         return NOBODY if owner < 0 else self.members[owner]
 
     def changes(self) -> list[Change]:
-        """Return the changes of owners and members, newest first; each is a rebalance or more."""
+        """Return changes of owners and members, newest first; each is one or more rebalances."""
         moved = self.owner[1:] != self.owner[:-1]
         other = self.present[1:] != self.present[:-1]
 

@@ -14,7 +14,7 @@ from fairlead.domain.figures import FIGURES
 
 #: Maximum number of topics, partitions and consumers in a text.
 _NAMED: Final = 3
-#: Ratio to the topic's median, or of the median to it, from which a text lists a partition.
+#: A text lists a partition if its time differs from the topic's median by at least this factor.
 _DEVIATES: Final = 1.5
 
 
@@ -56,12 +56,12 @@ def times_by_partition(
     [('t-3', '5.0 ms (4.0 to 6.0)')]
     """
     times = reported.get("partitions")
-    found = sorted(
+    times_and_texts = sorted(
         (-value, f"{topic}-{partition}", (_interval if times else _compared)(low, value, high))
         for topic, rows in (times or costs).items()
         for partition, (low, value, high) in rows.items()
     )
-    return [(name, text) for _, name, text in found]
+    return [(name, text) for _, name, text in times_and_texts]
 
 
 def _compared(_low: float, value: float, _high: float) -> str:
@@ -100,8 +100,8 @@ def work_of_group(reported: Mapping[str, Any]) -> dict[str, str]:
         reported.get("consumers", {}).items(), key=lambda item: (-(item[1] or 0.0), item[0])
     )
     times = [
-        listed([text for _, text in sorted(found, reverse=True)], at_most=_NAMED)
-        for found in (topics, others)
+        listed([text for _, text in sorted(rows_of_kind, reverse=True)], at_most=_NAMED)
+        for rows_of_kind in (topics, others)
     ]
     shares = [f"{name} {percent(share)}" for name, share in consumers]
     texts = {

@@ -54,9 +54,9 @@ def with_agreed_shares(
     """
     groups = [
         name
-        for name, found in descriptions.items()
-        if (found.group_type, found.protocol, found.state) == (CLASSIC, _RANGE, STABLE)
-        and found.members
+        for name, described in descriptions.items()
+        if (described.group_type, described.protocol, described.state) == (CLASSIC, _RANGE, STABLE)
+        and described.members
     ]
     if not groups:
         return dict(descriptions)
@@ -193,13 +193,13 @@ class CoordinationReader:
         """
         consumer = self._open()
         timeout_s = self._settings.request_timeout_s
-        found = consumer.list_topics(self.name, timeout=timeout_s).topics[self.name]
-        if found.error is not None:
-            if found.error.code() in MISSING:
+        topic = consumer.list_topics(self.name, timeout=timeout_s).topics[self.name]
+        if topic.error is not None:
+            if topic.error.code() in MISSING:
                 return {}
-            raise KafkaException(found.error)
+            raise KafkaException(topic.error)
         keys = {group.encode(): group for group in groups}
-        partitions = {partition_for_key(group, len(found.partitions)) for group in groups}
+        partitions = {partition_for_key(group, len(topic.partitions)) for group in groups}
         with self._read.lock:
             starts = [
                 (number, self._read.next.get(number, OFFSET_BEGINNING)) for number in partitions

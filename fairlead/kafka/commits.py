@@ -110,14 +110,14 @@ async def _find_coordinators(
     response = await admin._manager.send(request)  # noqa: SLF001 - as above
     failed: dict[str, Future[CommittedOffsets]] = {}
     by_node: dict[int, list[str]] = defaultdict(list)
-    for found in response.coordinators:
-        if found.error_code:
-            failed[found.key] = _future(KafkaError(found.error_code))
+    for coordinator in response.coordinators:
+        if coordinator.error_code:
+            failed[coordinator.key] = _future(KafkaError(coordinator.error_code))
         else:
             node = admin._manager.cluster.add_coordinator(  # noqa: SLF001 - as above
-                found, CoordinatorType.GROUP, found.key, synthesize_node_id=False
+                coordinator, CoordinatorType.GROUP, coordinator.key, synthesize_node_id=False
             )
-            by_node[node].append(found.key)
+            by_node[node].append(coordinator.key)
     return failed, by_node
 
 
@@ -242,7 +242,7 @@ def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
         partition, offset, _ = unpack(body, at)
         at += 16
         length = body[at]
-        if length < 0x80:  # noqa: PLR2004 - one byte, as nearly always
+        if length < 0x80:  # noqa: PLR2004 - one byte, the usual case
             at += 1
         else:
             length, at = _varint(body, at)
@@ -252,8 +252,8 @@ def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
             metadata.append(body[at : at + length - 1] if length > 1 else b"")
         at += length + 1 if length else 2  # the error code is ignored: an unreadable offset is -1
         at = at + 1 if body[at] == 0 else _after_tags(body, at)
-    found = TopicCommits(np.array(partitions, np.int32), np.array(offsets, np.int64), metadata)
-    return found, _after_tags(body, at)
+    commits = TopicCommits(np.array(partitions, np.int32), np.array(offsets, np.int64), metadata)
+    return commits, _after_tags(body, at)
 
 
 def _varint(body: bytes, at: int) -> tuple[int, int]:
@@ -263,7 +263,7 @@ def _varint(body: bytes, at: int) -> tuple[int, int]:
         byte = body[at]
         at += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the last one
+        if byte < 0x80:  # noqa: PLR2004 - the last byte
             return value, at
         shift += 7
 

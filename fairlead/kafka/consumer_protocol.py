@@ -121,7 +121,9 @@ def describe_broker_groups(
         A coordinator does not answer. The error of a single group is in its answer instead.
     """
     answers: list[Any] = admin._manager.run(_ask, admin, groups)  # noqa: SLF001 - no public way to send
-    return {found.group_id: _read(found) for answer in answers for found in answer.groups}
+    return {
+        described.group_id: _read(described) for answer in answers for described in answer.groups
+    }
 
 
 async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
@@ -144,13 +146,15 @@ async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
     ]
 
 
-def _read(found: Any) -> BrokerGroup:
-    if found.error_code:
+def _read(described: Any) -> BrokerGroup:
+    if described.error_code:
         from kafka import errors  # noqa: PLC0415 - see above
 
-        error = str(errors.for_code(found.error_code)(found.error_message or ""))
-        return BrokerGroup(found.group_id, found.group_state, found.assignor_name, error=error)
-    matched = _matched(found.members)
+        error = str(errors.for_code(described.error_code)(described.error_message or ""))
+        return BrokerGroup(
+            described.group_id, described.group_state, described.assignor_name, error=error
+        )
+    matched = _matched(described.members)
     members = tuple(
         BrokerMember(
             member_id=raw.member_id,
@@ -166,14 +170,16 @@ def _read(found: Any) -> BrokerGroup:
             target=_partitions(raw.target_assignment),
             classic=raw.member_type == _CLASSIC_MEMBER,
         )
-        for raw in sorted(found.members, key=lambda raw: str(raw.member_id))
+        for raw in sorted(described.members, key=lambda raw: str(raw.member_id))
     )
     ids = {
         entry.topic_name: kafka_uuid(entry.topic_id.bytes)
-        for raw in found.members
+        for raw in described.members
         for entry in _entries(raw)
     }
-    return BrokerGroup(found.group_id, found.group_state, found.assignor_name, members, ids)
+    return BrokerGroup(
+        described.group_id, described.group_state, described.assignor_name, members, ids
+    )
 
 
 def _matched(members: Iterable[Any]) -> dict[str, set[str]]:

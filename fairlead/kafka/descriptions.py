@@ -73,14 +73,14 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
     return GroupDescription(group, state, protocol_type, raw["protocol_data"], members, error)
 
 
-def read_broker_group(found: BrokerGroup) -> GroupDescription:
+def read_broker_group(described: BrokerGroup) -> GroupDescription:
     """Read the description of a group in which the broker assigns; rebalance triggers are left out.
 
     Any problem of the group is in `error`.
     """
     members: tuple[LiveMember, ...] = ()
-    state = found.state if found.consumers or found.state == DEAD else EMPTY
-    error = _broker_refusal(found, state)
+    state = described.state if described.consumers or described.state == DEAD else EMPTY
+    error = _broker_refusal(described, state)
     if error is None:
         try:
             members = _named(
@@ -95,24 +95,24 @@ def read_broker_group(found: BrokerGroup) -> GroupDescription:
                     generation=consumer.epoch,
                     rack=consumer.rack,
                 )
-                for consumer in found.consumers
+                for consumer in described.consumers
             )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
     read = {topic for member in members for topic in member.topics}
     return GroupDescription(
-        group=found.group,
+        group=described.group,
         state=state,
         protocol_type=CONSUMER_PROTOCOL,
-        protocol=found.assignor,
+        protocol=described.assignor,
         members=members,
         error=error,
         group_type=CONSUMER,
-        topic_ids={topic: text for topic, text in found.topic_ids.items() if topic in read},
+        topic_ids={topic: text for topic, text in described.topic_ids.items() if topic in read},
     )
 
 
-def broker_names(found: BrokerGroup) -> dict[str, str]:
+def broker_names(described: BrokerGroup) -> dict[str, str]:
     """Return member id to name in plans, also during a rebalance; without rebalance triggers."""
     return member_names(
         GroupMember(
@@ -121,30 +121,30 @@ def broker_names(found: BrokerGroup) -> dict[str, str]:
             instance_id=consumer.instance_id,
             client_id=consumer.client_id,
         )
-        for consumer in found.consumers
+        for consumer in described.consumers
     )
 
 
 def of_the_other_type(description: GroupDescription) -> bool:
-    """Whether a group that was described as a classic one has the other type."""
+    """Whether a description failed because the group is no classic group."""
     return "not a classic group" in (description.error or "")
 
 
-def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
-    if found.error is not None:
-        absent = "GroupIdNotFoundError" in found.error
-        return _ABSENT if absent else _NOT_DESCRIBED + found.error
+def _broker_refusal(described: BrokerGroup, state: str) -> str | None:
+    if described.error is not None:
+        absent = "GroupIdNotFoundError" in described.error
+        return _ABSENT if absent else _NOT_DESCRIBED + described.error
     if state == DEAD:
         return _ABSENT
     if state not in REBALANCING:
         return None
-    names = broker_names(found)
-    behind = [names[consumer.member_id] for consumer in found.behind]
+    names = broker_names(described)
+    behind = [names[consumer.member_id] for consumer in described.behind]
     return _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
 
 
 def holds_up(names: Sequence[str]) -> str:
-    """Return the members for which a group waits, and the remedy.
+    """Return a sentence that names the members for which a group waits, and the remedy.
 
     Examples
     --------

@@ -31,9 +31,9 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
     """Return the topics of the groups with a member that has a rack."""
     return {
         topic
-        for found in descriptions
-        if any(member.rack for member in found.members)
-        for member in found.members
+        for described in descriptions
+        if any(member.rack for member in described.members)
+        for member in described.members
         for topic in member.topics
     }
 
@@ -86,7 +86,7 @@ def _racks_of(racks: Racks, brokers: Iterable[int]) -> tuple[str, ...]:
 def _placed(
     admin: "KafkaAdminClient", topics: list[str], log: LogOffsets
 ) -> Iterator[tuple[int, int, list[int]]]:
-    """Yield each partition's place in the log's arrays, its leader (-1: none) and replicas."""
+    """Yield each partition's index in the log's arrays, its leader (-1: none) and replicas."""
     for topic in admin.describe_topics(topics):
         first, count = log.place(topic["name"])
         for partition in topic["partitions"]:
@@ -117,7 +117,7 @@ def _rack_aware(admin: "KafkaAdminClient", brokers: set[int]) -> set[int]:
 def _sizes(
     admin: "KafkaAdminClient", topics: list[str], brokers: list[int], log: LogOffsets
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the place of each partition on each broker, the broker, and the size of its log."""
+    """Yield, per replica: its partition's index in the log's arrays, its broker, its bytes."""
     partitions = {topic: list(range(log.place(topic)[1])) for topic in topics}
     answers: list[dict[str, Any]] = admin.describe_log_dirs(partitions, brokers)
     for answer in answers:

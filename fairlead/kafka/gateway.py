@@ -141,7 +141,7 @@ class KafkaGateway:
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, including empty ones, ascending.
 
-        Without groups of other protocols (Connect, share groups), offsets committed without a
+        Leaves out groups of other protocols (Connect, share groups), offsets committed without a
         group, and ids that Postgres cannot store: with a NUL character, or too long. A warning
         names each id that is too long.
 
@@ -217,8 +217,8 @@ class KafkaGateway:
         committed = commits.values
         with self._asking() as admin:
             topics_of = {
-                name: _subscribed(found) | committed.get(name, {}).keys()
-                for name, found in descriptions.items()
+                name: _subscribed(description) | committed.get(name, {}).keys()
+                for name, description in descriptions.items()
             }
             sizes = topic_sizes(admin, topics_of, self._timeout_s, progress)
             for name, count in sizes.unlisted.items():
@@ -317,15 +317,17 @@ class KafkaGateway:
         progress: ReportProgress = lambda _: None,
     ) -> dict[str, GroupDescription]:
         """Describe groups; repeat this for groups that rebalance until they are stable."""
-        found: dict[str, GroupDescription] = {}
+        described: dict[str, GroupDescription] = {}
         pending = list(groups)
         report = phase(progress, "Described {:,} of {:,} groups")
 
         def describe_pending() -> bool:
             for start in range(0, len(pending), GROUPS_PER_DESCRIPTION):
-                found.update(self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION]))
-                report(len(found), len(groups))
-            pending[:] = [group for group in pending if _unsettled(found[group])]
+                described.update(
+                    self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
+                )
+                report(len(described), len(groups))
+            pending[:] = [group for group in pending if _unsettled(described[group])]
             return bool(pending)
 
         Retrying(
@@ -334,7 +336,7 @@ class KafkaGateway:
             wait=wait_fixed(0.2),
             stop=stop_after_delay(min(patience_s, self._timeout_s)),
         )(describe_pending)
-        return with_agreed_shares(found, self._coordination)
+        return with_agreed_shares(described, self._coordination)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups; if one of them makes the request fail, describe fewer at a time."""
@@ -349,9 +351,9 @@ class KafkaGateway:
             return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
         if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):
             self._close_member_admin()  # which caches coordinators permanently
-        found = {group: read_description(group, raw[group]) for group in groups}
-        broker_assigns = [group for group in groups if of_the_other_type(found[group])]
-        return found | {
+        descriptions = {group: read_description(group, raw[group]) for group in groups}
+        broker_assigns = [group for group in groups if of_the_other_type(descriptions[group])]
+        return descriptions | {
             group: read_broker_group(described)
             for group, described in self.broker_groups(broker_assigns).items()
         }
@@ -406,10 +408,10 @@ class KafkaGateway:
             No broker answers in time.
         """
         with self._asking() as admin:
-            found = described_topics(admin, sorted(topics), self._timeout_s).values
+            descriptions = described_topics(admin, sorted(topics), self._timeout_s).values
         return {
             topic: (kafka_uuid(str(described.topic_id)), len(described.partitions))
-            for topic, described in found.items()
+            for topic, described in descriptions.items()
         }
 
     def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:
@@ -427,14 +429,14 @@ class KafkaGateway:
         if not groups:
             return {}
         try:
-            found = self.ask_members(lambda admin: describe_broker_groups(admin, groups))
+            answers = self.ask_members(lambda admin: describe_broker_groups(admin, groups))
         except BrokerResponseError as error:
             if half := len(groups) // 2:
                 return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
             return {groups[0]: BrokerGroup(groups[0], "", "", error=str(error))}
-        if any(answer.error and "NotCoordinator" in answer.error for answer in found.values()):
+        if any(answer.error and "NotCoordinator" in answer.error for answer in answers.values()):
             self._close_member_admin()  # which caches coordinators permanently
-        return found
+        return answers
 
     def ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
         """Call a function with kafka-python's client; after a transient error, with a new one.
@@ -535,14 +537,14 @@ def _kind(group: Mapping[str, Any]) -> str:
     return kind if kind in {"share", "streams"} else group["protocol_type"]
 
 
-def _unsettled(found: GroupDescription) -> bool:
+def _unsettled(described: GroupDescription) -> bool:
     """Whether describing a group may succeed soon."""
-    moving = any(name in (found.error or "") for name in _COORDINATOR_MOVING)
-    return moving or found.state in REBALANCING
+    moving = any(name in (described.error or "") for name in _COORDINATOR_MOVING)
+    return moving or described.state in REBALANCING
 
 
-def _subscribed(found: GroupDescription) -> set[str]:
-    return {topic for member in found.members for topic in member.topics}
+def _subscribed(described: GroupDescription) -> set[str]:
+    return {topic for member in described.members for topic in member.topics}
 
 
 def _unlisted(count: int) -> str:
@@ -553,18 +555,24 @@ def _unlisted(count: int) -> str:
 
 
 def _live(
-    group: str, found: GroupDescription, sizes: TopicSizes, observed_at: datetime
+    group: str, described: GroupDescription, sizes: TopicSizes, observed_at: datetime
 ) -> LiveGroup | GroupError:
     """Return a group with the partition counts of its topics, or its error."""
-    if found.error:
-        return GroupError(f"Group {group}: {found.error}")
+    if described.error:
+        return GroupError(f"Group {group}: {described.error}")
     if group in sizes.unlisted:
         return GroupError(f"Group {group}: {_unlisted(sizes.unlisted[group])}")
-    topics = _subscribed(found)
+    topics = _subscribed(described)
     if unreadable := sorted(topics & sizes.hidden.keys()):
         topic = unreadable[0]
         return GroupError(f"Group {group}: topic {topic} cannot be read: {sizes.hidden[topic]}")
     own = {topic: sizes.counts[topic] for topic in sorted(topics & sizes.counts.keys())}
     return LiveGroup(
-        group, found.state, found.protocol, found.members, own, observed_at, found.group_type
+        group,
+        described.state,
+        described.protocol,
+        described.members,
+        own,
+        observed_at,
+        described.group_type,
     )

@@ -136,8 +136,8 @@ class MembersTopic:
                 )
             except KafkaException as error:
                 errors.append(kafka_error(error))
-        left = producer.flush(self._settings.request_timeout_s)
+        unsent = producer.flush(self._settings.request_timeout_s)
         if errors and errors[0].code() not in TRANSIENT:
             raise ConfigurationError(f"Topic {self.name} refuses a record: {errors[0].str()}")
-        if errors or left:
+        if errors or unsent:
             raise KafkaUnavailableError(f"Topic {self.name}: not written in time")

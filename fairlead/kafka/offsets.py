@@ -75,20 +75,20 @@ def topic_sizes(
     report = phase(progress, "Counted the partitions of {:,} of {:,} topics")
     counts = _in_one_call(admin, topics) if len(topics) > TOPICS_A_BATCH else {}
     report(len(counts), len(topics))
-    left: set[str] = set()
+    unknown: set[str] = set()
     unlisted: dict[str, int] = {}
     for group, own in topics_of.items():
         missing = set(own) - counts.keys()
         if counts and len(missing) > UNLISTED_TOPICS_PER_GROUP:
             unlisted[group] = len(missing)
         else:
-            left |= missing
-    answers = described_topics(admin, sorted(left), timeout_s)
+            unknown |= missing
+    answers = described_topics(admin, sorted(unknown), timeout_s)
     report(len(topics), len(topics))
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
     }
-    counts |= {topic: len(found.partitions) for topic, found in answers.values.items()}
+    counts |= {topic: len(description.partitions) for topic, description in answers.values.items()}
     return TopicSizes(counts, hidden, unlisted)
 
 
@@ -188,19 +188,19 @@ def _offsets(
     left: list[int] = []
     for start in range(0, len(partitions), PARTITIONS_A_BATCH):
         portion = partitions[start : start + PARTITIONS_A_BATCH]
-        found = _at_once(reader, portion, where)
-        if found is None:
+        portion_offsets = _at_once(reader, portion, where)
+        if portion_offsets is None:
             left += range(start, start + len(portion))
         else:
-            offsets[start : start + len(portion)] = found
+            offsets[start : start + len(portion)] = portion_offsets
         report(start + len(portion) - len(left), len(partitions))
     answers = one_by_one(admin, partitions, left, where, timeout_s)
     report(len(partitions), len(partitions))
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
-    gone = answers.missing()
+    missing = answers.missing()
     errors: dict[int, str | None] = {
-        index: None if index in gone else error.str() for index, error in answers.errors.items()
+        index: None if index in missing else error.str() for index, error in answers.errors.items()
     }
     unanswered = {index: NO_ANSWER for index in answers.values if offsets[index] < 0}
     return offsets, errors | unanswered
@@ -208,14 +208,14 @@ def _offsets(
 
 def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) -> list[int] | None:
     """Read offsets in one call; None if any partition failed."""
-    asked = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
+    request = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
     try:
-        found = reader.offsets_for_times(asked, timeout=IN_ONE_CALL_S)
+        answer = reader.offsets_for_times(request, timeout=IN_ONE_CALL_S)
     except KafkaException:
         return None
-    if any(partition.error is not None or partition.offset < 0 for partition in found):
+    if any(partition.error is not None or partition.offset < 0 for partition in answer):
         return None
-    return [partition.offset for partition in found]
+    return [partition.offset for partition in answer]
 
 
 def one_by_one(

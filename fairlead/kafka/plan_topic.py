@@ -51,7 +51,7 @@ Answer = TypeVar("Answer")
 #: Maximum number of messages to take from the client at once.
 _AT_ONCE: Final = 1000
 _POLL_S: Final = 0.1
-#: Seconds. The marker of a commit is written to the partition a moment after the commit.
+#: Seconds. Longest wait for a transaction's marker, which is written shortly after the commit.
 _COMMITTED_S: Final = 5.0
 
 TOPIC_CONFIG: Final = {
@@ -264,11 +264,11 @@ class PlanTopic:
         """
         keys = {group.encode(): group for group in groups}
         newest: dict[str, Record] = {}
-        graves = Graves()
+        tracker = EpochTracker()
         for message in self._read(partition):
             group = keys.get(message.key() or b"")
             if group is not None:
-                record = graves.take(_record(group, message))
+                record = tracker.take(_record(group, message))
                 if only is None or only(record):
                     newest[group] = record
         return newest
@@ -289,7 +289,7 @@ class PlanTopic:
         deadline = time.monotonic() + _COMMITTED_S
         while True:
             try:
-                found: Any = self._ask(
+                end: Any = self._ask(
                     lambda admin: admin.list_offsets(
                         {place: OffsetSpec.latest()}, isolation_level=committed
                     )[place],
@@ -297,10 +297,10 @@ class PlanTopic:
                 )
             except (ConfigurationError, KafkaUnavailableError):
                 return None  # the record is written; the next check reports the failure
-            if found.offset > offset:
+            if end.offset > offset:
                 return None
             if time.monotonic() >= deadline:
-                return int(found.offset) if found.offset >= 0 else None  # there is no leader
+                return int(end.offset) if end.offset >= 0 else None  # -1: no leader
             time.sleep(_POLL_S)
 
     def read(self, group: str) -> Record | None:
@@ -413,7 +413,7 @@ class PlanTopic:
         return ConfigurationError(message)
 
 
-class Graves:
+class EpochTracker:
     """Finds the start of each epoch and the newest tombstone, from records in log order."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from fairlead.settings import KafkaSettings
 if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planner
     from kafka.admin import KafkaAdminClient
 
-#: Milliseconds. Rebalance time-out of the rebalance trigger, whose partitions nobody else reads.
+#: Milliseconds. Rebalance time-out of the trigger; only the trigger reads its partitions.
 _GIVES_UP_MS: Final = 45_000
 _JOINS, _LEAVES = 0, -1  # special member epochs (KIP-848)
 
@@ -82,9 +82,9 @@ async def _send(admin: "KafkaAdminClient", group: str, heartbeat: Mapping[str, A
         ConsumerGroupHeartbeatRequest,
     )
 
-    found = await admin._find_coordinator_ids([group])  # noqa: SLF001 - as above
+    coordinators = await admin._find_coordinator_ids([group])  # noqa: SLF001 - as above
     request = ConsumerGroupHeartbeatRequest(group_id=group, **heartbeat)
-    return await admin._manager.send(request, node_id=found[group])  # noqa: SLF001 - as above
+    return await admin._manager.send(request, node_id=coordinators[group])  # noqa: SLF001 - as above
 
 
 class RebalanceTrigger:
@@ -132,7 +132,7 @@ class RebalanceTrigger:
     def refused(self) -> str:
         """Send a heartbeat; return why it was refused, "" if it was not.
 
-        The broker computes an assignment now if it did not at the join.
+        If the broker computed no assignment at the join, the heartbeat makes it compute one.
         """
         if not self._refused:
             self._refused = self._beat()

@@ -36,7 +36,7 @@ _SETTINGS: Final = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "statistics.interval.ms": 100,
-    # A run is smaller than a usual fetch. A larger batch is fetched whole.
+    # Runs of offsets are smaller than a default fetch. Larger batches are still fetched whole.
     "fetch.message.max.bytes": 65_536,
     "fetch.max.bytes": 2**20,
     "fetch.wait.max.ms": 10,
@@ -68,13 +68,13 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
     except KafkaUnavailableError as error:
         raise_if_refused(error, settings)
     except KafkaException as error:
-        found = kafka_error(error)
-        if found.code() in MISSING | {KafkaError.TOPIC_EXCEPTION}:  # or no topic has such a name
+        cause = kafka_error(error)
+        if cause.code() in MISSING | {KafkaError.TOPIC_EXCEPTION}:  # or no topic has such a name
             raise TopicError(f"Topic {topic} does not exist") from error
-        if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        if cause.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             how = remedy("topic", topic, ["DESCRIBE", "READ"])
             raise TopicError(f"Topic {topic}: no right to read it. {how}") from error
-        raise_if_refused(KafkaUnavailableError(f"Kafka does not answer: {found.str()}"), settings)
+        raise_if_refused(KafkaUnavailableError(f"Kafka does not answer: {cause.str()}"), settings)
     finally:
         log.close()
 
@@ -118,8 +118,8 @@ class TopicLog:
         return LogWindow(self._topic, begin, end, seconds)
 
     def _offsets(self, count: int, at: int) -> Int64:
-        asked = [TopicPartition(self._topic, number, at) for number in range(count)]
-        answers = self._consumer.offsets_for_times(asked, timeout=self._timeout_s)
+        request = [TopicPartition(self._topic, number, at) for number in range(count)]
+        answers = self._consumer.offsets_for_times(request, timeout=self._timeout_s)
         for answer in answers:
             if answer.error is not None:
                 raise KafkaException(answer.error)
@@ -138,7 +138,7 @@ class TopicLog:
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before, size = time.monotonic(), self._bytes, 0
         run_of, keys = list[int](), list[bytes | None]()
-        done, complete = 0, 0  # turns, and their records
+        turns, complete = 0, 0  # complete turns, and their number of records
 
         def over() -> bool:
             return self._bytes - before > MOST_BYTES or time.monotonic() - began > MOST_S
@@ -150,28 +150,28 @@ class TopicLog:
                 size += value_bytes + len(key or b"")
             if over():
                 break
-            done, complete = turn + 1, len(keys)
+            turns, complete = turn + 1, len(keys)
         self._consumer.unassign()
         self._consumer.poll(_COUNTED_S)
         return RecordSample(
             window,
-            Runs(runs.begin[:done], runs.stop[:done]),
+            Runs(runs.begin[:turns], runs.stop[:turns]),
             pa.table([run_of[:complete], keys[:complete], [1] * complete], schema=CELLS),
             bytes=self._bytes - before,
             seconds=time.monotonic() - began,
             record_bytes=size / max(len(keys), 1),
-            stopped=done < len(runs.begin),
+            stopped=turns < len(runs.begin),
         )
 
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
     ) -> Iterator[tuple[int, bytes | None, int]]:
         """Yield partition, key and value size of a turn's records until `over` returns true."""
-        left = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
+        unfinished = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
-            [TopicPartition(self._topic, number, int(begin[number])) for number in left]
+            [TopicPartition(self._topic, number, int(begin[number])) for number in unfinished]
         )
-        while left and not over():
+        while unfinished and not over():
             message = self._consumer.poll(_WAIT_S)
             if message is None:
                 continue
@@ -180,11 +180,11 @@ class TopicLog:
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
                 raise KafkaException(error)
-            if number not in left:  # fetched beyond the end of its run
+            if number not in unfinished:  # fetched beyond the end of its run
                 continue
             offset = None if error is not None else message.offset()  # None: end of the log
-            if offset is not None and offset < left[number]:
+            if offset is not None and offset < unfinished[number]:
                 yield number, message.key(), len(message)
-            if offset is None or offset + 1 >= left[number]:
-                del left[number]
+            if offset is None or offset + 1 >= unfinished[number]:
+                del unfinished[number]
                 self._consumer.incremental_unassign([TopicPartition(self._topic, number)])

@@ -135,15 +135,15 @@ def ask_each(
     pending = list(keys)
 
     def ask_pending() -> bool:
-        asked: deque[Mapping[Key, Future[Answer]]] = deque()
+        in_flight: deque[Mapping[Key, Future[Answer]]] = deque()
         left = len(pending)
         for start in range(0, len(pending), batch):
-            asked.append(ask(pending[start : start + batch]))
-            if len(asked) == BATCHES_IN_FLIGHT:
-                left -= _collect(asked.popleft(), answers, timeout_s)
+            in_flight.append(ask(pending[start : start + batch]))
+            if len(in_flight) == BATCHES_IN_FLIGHT:
+                left -= _collect(in_flight.popleft(), answers, timeout_s)
                 report(len(keys) - left, len(keys))
-        while asked:
-            left -= _collect(asked.popleft(), answers, timeout_s)
+        while in_flight:
+            left -= _collect(in_flight.popleft(), answers, timeout_s)
             report(len(keys) - left, len(keys))
         pending[:] = [key for key in pending if _code(answers, key) in TRANSIENT]
         return bool(pending)

@@ -45,12 +45,12 @@ def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = 
     >>> remedy("topic", "orders", ["DESCRIBE_CONFIGS"]).partition(" --operation ")[2]
     'DescribeConfigs --topic orders'
     """
-    asked = " ".join(f"--operation {_spelt(operation)}" for operation in operations)
+    options = " ".join(f"--operation {_spelt(operation)}" for operation in operations)
     whom = f"--{kind}" if kind == CLUSTER else f"--{kind} {shell_quote(name)}"
     pattern = " --resource-pattern-type prefixed" if prefixed else ""
     return (
         "kafka-acls.sh --bootstrap-server BROKER --add --allow-principal User:NAME "
-        f"{asked} {whom}{pattern}"
+        f"{options} {whom}{pattern}"
     )
 
 
@@ -83,11 +83,11 @@ class Rights:
             No broker answers in time.
         """
         if self._cluster is None:
-            asked: Any = self._admin.describe_cluster(
+            future: Any = self._admin.describe_cluster(
                 include_authorized_operations=True, request_timeout=self._wait_s
             )
             try:
-                self._cluster = asked.result(self._wait_s + GRACE_S)
+                self._cluster = future.result(self._wait_s + GRACE_S)
             except KafkaException as error:
                 why = kafka_error(error).str()
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}") from error
@@ -99,31 +99,31 @@ class Rights:
 
     def on_topics(self, topics: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
         """Return the authorized operations on topics, or the error, by topic."""
-        asked = self._admin.describe_topics(
+        futures = self._admin.describe_topics(
             TopicCollection(list(topics)),
             include_authorized_operations=True,
             request_timeout=self._wait_s,
         )
-        return self._operations(asked)
+        return self._operations(futures)
 
     def on_groups(self, groups: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
         """Return the authorized operations on groups, or the error, by group."""
-        asked = self._admin.describe_consumer_groups(
+        futures = self._admin.describe_consumer_groups(
             list(groups),
             include_authorized_operations=True,  # type: ignore[call-arg] # not in the stubs
             request_timeout=self._wait_s,
         )
-        return self._operations(asked)
+        return self._operations(futures)
 
-    def _operations(self, asked: Any) -> dict[str, tuple[frozenset[str], str | None]]:
-        found: dict[str, tuple[frozenset[str], str | None]] = {}
-        for name, future in asked.items():
+    def _operations(self, futures: Any) -> dict[str, tuple[frozenset[str], str | None]]:
+        operations: dict[str, tuple[frozenset[str], str | None]] = {}
+        for name, future in futures.items():
             try:
-                found[name] = _names(future.result(self._wait_s + GRACE_S)), None
+                operations[name] = _names(future.result(self._wait_s + GRACE_S)), None
             except KafkaException as error:
                 cause = kafka_error(error)
-                found[name] = frozenset(), f"{cause.name()}: {cause.str()}"
-        return found
+                operations[name] = frozenset(), f"{cause.name()}: {cause.str()}"
+        return operations
 
     def by_rule(self, kind: str, name: str, operation: str) -> bool | None:
         """Return whether an ACL allows an operation; None: unknown.

@@ -21,7 +21,7 @@ def with_stable_ends(
 ) -> pa.Table:
     """Return samples with the last stable offset of partitions whose commit does not advance.
 
-    Their commit is the same as in the previous sample, with records after it.
+    Their commit is the same as in the previous sample, although there are records after it.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 def end_recorded(state_dir: Path, tell: Tell) -> None:
-    """End the recorded processes of a state directory, first those that end others."""
+    """End the recorded processes of a state directory; first supervisors, which end their parts."""
     for holders in (True, False):
         for recorded in still_running(state_dir):
             process = recorded.process()
@@ -97,14 +97,14 @@ def main() -> int:
         state_dirs.add(load_settings().state_dir.resolve())
     end_all(sorted(folder for folder in state_dirs if folder.exists()), tell)
     wait_until(lambda: not of_this_checkout(), timeout_s=_GONE_S)
-    left = of_this_checkout()
-    for process in left:
+    running = of_this_checkout()
+    for process in running:
         with suppress(psutil.Error):
             command = " ".join(process.cmdline())
             tell(f"process {process.pid} still runs from {sys.prefix}: {command[:200]}")
-    if left:
+    if running:
         tell("nothing is removed: end these first")
-    return REFUSED if left else 0
+    return REFUSED if running else 0
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) ->
             str(application),
         ]
         result = _resolve(command)
-        if result.returncode:  # one file of many often fails; the others are not loaded again
+        if result.returncode:  # often a single file fails: try again, for this file only
             result = _resolve(command)
         if result.returncode:
             log = target.parent / "download.log"

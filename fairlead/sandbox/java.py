@@ -45,8 +45,8 @@ def _candidate() -> Path:
         if not os.access(java, os.X_OK):
             raise ConfigurationError(f"JAVA_HOME is {home}, which has no bin/java. {_ADVICE}")
         return java
-    if found := shutil.which("java"):
-        return Path(found)
+    if path := shutil.which("java"):
+        return Path(path)
     raise ConfigurationError(f"No java on PATH. {_ADVICE}")
 
 

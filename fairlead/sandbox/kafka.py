@@ -113,8 +113,9 @@ class KafkaBroker:
         self._cluster_id = self.state_dir / "cluster.id"
         self.log = self.state_dir / "kafka.log"
         self._progress = progress
-        # Only for finding the process. Paths in Kafka's configuration are relative to its working
-        # directory, because its properties cannot hold commas and some other characters in a path.
+        # In the command line, by which the process is found. Paths in Kafka's configuration are
+        # relative to its working directory, because its properties cannot hold commas and some
+        # other characters in a path.
         self._mark = f"-Dfairlead.sandbox={self.state_dir}"
 
     @property

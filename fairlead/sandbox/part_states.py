@@ -62,9 +62,9 @@ def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], N
 def part_states(state_dir: Path) -> dict[str, PartState]:
     """Return the state of each part by name; empty if no supervisor runs in the directory."""
     try:
-        found = json.loads((state_dir / _FILE).read_text())
-        if same_process(found["pid"], found["started_at"]) is None:
+        states = json.loads((state_dir / _FILE).read_text())
+        if same_process(states["pid"], states["started_at"]) is None:
             return {}
-        return {name: PartState(**state) for name, state in found["parts"].items()}
+        return {name: PartState(**state) for name, state in states["parts"].items()}
     except (OSError, ValueError, TypeError, KeyError):  # no file, or one of another version
         return {}

@@ -72,14 +72,14 @@ def find(matches: Callable[[Sequence[str]], bool]) -> psutil.Process | None:
 
 def members(group: int) -> list[psutil.Process]:
     """Return the running processes of a process group."""
-    found = []
+    running = []
     for pid in psutil.pids():
         with suppress(OSError, psutil.Error):
             if os.getpgid(pid) == group:
                 process = psutil.Process(pid)
                 if process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-    return found
+                    running.append(process)
+    return running
 
 
 def ended(process: psutil.Process) -> bool:

@@ -111,8 +111,8 @@ class Sandbox:
     def __enter__(self) -> Services:
         with self._locked():
             self._refuse_if_held()
-            # Services left running by `start` are shared and stay; those of a killed holder are
-            # taken over.
+            # Services that `start` left running are shared, and stay. Services of a killed holder
+            # are taken over.
             left_by_start = self._left_by_start()
             services = self._start(holder=None if left_by_start else RecordedProcess.of("sandbox"))
             self._holds = not left_by_start
@@ -123,7 +123,7 @@ class Sandbox:
             return
         self._holds = False
         with self._locked():
-            # Another process may have stopped and started it meanwhile.
+            # Another process may have stopped and restarted the sandbox meanwhile.
             if self._living_holder() == RecordedProcess.of("sandbox"):
                 self._stop()
 

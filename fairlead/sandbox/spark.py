@@ -65,7 +65,7 @@ class SparkServer:
         self._home = self._state_dir / FOLDER
         self._lock = FileLock(self._state_dir / f"{FOLDER}.lock")
         self.log = self._home / "server.log"
-        # Only for finding the process.
+        # In the server's command line, by which its process is found.
         self._mark = f"fairlead:{self._home}"
 
     def process(self) -> psutil.Process | None:
@@ -74,8 +74,8 @@ class SparkServer:
 
     def running(self) -> WarmServer | None:
         """Return the running server; None if none runs."""
-        found = WarmServer.recorded(self._state_dir)
-        return found if found is not None and found.runs() else None
+        server = WarmServer.recorded(self._state_dir)
+        return server if server is not None and server.runs() else None
 
     def fits(self, server: WarmServer) -> bool:
         """Whether a server was started from the present code, with these properties."""
@@ -100,9 +100,9 @@ class SparkServer:
             No usable Java is found.
         """
         with self._locked():
-            found = self.running()
-            if found is not None and self.fits(found) and self.answers(found):
-                return found
+            server = self.running()
+            if server is not None and self.fits(server) and self.answers(server):
+                return server
             self._stop()
             return self._start()
 
@@ -213,15 +213,15 @@ class SparkServer:
 
     def _wait_ready(self, process: psutil.Process) -> int:
         """Wait until the server answers; return its port."""
-        found: list[str] = []
+        ports: list[str] = []
 
         def settled() -> bool:
-            found[:] = _STARTED.findall(self.log.read_text(errors="replace"))
-            return bool(found) or processes.ended(process)
+            ports[:] = _STARTED.findall(self.log.read_text(errors="replace"))
+            return bool(ports) or processes.ended(process)
 
         in_time = processes.wait_until(settled, timeout_s=START_TIMEOUT_S)
-        if found:
-            return int(found[0])
+        if ports:
+            return int(ports[0])
         problem = "ended" if in_time else f"did not answer within {START_TIMEOUT_S:.0f} s"
         raise SandboxError(f"Spark {problem} while it was starting; {self.log}:\n{self._log_end()}")
 

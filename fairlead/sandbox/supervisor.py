@@ -122,8 +122,8 @@ class Supervisor:
             child.kill()
         wait_until(lambda: not any(map(_Child.left, self._children)), timeout_s=_KILLED_S)
         for child in self._children:
-            if left := child.left():
-                pids = ", ".join(str(process.pid) for process in left)
+            if remaining := child.left():
+                pids = ", ".join(str(process.pid) for process in remaining)
                 self._tell(f"{child.part.name} does not end: processes {pids}")
             child.close()
 
@@ -195,7 +195,7 @@ class _Child:
 
     @property
     def started(self) -> bool:
-        """Whether the part was started, and its end has not been noticed."""
+        """Whether the part was started, and has not been found to have ended."""
         return self._popen is not None
 
     def state(self) -> PartState:

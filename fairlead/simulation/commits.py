@@ -64,7 +64,7 @@ class SimulatedCommits:
         return np.full(len(roster.members) + 1, roster.commit_s)
 
     def _given_at(self, moment: Float64) -> Float64:
-        """Interpolate the received offsets of each partition at a moment of its own, shape (P,)."""
+        """Interpolate the received offsets of each partition, at one moment per partition, (P,)."""
         world = self._reading.world
         steps = moment / world.step_s
         before = np.floor(steps).astype(np.int64)

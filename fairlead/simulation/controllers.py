@@ -1,7 +1,7 @@
 """Controllers, which decide which member reads which partition in a simulation.
 
-Belongs here: the interface of a controller, and followers of plans. Does not: any that decides
-(`fairlead.surfaces.backtest.replay`).
+Belongs here: the interface of a controller, and followers of plans. Does not: controllers with a
+rule of their own (`fairlead.surfaces.backtest.replay`).
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Moment:
     problem
         The present members and partitions; weights are the lag at the commits.
     series
-        Returns the samples that are kept; call it only if needed.
+        Returns the samples so far (`SampleHistory`); call it only if needed, since it is slow.
     """
 
     at: float

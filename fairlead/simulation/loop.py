@@ -18,7 +18,7 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 @dataclass(frozen=True)
 class Cadence:
-    """How often a group is sampled and decided about, and what a move costs, in seconds."""
+    """Intervals of samples and decisions, and the downtime of a moved partition, in seconds."""
 
     sample_s: float = 60.0
     decision_s: float = 900.0
@@ -183,6 +183,6 @@ class Loop:
             self._handovers.append(Handover(at_s, planned, moved, int(pauses.sum())))
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        """Return the partitions that are paused when some are taken from their owners, (P,)."""
+        """Return the partitions to pause if these are taken from their owners, bool (P,)."""
         del step
         return taken

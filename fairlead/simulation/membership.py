@@ -66,6 +66,6 @@ class PresentMembers:
     def outside(self, owner: Int32) -> Int32:
         """Translate the problem's owners into the world's, int32 of shape (P,)."""
         everywhere = np.full(self.world.partitions, -1, np.int32)
-        held = owner >= 0
-        everywhere[self.partitions[held]] = self.members[owner[held]]
+        owned = owner >= 0
+        everywhere[self.partitions[owned]] = self.members[owner[owned]]
         return everywhere

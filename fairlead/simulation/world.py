@@ -77,12 +77,12 @@ class World:
 
     @property
     def steps(self) -> int:
-        """N."""
+        """N, the number of steps."""
         return len(self.arrivals)
 
     @property
     def partitions(self) -> int:
-        """P."""
+        """P, the number of partitions."""
         return int(self.arrivals.shape[1])
 
     @cached_property
@@ -100,7 +100,7 @@ class World:
 
     @cached_property
     def changed(self) -> Int64:
-        """Steps before which the group changes and so rebalances; includes 0."""
+        """Steps that begin with a change of members or partitions, thus a rebalance; includes 0."""
         members = np.diff(self.present, axis=0).any(axis=1)
         partitions = np.diff(self.exists, axis=0).any(axis=1)
         return np.concatenate(([0], np.flatnonzero(members | partitions) + 1))

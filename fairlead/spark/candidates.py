@@ -22,7 +22,7 @@ from fairlead.spark.dealing import deal_snapshot, in_tasks
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 
-#: In snapshots of more groups, candidates are computed only for groups that may need a plan.
+#: Groups. In larger snapshots, candidates are computed only for groups that may need a plan.
 COMPARED: int = 200
 
 

@@ -25,7 +25,7 @@ from fairlead.spark.session import build_session
 
 #: Seconds after which reading is cancelled.
 _MOST_S: Final = 600.0
-#: Of `org.apache.kafka.common.security`; by the first letters of the mechanism.
+#: Login modules of `org.apache.kafka.common.security`, by the first letters of the SASL mechanism.
 _LOGIN: Final = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
 #: Settings that have the same name in librdkafka and in Java's client.
 _SAME: Final = ("bootstrap.servers", "security.protocol", "ssl.endpoint.identification.algorithm")
@@ -88,15 +88,18 @@ def sample_by_spark(
 
 def _options(kafka: KafkaSettings) -> dict[str, str]:
     """Return the settings for Java's client; client certificates are not supported."""
-    given = {name: str(value) for name, value in kafka.librdkafka().items()}
-    found: dict[str, str] = {name: given[name] for name in _SAME if name in given}
-    found["isolation.level"] = "read_committed"
-    if "sasl.username" in given:
-        mechanism = given.get("sasl.mechanism") or given.get("sasl.mechanisms", "PLAIN")
+    settings = {name: str(value) for name, value in kafka.librdkafka().items()}
+    options: dict[str, str] = {name: settings[name] for name in _SAME if name in settings}
+    options["isolation.level"] = "read_committed"
+    if "sasl.username" in settings:
+        mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms", "PLAIN")
         module = f"org.apache.kafka.common.security.{_LOGIN[mechanism[:5]]}"
-        name, password = (json.dumps(given[f"sasl.{each}"]) for each in ("username", "password"))
+        name, password = (json.dumps(settings[f"sasl.{each}"]) for each in ("username", "password"))
         login = f"{module} required username={name} password={password};"
-        found |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
-    if "ssl.ca.location" in given:
-        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": given["ssl.ca.location"]}
-    return {f"kafka.{name}": value for name, value in found.items()}
+        options |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
+    if "ssl.ca.location" in settings:
+        options |= {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": settings["ssl.ca.location"],
+        }
+    return {f"kafka.{name}": value for name, value in options.items()}

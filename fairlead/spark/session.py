@@ -23,7 +23,7 @@ HERE: Final = "local[*]"
 _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Times that both Parquet and Arrow read, with their zone.
+    # Writes times with their zone, so that Arrow reads the same times.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Keeps groups in the tasks that `dealing` chose.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -46,7 +46,7 @@ _LOCAL_DEFAULTS: Final = {
 _SERVER_DEFAULTS: Final = {
     "spark.master": HERE,
     "spark.driver.memory": "1g",
-    # A JVM without memory ends, and the next run starts another.
+    # A JVM that runs out of memory ends, and the next run starts another.
     "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} "
     "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError "
     "-Dlog4j2.configurationFile=log4j2.properties",

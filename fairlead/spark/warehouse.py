@@ -231,7 +231,7 @@ class Warehouse:
         The snapshots, oldest first; a single one if it has all these cohorts.
         """
         missing = set(cohorts)
-        found: list[Recent] = []
+        snapshots: list[Recent] = []
         latest = snapshot_id_at(until)
         for snapshot_id in reversed(self.snapshots(table)):
             if not missing:
@@ -243,8 +243,8 @@ class Warehouse:
             if mine.num_rows:
                 missing -= set(mine["cohort"].to_pylist())
                 names = tuple(sorted(mine["group"].to_pylist()))
-                found.append(Recent(snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names))
-        return found[::-1]
+                snapshots.append(Recent(snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names))
+        return snapshots[::-1]
 
     def prune(self, before: datetime) -> list[str]:
         """Remove the snapshots taken before a moment, with all their tables.
@@ -265,8 +265,8 @@ class Warehouse:
         return sorted(removed)
 
     def _folders(self, path: str) -> list[str]:
-        found = self._files.get_file_info(fs.FileSelector(path, allow_not_found=True))
-        return [entry.base_name for entry in found if entry.type == fs.FileType.Directory]
+        entries = self._files.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        return [entry.base_name for entry in entries if entry.type == fs.FileType.Directory]
 
     def _exists(self, table: str, snapshot_id: str) -> bool:
         folder = fs.FileSelector(f"{self._root}/{table}/{snapshot_id}", allow_not_found=True)

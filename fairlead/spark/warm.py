@@ -116,8 +116,8 @@ def made_of(properties: Mapping[str, str]) -> str:
     digest = hashlib.sha256(f"{sys.executable} {sys.version} {version('pyspark')}".encode())
     for package in (assignors, fairlead):
         for path in sorted(Path(package.__path__[0]).rglob("*.py")):
-            found = path.stat()
-            digest.update(f"{path} {found.st_mtime_ns} {found.st_size}\n".encode())
+            status = path.stat()
+            digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
     fixed = {name: value for name, value in properties.items() if not name.startswith("spark.sql.")}
     digest.update(json.dumps(fixed, sort_keys=True).encode())
     return digest.hexdigest()

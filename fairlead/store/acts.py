@@ -104,7 +104,7 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
     about = (
         PageAct.act == verb,
         PageAct.outcome == "agreed",
-        PageAct.at > func.now() - timedelta(days=1),  # as people_for counts
+        PageAct.at > func.now() - timedelta(days=1),  # as long as in people_for (SQL)
     )
     return _read(
         engine,

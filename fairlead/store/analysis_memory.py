@@ -38,7 +38,8 @@ _CALLS: Final = text("""
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY forecast_time_lag_s DESC NULLS LAST, group_id
 """)
-#: Times of the highest versions; a withdrawal comes after the publication.
+#: Times of the steps of the highest versions. `state DESC`: a version's withdrawal is newer than
+#: its publication.
 _CHANGES: Final = text("""
     SELECT consumer_group.group_id, newest.at
     FROM fairlead_raw.consumer_group,
@@ -60,12 +61,12 @@ def known_capacities(
     connection: Connection, groups: Iterable[str]
 ) -> dict[str, dict[str, Capacity]]:
     """Return the stored speeds of groups' members, by group and member."""
-    found: dict[str, dict[str, Capacity]] = {}
+    capacities: dict[str, dict[str, Capacity]] = {}
     for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
         at = row.measured_at.timestamp()
         known = Capacity(row.records_per_s, row.measured, at)
-        found.setdefault(row.group_id, {})[row.member] = known
-    return found
+        capacities.setdefault(row.group_id, {})[row.member] = known
+    return capacities
 
 
 def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, CostRows]:
@@ -75,7 +76,7 @@ def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, Cost
 
 
 def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
-    """Return the times of groups' last publications and withdrawals; groups without are missing.
+    """Return the times of groups' last publications and withdrawals; groups with none are missing.
 
     Ascending by version, at most `MOST_PLANS` per group.
     """
@@ -115,13 +116,13 @@ def record_findings(
     """
     if not found:
         return
-    seen = [
+    samples = [
         _diagnosis(group, at, findings)
         | _request(None if requests is None else requests.get(group))
         | {"looked": requests is not None}
         for group, (at, findings) in found.items()
     ]
-    connection.execute(select(func.fairlead_raw.record_diagnoses(_json(seen))))
+    connection.execute(select(func.fairlead_raw.record_diagnoses(_json(samples))))
     if requests is None:
         known = {
             group: {name: _capacity(capacity) for name, capacity in findings.capacities.items()}

@@ -54,10 +54,10 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
     if not drafts:
         return {}
     last = select(Plan.group_id, func.max(Plan.version)).group_by(Plan.group_id)
-    taken = dict(
+    last_versions = dict(
         connection.execute(last.where(among(Plan.group_id, [new.group for new in drafts]))).all()
     )
-    versions = {draft.group: taken.get(draft.group, 0) + 1 for draft in drafts}
+    versions = {draft.group: last_versions.get(draft.group, 0) + 1 for draft in drafts}
     close_open_plans(
         connection,
         {group: f"version {version} was proposed" for group, version in versions.items()},
@@ -163,12 +163,12 @@ def insert_decisions(
             balances.append(key | {"kind": "predicted", "version": version} | predicted)
     # By COPY, one statement: the triggers of summaries run once.
     copy_rows(connection, DecisionRow.__table__, _as_text(rows))
-    found = {
+    findings = {
         decision.group: (decision.snapshot_at, decision.findings)
         for decision in decisions
         if decision.findings is not None
     }
-    record_findings(connection, found)
+    record_findings(connection, findings)
     for table, measured in ((CandidatePlan.__table__, candidates), (Balance.__table__, balances)):
         if measured:
             copy_rows(connection, table, _as_text(measured))

@@ -49,7 +49,7 @@ class Freeze:
         return f"{what} frozen by {self.actor} since {self.since:%Y-%m-%d %H:%M} UTC: {self.reason}"
 
     def holds(self, plan: "StoredPlan") -> bool:
-        """Whether the freeze holds back an approved plan: any but a rollback."""
+        """Whether the freeze holds back an approved plan: yes, unless the plan is a rollback."""
         return self.group in {None, plan.group} and plan.rolled_back_from is None
 
 

@@ -62,7 +62,7 @@ LIMIT (
 )
 """  # noqa: S608 - no values: the columns above
 _NEWEST: Final = f"{_SELECT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
-#: Reads only the last day: for a deleted group, Postgres would search every stored day.
+#: Reads only the last day: otherwise Postgres would search all days for a deleted group.
 _LAST: Final = text("""
 SELECT known.group_id, newest.sampled_at, newest.digest, newest.forecast_time_lag_s
 FROM unnest(CAST(:groups AS text[])) known (group_id)
@@ -151,7 +151,7 @@ def replace_last_samples(connection: Connection, samples: "Mapping[str, StoredSa
 
 
 def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
-    """Return the newest stored sample of each group; without one in the last day, it is missing."""
+    """Return the newest sample of each group; groups with none in the last day are missing."""
     from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - imports numpy
 
     rows = connection.execute(_LAST, {"groups": list(groups)})

@@ -188,7 +188,8 @@ SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committe
 FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
-#: Stored samples have neither offsets nor status; a run that planned from the sample has both.
+#: Stored samples have neither offsets nor status. A planning run has both; if one planned from this
+#: sample, its rows are used instead.
 _LAG_OF_SAMPLE: Final = """
 SELECT sampled_at, topic, partition, members[sampled.owner + 1], NULL, NULL, NULL, sampled.lag,
        NULL, NULL, sampled.arrival_rate, NULL, sampled.behind_s, NULL, false
@@ -321,8 +322,8 @@ def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row
 def read_states(engine: Engine) -> list[Row]:
     """Return the state of every group, worst first, in a tenth of the time of `read_groups`.
 
-    Each row has the columns of `read_groups` that order and filter a list; only groups that a plan
-    may help have a `decided_at`.
+    Each row has those columns of `read_groups` by which a list is ordered and filtered; only groups
+    that a plan may help have a `decided_at`.
     """
     return worst_first(read_rows(engine, _STATES, may_be_helped=list(MAY_BE_HELPED)))
 
@@ -330,8 +331,8 @@ def read_states(engine: Engine) -> list[Row]:
 def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
     """Return the groups that a plan may help and that have no recent decision.
 
-    They show that planning is off: `planning_sensor` and `planning_schedule` are off by default,
-    and only Dagster knows whether one is on.
+    Such groups show that planning is off: `planning_sensor` and `planning_schedule` are off by
+    default, and only Dagster knows whether one of them is on.
 
     Parameters
     ----------
@@ -385,10 +386,10 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
         The version does not exist.
     """
     require_group(engine, group)
-    found = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
-    if not found:
+    plans = read_rows(engine, _PLANS, group=group, state=None, version=version, limit=1)
+    if not plans:
         raise PlanStateError(_no_version(group, version))
-    plan = found[0]
+    plan = plans[0]
     key = {"group": group, "version": plan["version"]}
     return plan | {
         "events": read_rows(engine, _EVENTS, **key),
@@ -425,13 +426,14 @@ def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
 def read_lag(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return the lag of a group's partitions in one snapshot or sample, the most first.
+    """Return the lag of a group's partitions in one snapshot or sample, the largest lag first.
 
     Parameters
     ----------
     at
-        The last snapshot or sample until then; None: the newest. Samples are stored each quarter of
-        an hour, and when owners change, without offsets and statuses.
+        Selects the newest snapshot or sample at or before this time; None: the newest of all.
+        Samples are stored each quarter of an hour, and when owners change, without offsets and
+        statuses.
 
     Returns
     -------
@@ -463,7 +465,7 @@ def read_lag_by_member(
 def read_lag_by_topic(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return the work of each topic in a snapshot, the most first.
+    """Return the work of each topic in a snapshot, the largest first.
 
     Each row has `partitions`, `lag`, `arrival_rate`, and the mean `seconds_per_record` and
     `time_share` of its partitions: null if either is unknown for a partition that gets records.
@@ -484,10 +486,10 @@ def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None"
     """Return the inputs of the analysis of a version; None: nothing was analysed."""
     from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - imports numpy
 
-    found = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]
-    if not found or found[0] is None:
+    rows = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]
+    if not rows or rows[0] is None:
         return None
-    (analysed,) = found
+    (analysed,) = rows
     return Analysed(
         members={name: MemberLoad(**load) for name, load in analysed["members"].items()},
         costs=analysed["costs"],
@@ -501,8 +503,8 @@ def read_history(
 ) -> list[Row]:
     """Return a group's events, the newest first; raises GroupError for an unknown group.
 
-    Decisions to change nothing, every step in the life of a plan, the last failed attempt to send
-    it, and its adherence.
+    Events are decisions to change nothing, every step in the life of a plan, the last failed
+    attempt to send it, and its adherence.
     """
     require_group(engine, group)
     return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
@@ -558,16 +560,16 @@ def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -
 
 
 def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
-    """Return the parameters of a query for the last measurement until a moment."""
+    """Return the parameters of a query for the newest measurement at or before a moment."""
     newest = _newest(engine, group, None)
     taken = newest if at is None else _newest(engine, group, at)
     return {"group": group, "at": taken, "newest": taken == newest}
 
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
-    """Return the time of a group's last lag until a moment; None: there is none."""
-    (found,) = read_rows(engine, _NEWEST, group=group, at=at)
-    newest: datetime | None = found["at"]
+    """Return the time of a group's newest lag at or before a moment; None: there is none."""
+    (row,) = read_rows(engine, _NEWEST, group=group, at=at)
+    newest: datetime | None = row["at"]
     return newest
 
 
@@ -592,6 +594,6 @@ def _no_version(group: str, version: int | None) -> str:
 def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
     """Return the rows of a statement, in its own transaction; raises as `transaction`."""
     with transaction(engine) as connection:
-        found = connection.execute(text(statement), parameters)
-        keys = tuple(found.keys())
-        return [dict(zip(keys, row, strict=True)) for row in found.all()]
+        result = connection.execute(text(statement), parameters)
+        keys = tuple(result.keys())
+        return [dict(zip(keys, row, strict=True)) for row in result.all()]

@@ -170,10 +170,10 @@ class DecisionCounts:
         now: datetime = connection.execute(text("SELECT now()")).scalar_one()
         since = self.counted_until or now
         until = max(since, now - _SETTLED)
-        found = _rows(connection, _COUNTS, counted_until=since, settled_until=until)
-        recent = Counter({(row["group_id"], row["outcome"]): row["decisions"] for row in found})
+        rows = _rows(connection, _COUNTS, counted_until=since, settled_until=until)
+        recent = Counter({(row["group_id"], row["outcome"]): row["decisions"] for row in rows})
         counts = self._settled + recent
-        self._settled.update({(row["group_id"], row["outcome"]): row["settled"] for row in found})
+        self._settled.update({(row["group_id"], row["outcome"]): row["settled"] for row in rows})
         self.counted_until = until
         return counts
 
@@ -195,8 +195,8 @@ class Readings:
         `rack_bytes_per_day` from other racks.
     diagnoses
         `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
-        `catch_up_s`, `consumers_wanted`, `last_seen`, of groups
-        that were sampled lately; `holds` is 1.
+        `catch_up_s`, `consumers_wanted`, `last_seen`, of groups that were sampled lately; `holds`
+        is always 1, the value of a metric.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work
@@ -272,7 +272,7 @@ def read_all_groups(
         decisions = [row for row in ever if row["decided_at"] >= gone_before]
         samples_ever = _rows(connection, _DIAGNOSES)
         samples = [row for row in samples_ever if row["last_seen"] >= gone_before]
-        seen = {row["group_id"] for row in (*totals, *decisions, *samples)}
+        sampled = {row["group_id"] for row in (*totals, *decisions, *samples)}
         return Readings(
             lag=list({row["group_id"]: row for row in by_time}.values()),
             snapshots=totals,
@@ -284,7 +284,7 @@ def read_all_groups(
             ),
             consumer_work=_rows(connection, _CONSUMER_WORK, sampled_after=sampled_after),
             samples=samples,
-            plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
+            plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in sampled],
             decisions=decisions,
             counts=counts.read(connection),
             last_decided_at=max((row["decided_at"] for row in ever), default=None),

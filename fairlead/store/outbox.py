@@ -57,7 +57,7 @@ HANGS: Final = "60s"
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A partition of the plan topic, and the number of the publisher's turn."""
+    """A locked partition of the plan topic; `number` counts the turns of its publishers."""
 
     topic: str
     partition: int
@@ -71,7 +71,7 @@ class Turn:
     Parameters
     ----------
     held
-        The partition, and the turn's number.
+        The locked partition, with the number of this turn.
     """
 
     held: PartitionLock
@@ -97,10 +97,10 @@ class Turn:
             and (item.group, item.version) in plans
             and plans[item.group, item.version].state in POSSIBLE[item.kind]
         ]
-        held = self._held_by_freezes(
+        frozen = self._held_by_freezes(
             plans[item.group, item.version] for item in possible if item.kind == "plan"
         )
-        possible = [item for item in possible if item.group not in held]
+        possible = [item for item in possible if item.group not in frozen]
         epochs = epochs_of(connection, {item.group: item.beyond for item in possible})
         intents = [
             OutboxEntry(
@@ -196,13 +196,13 @@ class Outbox:
     def standing(self, groups: Iterable[str] | None = None) -> list[Standing]:
         """Return plans and records of some groups, or of all; a group without plans is missing."""
         names = None if groups is None else list(groups)
-        wanted = [] if names is None else [among(Plan.group_id, names)]
+        conditions = [] if names is None else [among(Plan.group_id, names)]
         last = select(LastRecord.group_id, LastRecord.version).where(LastRecord.kind == "withdrawn")
         withdrawn = and_(Plan.state == "withdrawn", tuple_(Plan.group_id, Plan.version).in_(last))
         with transaction(self._engine) as connection:
             entries = {entry.group: entry for entry in _entries(connection, names)}
             plans = find_plans(
-                connection, or_(Plan.state.in_(("approved", "published")), withdrawn), *wanted
+                connection, or_(Plan.state.in_(("approved", "published")), withdrawn), *conditions
             )
             approved = {plan.group: plan for plan in plans if plan.state == "approved"}
             followed = {plan.group: plan for plan in plans if plan.state != "approved"}
@@ -262,9 +262,9 @@ class Outbox:
 
 
 def _entries(connection: Connection, groups: Iterable[str] | None) -> list[OutboxEntry]:
-    wanted = [] if groups is None else [among(PlanIntent.group_id, groups)]
+    conditions = [] if groups is None else [among(PlanIntent.group_id, groups)]
     rows = connection.execute(
-        select(PlanIntent.__table__).where(*wanted).order_by(PlanIntent.group_id)
+        select(PlanIntent.__table__).where(*conditions).order_by(PlanIntent.group_id)
     ).all()
     plans = plans_at(connection, [(row.group_id, row.version) for row in rows])
     return [

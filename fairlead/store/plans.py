@@ -136,9 +136,9 @@ class PlanStore:
         Returns
         -------
         A StoredDecision for each, in the same order. If the snapshot already has a decision, that
-        one: a repeated run proposes nothing twice. If another open transaction has locked a
-        group, or Postgres does not accept one of its values, its decision is returned as failed,
-        with the reason, and not stored.
+        one is returned: a repeated run proposes nothing twice. If another open transaction has
+        locked a group, or Postgres does not accept one of its values, its decision is returned as
+        failed, with the reason, and not stored.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
@@ -218,11 +218,11 @@ class PlanStore:
         Group to reason for plans that could not be approved, for example because a person rejected
         them.
         """
-        wanted = list(zip(plans, reasons, strict=True))
+        approvals = list(zip(plans, reasons, strict=True))
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
             refused = {plan.group: _HELD for plan in plans if plan.group not in free}
-            possible = [(plan, why) for plan, why in wanted if plan.group in free]
+            possible = [(plan, why) for plan, why in approvals if plan.group in free]
             try:  # one statement for all is faster
                 self._approve(connection, possible, actor)
             except PlanStateError:
@@ -243,8 +243,8 @@ class PlanStore:
             literal([why for _, why in plans], ARRAY(Text)),
             literal([plan.sha256 for plan, _ in plans], ARRAY(Text)),
         )
-        given = func.unnest(*columns).table_valued("group", "version", "why", "sha256")
-        rows = given.render_derived()
+        approvals = func.unnest(*columns).table_valued("group", "version", "why", "sha256")
+        rows = approvals.render_derived()
         with connection.begin_nested(), store_errors(self._engine.url):
             connection.execute(select(func.fairlead.approve_plan(*rows.c, actor)))
 
@@ -303,8 +303,8 @@ class PlanStore:
 
     def in_state(self, *states: str, groups: Iterable[str] | None = None) -> list[StoredPlan]:
         """Return the plans in any of these states, of some groups or of all."""
-        wanted = [] if groups is None else [among(Plan.group_id, groups)]
-        return self._find(Plan.state.in_(states), *wanted)
+        conditions = [] if groups is None else [among(Plan.group_id, groups)]
+        return self._find(Plan.state.in_(states), *conditions)
 
     def _find(self, *conditions: ColumnElement[bool]) -> list[StoredPlan]:
         with transaction(self._engine) as connection:
@@ -358,10 +358,10 @@ class PlanStore:
         keys = {(plan.group, plan.version) for plan in plans}
         adoption = select(LastAdoption.group_id, LastAdoption.version)
         with transaction(self._engine) as connection:
-            seen = connection.execute(
+            observed = connection.execute(
                 adoption.where(LastAdoption.group_id.in_([group for group, _ in keys]))
             ).all()
-        return keys - {(row.group_id, row.version) for row in seen}
+        return keys - {(row.group_id, row.version) for row in observed}
 
     def predicted(self, plans: Iterable[StoredPlan]) -> dict[tuple[str, int], dict[str, Any]]:
         """Return the predicted metrics of plans, by group and version."""

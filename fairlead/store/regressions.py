@@ -55,7 +55,7 @@ class BackOff:
     evidence: str
 
     def __str__(self) -> str:
-        """Return a sentence."""
+        """Return a sentence with the group, the end, the version and the evidence."""
         return (
             f"group {self.group} is in back-off until {self.until:%Y-%m-%d %H:%M} UTC: version "
             f"{self.version} caused a regression: {self.evidence}"
@@ -110,9 +110,9 @@ def open_regressions(engine: Engine) -> list[OpenRegression]:
 
 def back_offs(engine: Engine, groups: Iterable[str] | None = None) -> dict[str, BackOff]:
     """Return the back-offs of some groups, or of all, by group."""
-    wanted = None if groups is None else list(groups)
+    names = None if groups is None else list(groups)
     with transaction(engine) as connection:
-        rows = connection.execute(_BACK_OFFS, {"groups": wanted})
+        rows = connection.execute(_BACK_OFFS, {"groups": names})
         return {
             row.group_id: BackOff(
                 row.group_id, row.version, row.back_off_until.astimezone(UTC), row.evidence

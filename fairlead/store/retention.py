@@ -16,7 +16,7 @@ from sqlalchemy import Engine, Row, text
 
 from fairlead.store.engine import transaction
 
-#: Statements for days of history, and for other rows. Each runs in its own transaction.
+#: Statements: list and drop days of history; delete other rows. Each has its own transaction.
 _DAYS: Final = "SELECT day, history, bytes FROM fairlead.history_days() ORDER BY day, history"
 _DROP: Final = "SELECT day, :history, bytes FROM fairlead.prune_history(:history, :older_than)"
 _DELETE: Final = "SELECT what, gone FROM fairlead.prune_rows(:older_than, :summaries, :at_most)"
@@ -49,7 +49,7 @@ class Pruned:
     days
         Days of histories, oldest first.
     rows
-        Kind of other rows, in words, to number deleted.
+        Number of other deleted rows, by their kind in words.
     """
 
     days: tuple[HistoryDay, ...]
@@ -99,9 +99,9 @@ def prune(
     more = True
     while more:
         with transaction(engine) as connection:
-            gone = connection.execute(text(_DELETE), limits).all()
-        rows.update({row.what: row.gone for row in gone})
-        more = gone[0].gone == _AT_MOST
+            deleted = connection.execute(text(_DELETE), limits).all()
+        rows.update({row.what: row.gone for row in deleted})
+        more = deleted[0].gone == _AT_MOST
     return Pruned(tuple(_by_day(dropped)), dict(rows))
 
 

@@ -16,7 +16,7 @@ from fairlead.store.shared_statements import close_open_plans, record_events
 
 
 def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:
-    """Return the groups with open entries; delete entries whose plan has another state."""
+    """Return the groups with open entries; delete entries whose plan is in another state."""
     keys = [(intent.group, intent.plan.version) for intent in intents]
     states = {
         (row.group_id, row.version): row.state
@@ -34,19 +34,19 @@ def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str
             )
         )
     }
-    found, outlived = set(), []
+    open_groups, outlived = set(), []
     for intent in intents:
         state, row = states.get((intent.group, intent.plan.version)), rows.get(intent.group)
         if intent.again:
             if state == FOLLOWED[intent.kind]:  # otherwise the group now follows another plan
-                found.add(intent.group)
+                open_groups.add(intent.group)
         elif row is not None and (row.kind, row.version, row.epoch) == intent.key:
             if state == ON_ITS_WAY[intent.kind]:
-                found.add(intent.group)
+                open_groups.add(intent.group)
             else:
                 outlived.append(intent.group)
     _forget(connection, outlived)
-    return found
+    return open_groups
 
 
 def confirm(connection: Connection, ones: list[tuple[OutboxEntry, PublishedRecord]]) -> None:

@@ -193,17 +193,17 @@ def last_decisions(connection: Connection) -> dict[str, datetime]:
 
     Snapshots with a future time, from a clock that was ahead, do not hide later decisions.
     """
-    made = (DecisionRow.group_id == ConsumerGroup.group_id, DecisionRow.outcome != "failed")
+    conditions = (DecisionRow.group_id == ConsumerGroup.group_id, DecisionRow.outcome != "failed")
     newest = (
         select(DecisionRow.decided_at)
-        .where(*made, DecisionRow.snapshot_at <= func.now())
+        .where(*conditions, DecisionRow.snapshot_at <= func.now())
         .order_by(DecisionRow.snapshot_at.desc())
         .limit(1)
         .scalar_subquery()
     )
     ahead = (
         select(func.max(DecisionRow.decided_at))
-        .where(*made, DecisionRow.snapshot_at > func.now())
+        .where(*conditions, DecisionRow.snapshot_at > func.now())
         .scalar_subquery()
     )
     rows = connection.execute(

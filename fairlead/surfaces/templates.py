@@ -17,7 +17,7 @@ _FILTERS = (
 
 def environment(*packages: str) -> Environment:
     """Return an environment with the templates of subpackages of `fairlead.surfaces`."""
-    made = Environment(
+    templates = Environment(
         loader=ChoiceLoader([PackageLoader(f"fairlead.surfaces.{name}") for name in packages]),
         autoescape=True,  # groups, topics, consumers and reasons may contain markup
         finalize=on_page,  # except text to be copied, which templates escape
@@ -25,6 +25,8 @@ def environment(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {name: getattr(words, name) for name in _FILTERS} | {"seconds": words.length}
-    made.globals["figure"] = figure
-    return made
+    templates.filters |= {name: getattr(words, name) for name in _FILTERS} | {
+        "seconds": words.length
+    }
+    templates.globals["figure"] = figure
+    return templates

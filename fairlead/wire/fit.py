@@ -192,7 +192,7 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     narrowest_first = new_members[
         np.argsort(group.subscribed[new_members].sum(axis=1), kind="stable")
     ]
-    # The inputs are zeros and ones; some BLAS warn about padding beside them.
+    # The inputs are zeros and ones. Some BLAS libraries warn about invalid values in their padding.
     with np.errstate(invalid="ignore"):
         covers = needed @ ~group.subscribed[narrowest_first].T == 0
     takers = np.full(len(gone), -1)

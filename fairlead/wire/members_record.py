@@ -23,7 +23,7 @@ from fairlead.wire.record_reading import check_headers, header_text, read_header
 from fairlead.wire.signing import Signer, Verifier
 
 _KIND: Final = "members"
-#: Version in the signed bytes, which plans use for theirs.
+#: Version in the signed bytes: 0, because only plans have versions.
 _VERSION: Final = 0
 
 
@@ -48,7 +48,7 @@ class Membership:
     members: Mapping[str, str]
     topics: Mapping[str, str]
 
-    def says(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    def content(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """Return members and topics, without the time."""
         return dict(self.members), dict(self.topics)
 

@@ -83,14 +83,14 @@ def compare(
     >>> compare(plan, {"a": {"t": [0]}, "b": {"t": [1]}}).adherence
     0.5
     """
-    wanted: Ownership = planned(plan)
+    shares: Ownership = planned(plan)
     topics = {name: share.topics for name, share in plan.members.items()}
     if owned:
         known = {**topics, **(subscriptions or {})}
         topics = {name: tuple(known.get(name, plan.partition_counts)) for name in owned}
-        wanted = fit(plan, topics, partition_counts or plan.partition_counts)
-    problem = problem_of(plan, wanted, topics)
-    should, live = assignment_of(problem, wanted).owner, assignment_of(problem, owned)
+        shares = fit(plan, topics, partition_counts or plan.partition_counts)
+    problem = problem_of(plan, shares, topics)
+    should, live = assignment_of(problem, shares).owner, assignment_of(problem, owned)
     elsewhere = (should >= 0) & (live.owner >= 0) & (should != live.owner)
     return Adoption(
         planned=int((should >= 0).sum()),
@@ -128,7 +128,7 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """The members that delay the group, and the remedy; "" within `HELD_UP_S`, or if none."""
+        """Which members delay the group, and the remedy; "" if none has for `HELD_UP_S`."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
@@ -146,7 +146,7 @@ def observe(
     patiently: Collection[str],
     until: float,
 ) -> list[Observed]:
-    """Check whether groups follow their published plans; repeat for some groups until they do.
+    """Check whether groups follow their published plans; check some again until they do.
 
     Parameters
     ----------
@@ -163,27 +163,29 @@ def observe(
     -------
     The last result of each group, in the order of the plans.
     """
-    seen: dict[str, Observed] = {}
+    observations: dict[str, Observed] = {}
     documents: dict[str, PlanDocument] = {}
     for plan in plans:
         try:
             documents[plan.group] = plan.verify()
         except (InvalidPlanError, TamperedPlanError) as error:
-            seen[plan.group] = Observed(plan, error=str(error))
+            observations[plan.group] = Observed(plan, error=str(error))
     pending = [plan for plan in plans if plan.group in documents]
     while pending:
-        found = live(plan.group for plan in pending)
+        described = live(plan.group for plan in pending)
         for plan in pending:
-            now = _seen(plan, documents[plan.group], found[plan.group])
-            seen[plan.group] = _since(seen.get(plan.group), now)
+            now = _seen(plan, documents[plan.group], described[plan.group])
+            observations[plan.group] = _since(observations.get(plan.group), now)
         pending = [
-            plan for plan in pending if plan.group in patiently and not _settled(seen[plan.group])
+            plan
+            for plan in pending
+            if plan.group in patiently and not _settled(observations[plan.group])
         ]
         if time.monotonic() >= until:
             break
         if pending:
             time.sleep(CHECK_EVERY_S)
-    return [seen[plan.group] for plan in plans]
+    return [observations[plan.group] for plan in plans]
 
 
 def check(
@@ -214,7 +216,7 @@ def check(
     new = {group for group, _ in plans.unobserved(followed)}
     patience = f", for up to {wait_s:.0f} s for {plural(len(new), 'new plan')}" if new else ""
     log(f"Checking the adherence of {plural(len(followed), 'group')}{patience}")
-    seen = observe(followed, live, patiently=new, until=time.monotonic() + wait_s)
+    observations = observe(followed, live, patiently=new, until=time.monotonic() + wait_s)
     plans.record_adoptions(
         [
             SeenAdoption(
@@ -224,11 +226,11 @@ def check(
                 planned=observed.adoption.planned,
                 as_planned=observed.adoption.as_planned,
             )
-            for observed in seen
+            for observed in observations
             if observed.adoption is not None and observed.at is not None
         ]
     )
-    return seen
+    return observations
 
 
 def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:
@@ -240,7 +242,7 @@ def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return a check whose holders are those of every check so far."""
+    """Return the new check, with only the holders that every check so far has found."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)
@@ -251,5 +253,5 @@ def _since(before: Observed | None, now: Observed) -> Observed:
 
 
 def _settled(seen: Observed) -> bool:
-    """Whether another check is pointless."""
+    """Whether no further check is needed."""
     return seen.adoption is None or seen.adoption.as_planned == seen.adoption.planned

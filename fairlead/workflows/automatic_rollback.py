@@ -35,9 +35,9 @@ def roll_back_regressions(
 ) -> list[StoredPlan]:
     """Record published plans that made their groups worse, and create their rollbacks.
 
-    A policy that approves plans automatically approves rollbacks without its other conditions: a
-    recently published version need not be better. Under other policies they wait for a person.
-    Also creates rollbacks that an earlier call did not reach because of a crash.
+    If the policy approves plans automatically, the rollback needs to meet none of its other
+    conditions, such as an improvement. Under other policies rollbacks wait for a person. Also
+    creates the rollbacks that an earlier call did not create because of a crash.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def roll_back_regressions(
                 plan.version,
                 analysed.evidence,
             )
-    made = []
+    versions = []
     for regression in open_regressions(store.engine):
         if regression.back_to is None:
             continue
         try:
-            made.append(
+            versions.append(
                 _go_back(
                     store, regression, policy_for(regression.group, policies), live=live, now=now
                 )
@@ -78,7 +78,7 @@ def roll_back_regressions(
                 regression.version,
                 error,
             )
-    return made
+    return versions
 
 
 def _go_back(
@@ -91,7 +91,7 @@ def _go_back(
 ) -> StoredPlan:
     assert regression.back_to is not None  # noqa: S101 - first plans are withdrawn
     why = f"version {regression.version} caused a regression: {regression.evidence}"
-    done = rollback(
+    rolled_back = rollback(
         store,
         regression.group,
         regression.back_to,
@@ -101,10 +101,14 @@ def _go_back(
         now=now,
         actor=ACTOR,
     )
-    if done.plan.state != "proposed" or not (regression.automatic and _automatic(policy)):
-        return done.plan
+    if rolled_back.plan.state != "proposed" or not (regression.automatic and _automatic(policy)):
+        return rolled_back.plan
     return store.approve(
-        regression.group, done.plan.version, sha256=done.plan.sha256, reason=why, actor=APPROVER
+        regression.group,
+        rolled_back.plan.version,
+        sha256=rolled_back.plan.sha256,
+        reason=why,
+        actor=APPROVER,
     )
 
 

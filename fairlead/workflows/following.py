@@ -71,31 +71,31 @@ def follow(
             return []
         _ensure(topic)  # also without a plan: brokers assign only once the topic exists
         wanted = {plan.group: plan for plan in published(assigned)}
-        found = gateway.broker_groups(sorted(wanted))
+        described_groups = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
-            {topic for described in found.values() for topic in read_by(described)}
+            {topic for described in described_groups.values() for topic in read_by(described)}
         )
     except FairleadError as error:
         log.warning("Groups that brokers assign are skipped this time: %s", error)
         return []
-    failure = send_members(topic, found, topics)
+    failure = send_members(topic, described_groups, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
-    done: list[BrokerAdoption] = []
+    results: list[BrokerAdoption] = []
     goals: dict[str, BrokerPlan] = {}
     for group in sorted(wanted):
         version = wanted[group].version
-        if reason := failure or out_of_reach(found[group]):
-            done.append(BrokerAdoption(group, version, reached=False, reason=reason))
+        if reason := failure or out_of_reach(described_groups[group]):
+            results.append(BrokerAdoption(group, version, reached=False, reason=reason))
             continue
         try:
             goals[group] = BrokerPlan(wanted[group].verify(), counts)
         except FairleadError as error:
-            done.append(BrokerAdoption(group, version, reached=False, reason=str(error)))
+            results.append(BrokerAdoption(group, version, reached=False, reason=str(error)))
     names = list(goals)
     for first in range(0, len(names), AT_ONCE):
         portion = {name: goals[name] for name in names[first : first + AT_ONCE]}
-        done += trigger_rebalances(portion, gateway.broker_groups, settings, stays_s=stays_s)
-    return done
+        results += trigger_rebalances(portion, gateway.broker_groups, settings, stays_s=stays_s)
+    return results
 
 
 def _ensure(topic: MembersTopic) -> None:
@@ -142,7 +142,7 @@ def send_members(
             [
                 described
                 for group, described in now.items()
-                if group not in known or known[group][0].says() != described.says()
+                if group not in known or known[group][0].content() != described.content()
             ],
             known,
         )

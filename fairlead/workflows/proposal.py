@@ -119,7 +119,7 @@ def _weighed(
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
-    ):  # no repeated step
+    ):  # the same snapshot: a step is repeated
         reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, policy)
@@ -146,9 +146,9 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
     """
     stored = store.record_decisions([decision for decision, _ in weighed])
     approved = [
-        (kept.plan, answer.reason)
-        for kept, (_, answer) in zip(stored, weighed, strict=True)
-        if kept.plan is not None and answer.approved and kept.plan.state == "proposed"
+        (stored_one.plan, answer.reason)
+        for stored_one, (_, answer) in zip(stored, weighed, strict=True)
+        if stored_one.plan is not None and answer.approved and stored_one.plan.state == "proposed"
     ]
     refused: dict[str, str] = {}
     if approved:
@@ -158,13 +158,13 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
         group: ApprovalDecision(approved=False, reason=why) for group, why in refused.items()
     }
     return [
-        Outcome(decision, kept, answers.get(decision.group, answer))
-        for kept, (decision, answer) in zip(stored, weighed, strict=True)
+        Outcome(decision, stored_one, answers.get(decision.group, answer))
+        for stored_one, (decision, answer) in zip(stored, weighed, strict=True)
     ]
 
 
 def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
-    """Return a reason that names the version from a newer snapshot; "" if there is none."""
+    """Return a reason that names a version made from a newer snapshot; "" if there is none."""
     for version in versions:
         if version.snapshot_at > draft.snapshot_at:
             return f"version {version.version} is {version.state}, and from a newer snapshot"
@@ -189,7 +189,7 @@ def _why_kept(
 
 
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
-    """Return why a group that does not follow its plan needs no new one; "" if it does.
+    """Return why a group that does not follow its plan needs no new plan; "" if it needs one.
 
     If the group follows its plan completely, the analysis has compared the draft with it already.
     """

@@ -24,7 +24,7 @@ from fairlead.wire.fit import fit
 #: compute the target immediately. So short stays are faster if the assignor did not have the plan
 #: at the first join.
 STAYS_S: Final = (1.5, 2.5, 7.0)
-_LOOK_AGAIN_S: Final = 0.1
+_CHECK_EVERY_S: Final = 0.1
 
 Describe = Callable[[Sequence[str]], Mapping[str, BrokerGroup]]
 
@@ -92,9 +92,9 @@ def trigger_rebalances(
 ) -> list[BrokerAdoption]:
     """Trigger rebalances until targets agree with the plans; one trigger per group at a time.
 
-    Describes a group immediately before, and skips it unless it has a member of the consumer
-    protocol: a trigger would convert a classic group, and create a missing one. Only watches a
-    group in which another planner has a trigger.
+    Describes each group immediately before its trigger joins, and skips the group if no member has
+    the consumer protocol: a trigger would convert a classic group, and create a missing one. If
+    another planner has a trigger in a group, only watches the group.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class _Round:
 
     def begin(self) -> None:
         """Join the groups whose targets are not reached."""
-        for group, found in self._look().items():
+        for group, found in self._describe_pending().items():
             if group not in self.done and not any(member.is_trigger for member in found.members):
                 try:
                     version = self.goals[group].plan.version
@@ -156,16 +156,16 @@ class _Round:
 
     def watch(self, until: float) -> None:
         """Wait until all groups are done, or until a time of the monotonic clock."""
-        self._look()  # usually the join is enough
+        self._describe_pending()  # usually the broker reassigns at the join
         while len(self.done) < len(self.goals) and time.monotonic() < until:
-            time.sleep(_LOOK_AGAIN_S)
+            time.sleep(_CHECK_EVERY_S)
             for group, trigger in list(self._triggers.items()):
                 if reason := trigger.refused():
                     self._end(group, f"its rebalance cannot be triggered: {reason}")
-            self._look()
+            self._describe_pending()
 
     def leave(self) -> None:
-        """Let all triggers leave."""
+        """Make all triggers leave their groups."""
         for group in list(self._triggers):
             self._triggers.pop(group).leave()
 
@@ -175,8 +175,8 @@ class _Round:
             if group not in self.done:
                 self._end(group, "its target was not reached in time; the next pass tries again")
 
-    def _look(self) -> Mapping[str, BrokerGroup]:
-        """Describe the pending groups; end those that are reached or out of reach."""
+    def _describe_pending(self) -> Mapping[str, BrokerGroup]:
+        """Describe the pending groups; end those that reached their target or cannot reach it."""
         left = [group for group in self.goals if group not in self.done]
         try:
             found = self.describe(left) if left else {}

@@ -287,11 +287,13 @@ def differences(
         Recognises the planner's own records; None: they are not signed.
     """
     known = [group for group in plans.outbox().standing(groups) if group.entry is None]
-    found = []
+    compared = []
     for _, gathered, newest in _by_partition(topic, known):
         origin = topic.origin
-        found += [_compare(group, newest.get(group.group), origin, verifier) for group in gathered]
-    return [difference for difference in found if difference is not None]
+        compared += [
+            _compare(group, newest.get(group.group), origin, verifier) for group in gathered
+        ]
+    return [difference for difference in compared if difference is not None]
 
 
 @dataclass(frozen=True)
@@ -327,8 +329,10 @@ class _Pass:
         requests: list[PublishRequest] = []
         for group in groups:
             if group.entry is None:
-                found = described.get(group.group)
-                yield from self._decide(group, newest.get(group.group), found, freezes, requests)
+                live_group = described.get(group.group)
+                yield from self._decide(
+                    group, newest.get(group.group), live_group, freezes, requests
+                )
         unfinished = [group.group for group in groups if group.entry is not None]
         if not requests and not unfinished:
             return
@@ -517,8 +521,8 @@ class _Pass:
         if plan.expired(self.now):
             return Objection("it has expired", ends=True)
         if isinstance(described, LiveGroup):
-            found = "; ".join(differences_from(document, described))
-            return Objection(found, ends=True) if found else None
+            differing = "; ".join(differences_from(document, described))
+            return Objection(differing, ends=True) if differing else None
         error = described or GroupError("the group was not described")
         if absent(error):
             return Objection("the group does not exist any more", ends=True)
@@ -529,10 +533,10 @@ def _by_partition(
     topic: PlanTopic, groups: Iterable[Standing]
 ) -> Iterator[tuple[int, list[Standing], Mapping[str, Record]]]:
     """Yield each partition with its groups, and the newest records of those that had a plan."""
-    found: dict[int, list[Standing]] = {}
+    by_partition: dict[int, list[Standing]] = {}
     for group in groups:
-        found.setdefault(topic.partition_for_key(group.group), []).append(group)
-    for partition, gathered in sorted(found.items()):
+        by_partition.setdefault(topic.partition_for_key(group.group), []).append(group)
+    for partition, gathered in sorted(by_partition.items()):
         names = [group.group for group in gathered if group.followed is not None]
         yield partition, gathered, topic.newest(partition, names) if names else {}
 

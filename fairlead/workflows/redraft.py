@@ -73,7 +73,7 @@ def draft_again(
 
 
 def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
-    """Return the newest lag of each topic; the plan's if it was not measured completely."""
+    """Return each topic's newest lag; its weights in the plan if not measured completely."""
     measured = lag.lags if lag else {}
     return {
         topic: measured[topic]

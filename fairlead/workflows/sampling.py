@@ -34,7 +34,7 @@ from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
-#: Groups in a request. Commits are read before end offsets; few groups keep the two seconds apart.
+#: Groups in a request. Few, so that only seconds pass between reading commits and end offsets.
 GROUPS_AT_ONCE: Final = 500
 
 
@@ -188,8 +188,8 @@ def _diagnosed(
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
     """Analyse a sample, and store the result; return plan requests and regressions.
 
-    A group gets no request while its plan may be a regression. Rollbacks are exempt: no better
-    version is known.
+    A group gets no request while the plan that it follows may be a regression, unless the plan is a
+    rollback: then there is no version to return to.
     """
     diagnosed = diagnose(archive, seen, settings.policies, store.memories(groups))
     followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []

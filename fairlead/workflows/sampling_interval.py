@@ -18,7 +18,7 @@ _ANALYSING: Final = 0.5
 def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
     """Return the time from the beginning of one sample to the beginning of the next.
 
-    Reading from brokers may take `sampling.share` of the time, analysing half of it.
+    Reading from brokers may take `sampling.share` of the time, and analysing half of the time.
 
     Examples
     --------

@@ -118,7 +118,7 @@ COMMENT ON FUNCTION fairlead_raw.set_freeze IS 'Freezes or unfreezes a group, or
 CREATE FUNCTION fairlead_raw.four_eyes_of(wanted text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT min(CASE WHEN fairlead_raw.needs_four_eyes(known.group_id) THEN 'database'
-               ELSE newest.four_eyes END COLLATE "C")  -- database before proxy
+               ELSE newest.four_eyes END COLLATE "C")  -- 'database' sorts before 'proxy'
     FROM fairlead_raw.consumer_group known
     LEFT JOIN LATERAL (
         SELECT four_eyes FROM fairlead_raw.plan

@@ -290,7 +290,7 @@ BEGIN
     SELECT array_agg(known.group_id) INTO groups FROM fairlead_raw.consumer_group known
     WHERE known.first_seen_at < first_kept::timestamp AT TIME ZONE 'UTC'
         AND NOT EXISTS (SELECT FROM fairlead_raw.plan WHERE plan.group_id = known.group_id)
-        -- Freezes and web actions are kept permanently, and refer to their group.
+        -- Freezes and web actions refer to their group, and are kept permanently.
         AND NOT EXISTS (SELECT FROM fairlead_raw.freeze_event WHERE freeze_event.group_id = known.group_id)
         AND NOT EXISTS (SELECT FROM fairlead_raw.page_act WHERE page_act.group_id = known.group_id)
         AND NOT EXISTS (SELECT FROM fairlead_raw.group_day WHERE group_day.group_id = known.group_id)

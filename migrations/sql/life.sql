@@ -97,7 +97,7 @@ CREATE FUNCTION fairlead_raw.objection_to_approver() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
         WHEN pg_has_role(session_user, 'fairlead_planner', 'MEMBER')
-            AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)  -- in every role
+            AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)  -- a superuser is in every role
             THEN 'is a member of fairlead_planner'
         WHEN NOT pg_has_role(session_user, 'fairlead_approver', 'MEMBER')
             THEN 'is no member of fairlead_approver'
@@ -251,7 +251,7 @@ BEGIN
             RAISE NOTICE 'once this is committed, the sensor approved_plans publishes it within 30 s';
         END IF;
     END IF;
-    IF NEW.state = 'proposed' AND pg_trigger_depth() > 1 THEN  -- by plan_propose
+    IF NEW.state = 'proposed' AND pg_trigger_depth() > 1 THEN  -- inserted by the trigger plan_propose
         RETURN NEW;
     END IF;
     PERFORM fairlead_raw.lock_group(NEW.group_id);

@@ -1,4 +1,4 @@
-"""The schema: roles, tables, what guards, writes and shows them, and who may do what.
+"""The schema: roles, tables, triggers, functions, views and rights.
 
 Each object is made once: tables with their indexes, constraints and comments by the models
 (`fairlead.store.models`), everything else by `migrations/sql`.

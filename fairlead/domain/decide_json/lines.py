@@ -153,7 +153,8 @@ def _looks(given: Any, layout: Problem, *, latest: bool) -> SampleSeries:
             values = snapshot.get(key)
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
         owned, before = snapshot.get("owners"), given[max(place - 1, 0)].get("owners")
-        # Owners rarely change. The last sample is always checked for partitions that do not exist.
+        # Owners rarely change, so repeated ones are parsed once. The last sample is always parsed,
+        # which checks it for partitions that do not exist.
         if owned == before and 0 < place < last:
             owners[place] = owners[place - 1]
         else:
@@ -175,8 +176,8 @@ def _by_topic(
 ) -> list[tuple[slice, list[Any], str]]:
     """Return slice, values and name of each existing topic; `exact` refuses too many values.
 
-    Deleted topics and partitions are left out: their log was another one. If a topic has grown
-    since the sample, only its first partitions have values.
+    Values of deleted topics and partitions are left out. If a topic has grown since the sample,
+    only its first partitions have values.
     """
     rows = []
     values = {} if given is None else an_object(given, where)
@@ -242,7 +243,7 @@ def _owned(series: SampleSeries, layout: Problem) -> dict[str, dict[str, list[in
 def _remembered(
     line: Mapping[str, Any], series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows, bool]:
-    """Read the memory; only the line's capacities if there is no memory, or an invalid one.
+    """Read the memory; without a valid one, return only the line's capacities.
 
     Returns capacities, times at which plans took effect, costs, and whether the memory was invalid.
     """

@@ -25,7 +25,7 @@ _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
 _LENGTH: Final = 4096
 _BY_PARTITION: Final = 100
 _BY_MEMBER: Final = 500
-#: Number of topics whose end offsets show whether a memory is this group's.
+#: Maximum number of topics whose end offsets are compared to check that a memory is this group's.
 _TOPICS: Final = 50
 
 
@@ -40,7 +40,11 @@ def written(
 
     Present members come first, then those measured most recently, until the memory is full.
     """
-    memory: dict[str, Any] = {"format": _FORMAT, "look": _look(series, problem), "members": {}}
+    memory: dict[str, Any] = {
+        "format": _FORMAT,
+        "sample": _last_sample(series, problem),
+        "members": {},
+    }
     memory["plans"] = list(plans[-MOST_PLANS:])
     room = _LENGTH + _BY_PARTITION * problem.partition_total + _BY_MEMBER * len(problem.members)
     room -= len(json.dumps(memory))
@@ -79,7 +83,7 @@ def recalled(
         plans = tuple(sorted(min(float(at), series.now) for at in memory.get("plans", ())))
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
             raise InvalidProblemError("memory.plans: times are missing")
-        if foreign or not _seen(memory.get("look"), series, problem):
+        if foreign or not _matches(memory.get("sample"), series, problem):
             raise InvalidProblemError("memory: belongs to another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: is not consistent") from error
@@ -87,7 +91,7 @@ def recalled(
 
 
 def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
-    """Read capacities; one with a time after the last sample gets the first sample's time.
+    """Read capacities; replace times after the last sample by the first sample's time.
 
     Raises
     ------
@@ -126,23 +130,23 @@ def moment(text: Any, where: str) -> float:
         The text is not a time in ISO 8601 with a time zone.
     """
     try:
-        found = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         raise InvalidProblemError(
             f"{where}: {shown(text)} is no time, such as 2026-03-02T00:00:00+00:00"
         ) from None
-    if found.tzinfo is None:
+    if at.tzinfo is None:
         raise InvalidProblemError(f"{where}: {shown(text)} has no time zone, such as +00:00")
-    return found.timestamp()
+    return at.timestamp()
 
 
-def _look(series: SampleSeries, problem: Problem) -> dict[str, Any]:
+def _last_sample(series: SampleSeries, problem: Problem) -> dict[str, Any]:
     """Return the time of the last sample, and the sum of each topic's end offsets in it."""
     return {"at": series.now, "ends": _ends(series, len(series) - 1, problem)}
 
 
-def _ends(series: SampleSeries, look: int, problem: Problem) -> dict[str, int]:
-    ends = np.maximum(series.end[look], 0)
+def _ends(series: SampleSeries, place: int, problem: Problem) -> dict[str, int]:
+    ends = np.maximum(series.end[place], 0)
     first = problem.topic_offsets
     return {
         f"{zlib.crc32(topic.encode()):x}": int(ends[first[number] : first[number + 1]].sum())
@@ -150,8 +154,8 @@ def _ends(series: SampleSeries, look: int, problem: Problem) -> dict[str, int]:
     }
 
 
-def _seen(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
-    """Whether the sample of the memory's time has the memory's end offsets, or is missing."""
+def _matches(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
+    """Whether the sample at the memory's time is missing, or has the same end offsets."""
     if remembered is None:
         return True
     at, before = float(remembered["at"]), dict(remembered["ends"])

@@ -17,7 +17,7 @@ from fairlead.domain.decide_json.memory import moment
 
 _OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s")
-#: Largest counter that is read, so that its square does not overflow.
+#: Largest accepted counter: its square does not overflow.
 _LARGEST: Final = 1e15
 _KEYS: Final = frozenset({"partitions", "consumers"})
 _CONSUMER_KEYS: Final = frozenset({"token", *_OF_CONSUMER, "calls", "paused", "at"})

@@ -194,7 +194,7 @@ def samples_of(
     """
     names = sorted(descriptions)
     groups = [descriptions[name] for name in names]
-    topics = [_topics(found, committed.get(found.group, {}), log) for found in groups]
+    topics = [_topics(described, committed.get(described.group, {}), log) for described in groups]
     blocks = [(group, topic) for group, mine in zip(groups, topics, strict=True) for topic in mine]
     places = [log.place(topic) for _, topic in blocks]
     index = np.concatenate(
@@ -229,19 +229,19 @@ def samples_of(
     return pa.table(columns, schema=SAMPLES)
 
 
-def _topics(found: GroupDescription, commits: CommittedOffsets, log: LogOffsets) -> list[str]:
+def _topics(described: GroupDescription, commits: CommittedOffsets, log: LogOffsets) -> list[str]:
     """Return the existing topics with a subscriber or a commit in a group."""
-    read = {topic for member in found.members for topic in member.topics}
+    read = {topic for member in described.members for topic in member.topics}
     return sorted(topic for topic in read | commits.keys() if topic in log.counts)
 
 
-def _problem(found: GroupDescription, log: LogOffsets) -> str | None:
+def _problem(described: GroupDescription, log: LogOffsets) -> str | None:
     """Return why a group cannot be planned: its own error, or a topic's; None if there is none."""
-    if found.error:
-        return found.error
-    subscribed = {topic for member in found.members for topic in member.topics}
+    if described.error:
+        return described.error
+    subscribed = {topic for member in described.members for topic in member.topics}
     for topic in sorted(subscribed & log.unreadable.keys()):
-        return f"Topic {topic} of group {found.group} cannot be read: {log.unreadable[topic]}"
+        return f"Topic {topic} of group {described.group} cannot be read: {log.unreadable[topic]}"
     return None
 
 
@@ -269,9 +269,9 @@ def _owners(
 ) -> npt.NDArray[np.int32]:
     """Return each partition's owner in the newest generation; -1 if none, or several."""
     partitions, members, generations = [], [], []
-    for found, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
+    for described, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
         block = {topic: first + number for number, topic in enumerate(mine)}
-        for number, member in enumerate(found.members):
+        for number, member in enumerate(described.members):
             for topic, owned in member.partitions.items():
                 if topic not in block:
                     continue

@@ -251,7 +251,7 @@ def _positions(
 
 
 def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
-    """Return all names, and the index of each sample's members in them."""
+    """Return all member names, and for each sample the indices of its members in these names."""
     encoded = as_array(rows["members"]).flatten().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     names = dict.fromkeys([*members, *known])

@@ -3,8 +3,8 @@
 Belongs here: their definitions. Does not: reading samples (`archive`), computing many groups
 (`fairlead.spark.lag`), nor planning (`fairlead.domain.analysis`).
 
-Lag is KAFKA-5337's, of the records that still exist: with a commit, end - committed; without one
-and with the reset policy `latest`, 0; else end - begin; never below 0. It follows that
+Lag counts the records that still exist, as in KAFKA-5337: with a commit, end - committed; without a
+commit, 0 if the reset policy is `latest`, else end - begin; never below 0. It follows that
 
 - records that were deleted before they were read are not lag but `lost`;
 - a commit beyond the log's end, after an unclean election or in a re-created topic, is lag 0;
@@ -24,7 +24,8 @@ follows Burrow's rules, with samples for commits. The first rule that holds deci
 - DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag
   at rest.
 - REWIND: the committed offset decreased since the previous sample.
-- OK: lag is no larger than at rest (`fairlead.domain.analysis.commits`).
+- OK: lag is at most the lag at rest, which remains when everything is read, for example because of
+  transaction markers (`fairlead.domain.analysis.commits`).
 - STOP: the group had lag but committed nothing for as long as its patience.
 - STALL: the same for this partition and its own patience, while the group committed others.
 - WARN: lag grew for the partition's patience and never fell, although commits advanced.
@@ -47,7 +48,7 @@ from fairlead.domain.analysis.commits import at_rest
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import SEVERAL
 
-#: Minimum seconds without a commit that are a stall, if every step usually has a commit.
+#: Seconds. Minimum time without a commit that is a stall.
 STALLED_AFTER_S: Final = 60.0
 #: Seconds. Time constant of the consumption rate: a step of this age weighs 1/e.
 SMOOTHING_S: Final = 900.0
@@ -132,12 +133,12 @@ def partition_lag(
 
     Notes
     -----
-    The arrival rate is the analysis's. The consumption rate is a time-aware exponentially weighted
-    mean over the steps between samples: a step's weight is the decay over its length. Steps in
-    which an offset went back are left out.
+    The arrival rate is the analysis's estimate. The consumption rate is an exponentially weighted
+    mean over the steps between samples, with the time constant `SMOOTHING_S`; longer steps weigh
+    more. Steps in which the committed offset went back are left out.
 
-    `time_lag_s` is interpolated between the samples around the time at which the log ended at the
-    group's position; before the first sample it is lag / `arrival_rate`; 0 without lag.
+    `time_lag_s` is the time since the log ended at the group's position, interpolated between
+    samples. If that was before the first sample, it is lag / `arrival_rate`. Without lag it is 0.
     """
     blocks = [
         vars(block.measured(still_s, usual_s))
@@ -178,7 +179,7 @@ def _blocks(
 
 
 def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
-    """Return the upper median of each group's known values, float64 of shape (groups,); or 0."""
+    """Return the upper median of each group's known values, float64 (groups,); 0 if none."""
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.lexsort((values[known], group_of[known]))]
     counts = np.bincount(group_of[known], minlength=groups)
@@ -189,7 +190,7 @@ def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
 
 
 def _patience(interval_s: Float64) -> Float64:
-    """Return the seconds without a commit from which a stall is reported, by the usual interval."""
+    """Return the seconds without a commit that are a stall, for usual commit intervals."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 
@@ -205,11 +206,11 @@ class _Block:
                 if isinstance(value := getattr(series, field.name), np.ndarray) and value.ndim > 1
             }
             series = replace(series, **by_partition)
-        self._looks, self._lag, self._now = series, series.lag, series.now
+        self._series, self._lag, self._now = series, series.lag, series.now
         self._begin, self._end, self._committed = series.begin, series.end, series.committed
         self._at = np.broadcast_to(series.at[:, None], self._end.shape)
         self._readable = (self._begin >= 0) & (self._end >= 0)
-        # Index of the last earlier sample with readable offsets, or -1; None: always the previous.
+        # Index of the last earlier sample with readable offsets, or -1; None: all are readable.
         self._before: Int64 | None = None
         self._steps: Mask = np.broadcast_to(np.arange(len(series))[:, None] > 0, self._end.shape)
         if not self._readable.all():
@@ -227,7 +228,7 @@ class _Block:
         self.readable: Mask = self._readable[-1]
         #: Seconds without a commit; infinite if the partition cannot be read.
         self.still_s = np.where(self.readable, self._still_s, np.inf)
-        #: Steps from one commit to another.
+        #: Steps between two samples that both have a commit.
         prior = self._prior(self._committed)
         self._counted: Mask = self._steps & (self._committed >= 0) & (prior >= 0)
 
@@ -241,7 +242,7 @@ class _Block:
         group_interval_s
             The group's usual commit interval, seconds.
         """
-        arrivals = arrival_rates(self._looks)
+        arrivals = arrival_rates(self._series)
         arrival_rate = np.where(arrivals.known, arrivals.per_s, np.nan)
         return PartitionLag(
             readable=self.readable,
@@ -284,8 +285,8 @@ class _Block:
     def _interval(self) -> Float64:
         """Return each partition's usual time between commits, seconds, of shape (partitions,).
 
-        0 if each step with records to commit has a commit; NaN if there is no commit. The silence
-        since the last commit does not count, since it is compared with the interval.
+        0 if each step with records to commit has a commit; NaN if there is no commit. The time
+        since the last commit is left out, because it is later compared with this interval.
         """
         until_last = np.logical_or.accumulate(self._moved[::-1], axis=0)[::-1]
         due = until_last & self._steps & ((self._prior(self._lag) > self._rest) | self._moved)
@@ -295,15 +296,15 @@ class _Block:
         return np.where(commits > 0, interval_s, np.nan)
 
     def _lag_at_rest(self) -> Int64:
-        """Return the largest lag of each partition at rest, of shape (partitions,).
+        """Return each partition's largest lag with everything read, of shape (partitions,).
 
         Records below the log's start count here: retention also deletes transaction markers.
         """
-        gone = (self._committed >= 0) & (self._committed < self._begin)
-        if not gone.any():
-            return at_rest(self._looks)
-        begin = np.where(gone, self._committed, self._begin)
-        return at_rest(replace(self._looks, begin=begin))
+        deleted = (self._committed >= 0) & (self._committed < self._begin)
+        if not deleted.any():
+            return at_rest(self._series)
+        begin = np.where(deleted, self._committed, self._begin)
+        return at_rest(replace(self._series, begin=begin))
 
     def _losses(self, within_s: float) -> tuple[Int64, Float64]:
         """Return `PartitionLag.lost` and `lost_at`."""

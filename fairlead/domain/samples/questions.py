@@ -38,7 +38,7 @@ class PlanningOptions:
     Parameters
     ----------
     rules
-        The policy's.
+        The policy's rules.
     assignors, options, choose
         As for `fairlead.domain.analysis.decide.decide`.
     latest

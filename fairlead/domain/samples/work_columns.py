@@ -62,25 +62,25 @@ def work_columns(
             exists = commits.partitions < end - start
             places.append(start + commits.partitions[exists].astype(np.int64))
             texts += compress(commits.metadata, exists.tolist())
-    found = read_reports(texts)
-    place = np.concatenate(places)[found.place]
+    reports_read = read_reports(texts)
+    place = np.concatenate(places)[reports_read.place]
     group_of = np.searchsorted(by_partition, place, side="right") - 1
     member_starts = np.cumsum([0, *(len(group.members) for group in groups)])
-    member = _writers(groups, group_of, found.owners)
+    member = _writers(groups, group_of, reports_read.owners)
     known = member >= 0
     place, group_of, member = place[known], group_of[known], member[known]
-    numbers = found.numbers[known]
+    numbers = reports_read.numbers[known]
     reporter = np.full(total, -1, np.int32)
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
     # A member's newest report has its present counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
-    whose = member_starts[group_of] + member
+    member_row = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)
-    of_member[whose[newest]] = numbers[newest]
+    of_member[member_row[newest]] = numbers[newest]
     tokens = np.full(int(member_starts[-1]), None, object)
-    tokens[whose[newest]] = found.tokens[known][newest]
+    tokens[member_row[newest]] = reports_read.tokens[known][newest]
     reports = np.bincount(group_of, minlength=len(groups)) > 0
     mask = pa.array(~reports, pa.bool_())
 

@@ -74,7 +74,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Set the consumer that joins again for new plans.
+        """Set the consumer, which then rejoins for new plans.
 
         Call before it starts, on its event loop.
         """

@@ -70,7 +70,7 @@ class AiokafkaSource:
         reach["client_id"] = f"{connection.get('client_id', group)}-plans"
         runner = asyncio.Runner()
         try:
-            count, cluster = runner.run(_look(reach, topic))
+            count, cluster = runner.run(_describe(reach, topic))
             if count:
                 number = partition_for_key(group, count)
                 partition = TopicPartition(topic, number)
@@ -112,7 +112,7 @@ class AiokafkaSource:
             self._runner.close()
 
 
-async def _look(reach: dict[str, Any], topic: str) -> tuple[int, str]:
+async def _describe(reach: dict[str, Any], topic: str) -> tuple[int, str]:
     """Return the number of partitions of the topic, and the cluster's id.
 
     Uses the admin client: a consumer's request could create the topic.

@@ -61,8 +61,8 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Clean up removed partitions, set up added ones."""
-        gone, new = self._holdings.assigned(assigned)
-        await _call(self._clean_up, gone)
+        removed, new = self._holdings.assigned(assigned)
+        await _call(self._clean_up, removed)
         await _call(self._set_up, new)
 
 

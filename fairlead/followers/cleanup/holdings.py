@@ -52,12 +52,12 @@ class Holdings(Generic[Partition]):
             Partitions that stay: a cooperative client lists only added ones.
         """
         now = {*partitions, *keep}
-        gone, new = self._held - now, now - self._held
+        removed, new = self._held - now, now - self._held
         self._held = now
-        return gone, new
+        return removed, new
 
     def drop(self, partitions: Collection[Partition]) -> set[Partition]:
         """Note lost partitions; return those with local state."""
-        gone = self._held & set(partitions)
-        self._held -= gone
-        return gone
+        removed = self._held & set(partitions)
+        self._held -= removed
+        return removed

@@ -58,14 +58,14 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         """Clean up: other consumers may have read these partitions by now."""
-        if gone := self._holdings.drop(lost):
-            self._clean_up(gone)
+        if removed := self._holdings.drop(lost):
+            self._clean_up(removed)
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Clean up removed partitions, set up added ones."""
         keep = self.held if self._cooperative else ()
-        gone, new = self._holdings.assigned(assigned, keep=keep)
-        if gone:
-            self._clean_up(gone)
+        removed, new = self._holdings.assigned(assigned, keep=keep)
+        if removed:
+            self._clean_up(removed)
         if new:
             self._set_up(new)

@@ -130,6 +130,6 @@ def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str
     finally:
         admin.close()
     begins, ends, commits = (
-        {where: at.offset for where, at in found.items()} for found in (begin, end, committed)
+        {where: at.offset for where, at in answer.items()} for answer in (begin, end, committed)
     )
     return lags_of(begins, ends, commits, connection)

@@ -16,7 +16,8 @@ from fairlead.followers.core.clock import Clock
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
-#: Seconds. Maximum age of lags: a member that waits for others starts to join several times.
+#: Seconds. Maximum age of lags: a client that waits for other members may start to join again, and
+#: need not fetch them again.
 _STALE_S: Final = 10.0
 
 #: Topic and partition to a lag, or to an offset.
@@ -91,12 +92,12 @@ class LagReader:
         self._fetched_at = 0.0
 
     def joining(self, topics: Collection[str]) -> None:
-        """Start to join, with this subscription; a client may start several times (KIP-394)."""
+        """Note the start of a join with this subscription; a client may start twice (KIP-394)."""
         if self._may_lead and not self._is_fresh():
             self._start(self._topics | frozenset(topics))
 
     def settled(self) -> None:
-        """End a rebalance, and drop its lags."""
+        """Note the end of a rebalance, and drop its lags."""
         self._may_lead, self._leads = self._leads, False
         self._fetched = None
 
@@ -106,7 +107,7 @@ class LagReader:
         self._leads, self._topics = True, frozenset(partition_counts)
         if not self._is_fresh() or not self._topics <= self._fetched_topics:
             self._start(self._topics)
-        assert self._fetched is not None  # noqa: S101 - for the type checker: just started
+        assert self._fetched is not None  # noqa: S101 - just started, for mypy
         try:
             known = self._fetched.result(max(deadline - self._now(), 0.0))
         except Exception as error:  # noqa: BLE001 - whatever breaks, the group is assigned
@@ -132,7 +133,7 @@ class LagReader:
         def run() -> None:
             try:
                 fetched.set_result(self._fetch(topics))
-            except Exception as error:  # noqa: BLE001 - told to whoever waits
+            except Exception as error:  # noqa: BLE001 - reported to the waiting thread
                 fetched.set_exception(error)
 
         self._fetched, self._fetched_topics, self._fetched_at = fetched, topics, self._now()

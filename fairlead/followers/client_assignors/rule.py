@@ -100,7 +100,7 @@ class DirectRule:
         try:
             return assign(self._name, problem, **self._options).by_member()
         except ModuleNotFoundError as error:
-            log.error(  # noqa: TRY400 - the traceback adds nothing to what is missing
+            log.error(  # noqa: TRY400 - the message is enough
                 "The assignor %s needs %s if members read different topics; assigning fairly "
                 "instead. Install Fairlead's wheel with its extra `flow` in every consumer",
                 self._name,

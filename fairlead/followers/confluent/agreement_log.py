@@ -245,7 +245,7 @@ class AgreementLog:
     def broker_assigns(self, timeout_s: float) -> bool:
         """Return whether the group uses the consumer protocol; False if unknown.
 
-        Brokers before KIP-848 have no such groups; without an answer, no group is converted.
+        Unknown: no answer, or a broker before KIP-848, which has no such groups.
         """
         listing = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
@@ -304,7 +304,7 @@ class KafkaCoordinationTopic:
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
                 "fetch.error.backoff.ms": 50,
-                # While many members announce themselves, fetch their records together.
+                # Do not prefetch: records of many announcing members then come in one fetch.
                 "queued.min.messages": 1,
                 "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 1000,
@@ -364,7 +364,7 @@ class KafkaCoordinationTopic:
         timeout_s *= 2
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
-        )  # broker's replicas
+        )  # with the broker's default number of replicas
         admin = admin_client(self.connection)  # held until the answer
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:

@@ -31,7 +31,8 @@ from fairlead.wire.members import GroupMember, member_names
 
 #: Seconds to wait if all partitions were given up: members without partitions may still come.
 UNSURE_S: Final = 0.15
-#: Seconds to wait if not: late members, or consumers without a follower, have the others.
+#: Seconds to wait if some were not given up: late members, or consumers without a follower, have
+#: them.
 INCOMPLETE_S: Final = 1.0
 #: Seconds. Longest wait while announcements keep coming.
 LONGEST_S: Final = 2.0
@@ -61,7 +62,7 @@ class Verdict:
 
 
 @dataclass
-class _Sitting:
+class _EpochRecords:
     """The records of one leader epoch."""
 
     heard: dict[str, Announcement] = field(default_factory=dict)
@@ -105,9 +106,9 @@ class AgreementRound:
         self.me = me
         self._counts: dict[str, int] = {}
         self.expect(partition_counts)
-        self._sittings: dict[int, _Sitting] = {}
+        self._epochs: dict[int, _EpochRecords] = {}
         self._announced: set[str] = set()
-        self._mine: _Sitting | None = None
+        self._mine: _EpochRecords | None = None
         self._epoch = self._last_epoch = -1
         self._first_heard_at: float | None = None
         self._last_heard_at = 0.0
@@ -136,7 +137,7 @@ class AgreementRound:
     @property
     def over(self) -> bool:
         """Whether an assignment record has decided, for this member or for others."""
-        return any(sitting.assignment is not None for sitting in self._sittings.values())
+        return any(present.assignment is not None for present in self._epochs.values())
 
     def expect(self, partition_counts: Mapping[str, int]) -> None:
         """Set the number of partitions of each topic, which shows when all were given up.
@@ -159,21 +160,22 @@ class AgreementRound:
         """
         if (record.generation, record.log) != (self.me.generation, self.me.log):
             return
-        sitting = self._sittings.setdefault(epoch, _Sitting())
+        present = self._epochs.setdefault(epoch, _EpochRecords())
         self._last_epoch = max(self._last_epoch, epoch)
         if isinstance(record, AssignmentRecord):
-            if sitting.assignment is None and _assigns_what_was_given_up(record, sitting.heard):
-                sitting.assignment = record
+            if present.assignment is None and _assigns_what_was_given_up(record, present.heard):
+                present.assignment = record
             return
         if record.member in self._announced:
             return
         self._announced.add(record.member)
         if record.member == self.me.member:
-            self._mine, self._epoch = sitting, epoch
+            self._mine, self._epoch = present, epoch
         given = _pairs(record.given)
-        # Range gives no partition to two members: this one is from an earlier life.
-        if sitting.assignment is None and sitting.given_up.isdisjoint(given):
-            sitting.take(record, given)
+        # Range gives no partition to two members: this announcement is from an earlier life of the
+        # group.
+        if present.assignment is None and present.given_up.isdisjoint(given):
+            present.take(record, given)
             self._last_heard_at = now
             if self._first_heard_at is None:
                 self._first_heard_at = now
@@ -184,15 +186,15 @@ class AgreementRound:
         The member with the newest plan is first; of several, the one that announced itself last,
         since it has read all other announcements.
         """
-        sitting = self._mine
-        if sitting is None or sitting.assignment is not None or self.me.member not in sitting.heard:
+        present = self._mine
+        if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
         if self._written_at is not None:
             return self._written_at + REPEAT_S
         newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)  # stable
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
-        complete_at = self._last_heard_at + self._patience_s(sitting)
+        complete_at = self._last_heard_at + self._patience_s(present)
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def note_written(self, now: float) -> None:
@@ -219,12 +221,12 @@ class AgreementRound:
             return Verdict(self.me.given, listed=False)
         return Verdict({}, listed=False)
 
-    def _patience_s(self, sitting: _Sitting) -> float:
+    def _patience_s(self, present: _EpochRecords) -> float:
         """Return the seconds to wait for more announcements after the last one."""
-        if any(sitting.counts[topic] < count for topic, count in self._counts.items()):
+        if any(present.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
         # Range gives a member a second partition of a topic only if all members have one.
-        return 0.0 if sitting.doubled else UNSURE_S
+        return 0.0 if present.doubled else UNSURE_S
 
 
 def draw_up(

@@ -155,7 +155,7 @@ class PlanConsumer(Consumer):
         if isinstance(topics, str):
             raise TypeError(f"PlanConsumer: topics is the text {topics!r}; give a list of names")
         if self._closed:
-            super().subscribe([])  # raises
+            super().subscribe([])  # raises: closed
         topics = list(topics)
         if not all(isinstance(topic, str) for topic in topics):
             raise TypeError(f"PlanConsumer: topics are {topics!r}; give a list of names")
@@ -183,7 +183,7 @@ class PlanConsumer(Consumer):
     def poll(self, timeout: float | None = -1) -> Message | None:
         """Return the next message or event, as Consumer does."""
         if self._closed:
-            return super().poll(0)  # raises
+            return super().poll(0)  # raises: closed
         self._meter.asked()
         message = self._member.fetch(self._wait, timeout, nothing=None)
         if not self._reporting.reports:
@@ -227,7 +227,7 @@ class PlanConsumer(Consumer):
     def commit(self, *args: Any, **kwargs: Any) -> list[TopicPartition] | None:
         """Commit offsets, as Consumer does."""
         if self._closed:
-            return super().commit(*args, **kwargs)  # raises
+            return super().commit(*args, **kwargs)  # raises: closed
         self._store()
         committed = super().commit(**self._reporting.with_reports(self, args, kwargs))
         return None if committed is None else without_reports(committed)
@@ -361,7 +361,7 @@ class _Client:
         Consumer.subscribe(
             consumer,
             list(topics),
-            on_assign=consumer._on_assign,  # noqa: SLF001 - the consumer's other half
+            on_assign=consumer._on_assign,  # noqa: SLF001 - part of the consumer
             on_revoke=consumer._on_revoke,  # noqa: SLF001
             on_lost=consumer._on_lost,  # noqa: SLF001
         )
@@ -390,7 +390,7 @@ class _Client:
             return None
         return [(partition.topic, partition.partition) for partition in owned]
 
-    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+    def notify(self, event: Event, share: Sequence[Pair]) -> None:
         """Call the application's callback, if there is one."""
         if callback := self._consumer._callbacks.get(event):  # noqa: SLF001 - as above
             callback(self._consumer, _named(share))

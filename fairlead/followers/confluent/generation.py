@@ -22,7 +22,8 @@ RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
 #: Seconds. Maximum time until the log returns this member's announcement.
 _READ_BACK_S: Final = 3.0
-#: Seconds. Longest wait for an assignment record; longest wait beyond `read_timeout_s` for plans.
+#: Seconds. _LONGEST_S: longest wait for an assignment record. _AFTER_PLANS_S: longest wait once the
+#: time for reading plans (`read_timeout_s`) is over.
 _LONGEST_S: Final = 4.0
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"
@@ -193,7 +194,7 @@ class Generation:
         return due_at is not None and self.clock.monotonic() >= due_at
 
     def _read_counts(self, agreement_log: Log) -> dict[str, int]:
-        """Return each topic's number of partitions; the last known one without an answer."""
+        """Return the partitions of each topic; the last known number if there is no answer."""
         topics = self.round.me.topics
         deadline = self.clock.monotonic() + REQUEST_S
         for topic in topics:

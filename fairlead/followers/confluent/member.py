@@ -10,7 +10,8 @@ announced itself owns nothing until an assignment record decides. If that takes 
 for another generation, in which it does not announce itself.
 
 While a group is converted to the consumer protocol (KIP-848), the broker assigns, and may take a
-partition that an assignment record gave to another member: then each member keeps that share.
+partition that an assignment record gave to another member: then each member keeps the share that
+the broker assigned.
 
 Each step first notes its possible effect, then acts. After an interrupted call, `_unfinished` is
 set: the next call leaves and joins again unless the state is consistent. In a new generation,
@@ -52,13 +53,13 @@ _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
 #: Seconds. The client counts milliseconds: less than this counts as no time left.
 _SHORTEST_S: Final = 0.006
-#: Reads for which `subscribe` waits until the log is confirmed.
+#: Maximum number of reads in `subscribe` until the log is confirmed.
 _READS_TO_JOIN: Final = 25
 #: Seconds. Without a confirmed log, join after this time.
 _LISTEN_S: Final = 2.0
 #: Seconds. Longest time without partitions while other rebalances interrupt rounds.
 _INTERRUPTED_S: Final = 3.0
-#: Seconds between the moments at which members ask for a rebalance, in their order.
+#: Seconds between the turns in which members ask for a rebalance.
 _TURN_S: Final = 4.0
 #: Seconds. Write the assignment record again well before the topic's retention removes it: the
 #: planner reads it.
@@ -136,7 +137,7 @@ class GroupClient(Protocol):
     def owned(self) -> list[Pair] | None:
         """Return the partitions that are fetched; None: the client is closing."""
 
-    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+    def notify(self, event: Event, share: Sequence[Pair]) -> None:
         """Call the application's callback."""
 
 
@@ -195,10 +196,11 @@ class FollowingMember:
         self._share: list[Pair] | None = []
         #: Whether the application's assign callback ran, and its revoke callback did not.
         self._announced_share = False
-        # Time until which not to announce this member, after rounds without a decision.
+        # Monotonic time. Until then, this member does not announce itself: rounds brought no
+        # decision.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
-        # While it follows.
+        # Time to repeat the assignment record, if this member wrote it; see `_repeat_if_due`.
         self._repeat_at = float("inf")
         self._logged_reason: str | None = None
         self._known_state: PlanState | None = None
@@ -347,7 +349,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join once the log is confirmed; without it after two seconds, or if not announcing."""
+        """Join once the log is confirmed, or after two seconds; at once if silent."""
         try:
             self._listener.open()
         except ConfigurationError:
@@ -374,7 +376,8 @@ class FollowingMember:
     def _rejoin(self) -> None:
         """Leave, and join as another member: subscribing again might not start a rebalance.
 
-        A member joins immediately if it was not dropped and its log works, so that it is read.
+        A member that was not dropped joins immediately if its log is confirmed: it has read the
+        log.
         """
         confirm = self.state is State.DROPPED
         self._leave()
@@ -427,7 +430,7 @@ class FollowingMember:
         """Call the application; return its exception, to be raised when the state is consistent."""
         self.touched = False
         try:
-            self._client.tell(event, share)
+            self._client.notify(event, share)
         except BaseException as error:  # noqa: BLE001 - handed back
             return error
         return None
@@ -475,7 +478,7 @@ class FollowingMember:
         """Read the log; if it is broken, open it again, which may miss records."""
         if not self._topics:
             return
-        if not self._listener.works and self.state is not State.AGREEING:  # it notices first
+        if not self._listener.works and self.state is not State.AGREEING:  # else `_advance` does it
             self._backlog.clear()
             try:
                 self._listener.open()
@@ -497,7 +500,7 @@ class FollowingMember:
     def _ask_if_log_changed(self) -> None:
         """Ask for a rebalance if the coordination topic has grown or was replaced since the round.
 
-        The next decision must be in the same log for all members; the others find it meanwhile.
+        All members must read the next decision in the same log; others find the new log meanwhile.
         """
         generation = self.generation
         if generation is None or self.state not in SETTLED | {State.AGREEING}:
@@ -555,7 +558,7 @@ class FollowingMember:
             else:
                 generation.keep(reason)
             self.generation = generation
-        # Else the client subscribed again and got the same share: the earlier round counts.
+        # Otherwise the client subscribed again and got the same share: the earlier round continues.
         self._enter(State.AGREEING)
         self._given = None
 

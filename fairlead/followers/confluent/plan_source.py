@@ -33,7 +33,7 @@ _TIMEOUT_S: Final = 5.0
 _BATCH: Final = 100
 #: Seconds. Longest wait of the reading thread for a record.
 _READ_S: Final = 1.0
-#: Milliseconds. Longest wait of a broker until the end is reached, shown by an empty response.
+#: Milliseconds. Longest wait of a broker for records, until an empty response shows the end.
 _HASTE_MS: Final = 200
 
 

@@ -18,7 +18,7 @@ from fairlead.wire.record import Identity
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: Seconds. First pause if the log was missing: other members' logs need that time.
+#: Seconds. First pause after the log was missing: other members need time to open it.
 _LOG_BACK_S: Final = 1.0
 #: Seconds. Longest pause between requests of a member that owns nothing.
 _GIVEN_UP_S: Final = 1.0

@@ -28,7 +28,7 @@ _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
 #: Seconds between two stores for single messages.
 _STORE_EVERY_S: Final = 0.1
-#: Size of batches whose offsets are stored immediately: about 1 us per message.
+#: Minimum size of a batch whose offsets are stored immediately, at about 1 us per message.
 _BATCH: Final = 16
 _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 
@@ -114,17 +114,17 @@ class Reporting:
         self, consumer: Consumer, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return arguments of `commit` or `store_offsets` with reports added."""
-        given = {**dict(zip(_ARGUMENTS, args, strict=False)), **kwargs}
+        arguments = {**dict(zip(_ARGUMENTS, args, strict=False)), **kwargs}
         if not self.reports:
-            return given
-        message: Message | None = given.get("message")
-        offsets: Iterable[TopicPartition] | None = given.get("offsets")
+            return arguments
+        message: Message | None = arguments.get("message")
+        offsets: Iterable[TopicPartition] | None = arguments.get("offsets")
         if message is not None and offsets is None and message.error() is None:
-            del given["message"]
+            del arguments["message"]
             offsets = [_behind(message)]
         if offsets is not None:
-            given["offsets"] = self._reported(consumer, offsets)
-        return given
+            arguments["offsets"] = self._reported(consumer, offsets)
+        return arguments
 
     def reported_work(self) -> ReportedWork | None:
         """Return a summary of the reports; None: reports are off."""
@@ -192,6 +192,6 @@ def _with_metadata(
     its: TopicPartition, metadata: str | None, epoch: int | None = None
 ) -> TopicPartition:
     epoch = its.leader_epoch if epoch is None else epoch
-    given: dict[str, Any] = {"metadata": metadata, "leader_epoch": epoch}
-    given = {name: value for name, value in given.items() if value is not None}
-    return TopicPartition(its.topic, its.partition, its.offset, **given)
+    arguments: dict[str, Any] = {"metadata": metadata, "leader_epoch": epoch}
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    return TopicPartition(its.topic, its.partition, its.offset, **arguments)

@@ -14,9 +14,9 @@ from fairlead.wire.members import GroupMember
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
     """Return the shares without partitions that another member still owns.
 
-    Its owner, whose share lacks the partition, gives it up and joins again; then it has no owner.
-    Partitions that a member owns and keeps stay in its share. A partition that two members claim is
-    in no share: one of the claims is outdated.
+    The owner of such a partition, whose share lacks it, gives it up and joins again; then the
+    partition has no owner. Partitions that a member owns and keeps stay in its share. A partition
+    that two members claim is in no share: one of the claims is outdated.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
 
-#: Reason for an assignment without a note, which every leader with this assignor writes.
+#: Used for assignments without a note: the broker made them, since every leader writes a note.
 _FROM_BROKER: Final = AssignmentNote(fallback_reason=BROKER_ASSIGNS)
 
 
@@ -97,8 +97,8 @@ class FollowOptions:
         >>> FollowOptions.taken_from(configs).plan_topic, configs
         ('plans', {'group_id': 'orders'})
         """
-        given = [field.name for field in fields(cls) if field.name in configs]
-        return cls(**{name: configs.pop(name) for name in given})
+        names = [field.name for field in fields(cls) if field.name in configs]
+        return cls(**{name: configs.pop(name) for name in names})
 
 
 def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:

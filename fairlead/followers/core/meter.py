@@ -102,7 +102,7 @@ class Meter:
         #: The partition of the record that the application processes, and its present batch.
         self._running: Progress | None = None
         self._batch: _Batch | None = None
-        #: Start of processing this record, or another part of the batch.
+        #: When the application began to process the present record, or another part of the batch.
         self.since = self._created
         #: Seconds in the application, and calls that returned records, before the present run.
         self._handler, self._calls = 0.0, 0
@@ -126,7 +126,7 @@ class Meter:
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-        elif (progress := self._running) is not None:  # calls would take longer than this
+        elif (progress := self._running) is not None:  # inlined: calls would take longer
             took = self._clock() - self.since
             self._running = None
             if took < QUICK_S:
@@ -387,7 +387,7 @@ class TimedList(list[Any]):
     def __iter__(self) -> Iterator[Any]:
         """Yield the records, and time the application until its next call of the client.
 
-        A list that the application has changed is not timed: the partitions are not known then.
+        A list that the application has changed is not timed: its records' partitions are unknown.
         """
         return chain.from_iterable(self._portions())
 

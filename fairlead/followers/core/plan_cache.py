@@ -97,7 +97,7 @@ class PlanCache:
         if record.key != self._key:
             return
         if record.value is None:
-            self._bury(record)
+            self._accept_tombstone(record)
             return
         try:
             verified = read_record(
@@ -148,7 +148,7 @@ class PlanCache:
             self.state = replace(self.state, lease_until=until)
         self.state = replace(self.state, problem=None)
 
-    def _bury(self, record: PlanRecord) -> None:
+    def _accept_tombstone(self, record: PlanRecord) -> None:
         """Accept a tombstone, which cannot be signed, if no signature is needed."""
         if self._verifier is not None:
             self._skip(record, "A tombstone is not signed")
@@ -159,8 +159,8 @@ class PlanCache:
             record.offset,
         )
         epoch, version, *_ = self.state.seen
-        gone = Identity(epoch, version, withdrawn=True)
-        self.state = PlanState(None, gone, skipped=self.state.skipped)
+        withdrawal = Identity(epoch, version, withdrawn=True)
+        self.state = PlanState(None, withdrawal, skipped=self.state.skipped)
 
     def _skip(self, record: PlanRecord, problem: str) -> None:
         plan = self.state.plan

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 _READ_S: Final = 0.5
 #: Seconds between two checks whether the plan topic has grown or was created again.
-_LOOK_S: Final = 30.0
+_CHECK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
 _NOT_READ: Final = "the plan topic has not been read to its end yet"
@@ -91,7 +91,7 @@ class PlanReader:
         self._source: PlanSource | None = None
         self._cache: PlanCache | None = None
         self._at_end = False
-        self._look_at = self._connecting_at = 0.0
+        self._check_at = self._connecting_at = 0.0
         self._backoff_s = _FIRST_BACKOFF_S
         self._known_problem: str | None = None
         self._stopping = threading.Event()
@@ -197,22 +197,22 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # its lease ends it
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # the plan stays for its lease
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
         self._cache, self._at_end = self._new_cache(source.origin, self._state), False
-        self._look_at = self._now() + _LOOK_S
+        self._check_at = self._now() + _CHECK_S
         return None
 
     def _read_on(self, read_s: float) -> str | None:
         """Read the next records; return why to connect again, else None."""
         source, cache = self._source, self._cache
-        assert source is not None and cache is not None  # noqa: S101, PT018 - connected, both
-        if self._now() >= self._look_at:
+        assert source is not None and cache is not None  # noqa: S101, PT018 - set while connected
+        if self._now() >= self._check_at:
             if source.moved():
                 return _MOVED
-            self._look_at = self._now() + _LOOK_S
+            self._check_at = self._now() + _CHECK_S
         for record in source.read(read_s):
             cache.apply(record)
         self._at_end = self._at_end or source.at_end()

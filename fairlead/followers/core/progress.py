@@ -133,8 +133,8 @@ class Progress:
     def spend(self, took_s: float, records: int) -> None:
         """Add the time of records that were timed together.
 
-        The difference from the mean time counts as one record's. So the sum of squares is right on
-        average, and too large as long as the mean is unknown.
+        The sum of squares grows as if each record took the mean time, and one of them also the
+        rest. So it is right on average, and too large while the mean is unknown.
         """
         if records == 1:
             self.squares += took_s * took_s
@@ -147,7 +147,7 @@ class Progress:
     def widen(self, took_s: float, now: float) -> None:
         """Widen the interval by time that may belong to this partition or to another.
 
-        It may belong to the same partition every time. So the times of `_BLOCK_S` are added up
+        All such time may belong to this partition. So the times within `_BLOCK_S` are added up
         before they are squared, and the interval stays wide even after many batches.
         """
         if now - self._block_since > _BLOCK_S:

@@ -17,14 +17,14 @@ from fairlead.wire.members import AssignmentNote
 from fairlead.wire.partitions import by_topic
 
 Rule = Literal["plan", "range", "nothing", "undecided"]
-#: Before the first rebalance has ended, and during each rebalance.
+#: The note before the first rebalance has ended, and during each rebalance.
 UNDECIDED: Final = AssignmentNote(fallback_reason="a rebalance is under way")
-#: While the consumer is in no group.
+#: The note while the consumer is in no group.
 OUTSIDE: Final = AssignmentNote(
     fallback_reason="this consumer is in no group: it has not subscribed, has left, or is closed"
 )
 
-#: While a group is converted to the consumer protocol (KIP-848).
+#: The reason while a group is converted to the consumer protocol (KIP-848).
 BROKER_ASSIGNS: Final = "the group is one of the consumer protocol, in which the broker assigns"
 
 

@@ -86,7 +86,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Set the consumer that joins again for new plans. Call before its first poll."""
+        """Set the consumer, which then rejoins for new plans. Call before its first poll."""
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
         self._join = joining(consumer)

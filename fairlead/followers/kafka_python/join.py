@@ -50,12 +50,12 @@ def joining(consumer: KafkaConsumer) -> Callable[[], None]:
     def join() -> None:
         rejoin()
         if (known := coordinator()) is not None:
-            _let_go(known)
+            _drop_outdated(known)
 
     return join
 
 
-def _let_go(coordinator: Any) -> None:
+def _drop_outdated(coordinator: Any) -> None:
     """Remove outdated partitions and positions. Called when the client calls its listeners."""
     subscription = coordinator._subscription  # noqa: SLF001 - as above
     had = set(subscription.assigned_partitions())
@@ -68,14 +68,14 @@ def _let_go(coordinator: Any) -> None:
     log.info("Group %s: dropped while joining; lost %s", coordinator.group_id, had)
     subscription.assign_from_subscribed([])
 
-    async def tell() -> None:
+    async def call_listener() -> None:
         try:
             await coordinator._invoke_rebalance_listener_async("on_partitions_lost", had)  # noqa: SLF001 - as above
         except Exception:
             log.exception("Group %s: on_partitions_lost failed", coordinator.group_id)
 
     if subscription.rebalance_listener:
-        coordinator._manager.call_soon(tell)  # noqa: SLF001 - as above
+        coordinator._manager.call_soon(call_listener)  # noqa: SLF001 - as above
 
 
 def _forget_positions(subscription: Any) -> None:

@@ -23,7 +23,7 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.errors import GroupError
 from fairlead.surfaces.backtest.replay import RECORDED
 
-#: Rows without an assignor in charge: the measured lag, and its replay.
+#: Values of `in_charge` that are no assignors: the measured lag, and a replay of the real owners.
 HISTORY: Final = (RECORDED, OBSERVED)
 _HEADINGS: Final = ("behind (min)", "p95 (s)", "max (s)", "moves", "plans", "refused")
 
@@ -166,7 +166,7 @@ class Report:
         return table
 
     def saved(self) -> str | None:
-        """Describe what the best planning assignor would have saved; None: none plans."""
+        """Describe what the best planning assignor would have saved; None: no assignor plans."""
         best = next((course for course in self.courses if course.by_plans), None)
         if best is None:
             return None

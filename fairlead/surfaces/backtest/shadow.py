@@ -21,9 +21,9 @@ from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
 _log = logging.getLogger(__name__)
 
-#: Minimum time between two replays of a day, which planning runs of the group make.
+#: Minimum time between two replays of a day. The group's planning runs make them.
 EVERY: Final = timedelta(hours=1)
-#: Minimum number of samples; fewer do not show speeds.
+#: Minimum number of samples: fewer are not enough to measure speeds.
 LEAST: Final = 6
 
 

@@ -79,8 +79,8 @@ def find_samples(
     Raises
     ------
     GroupError
-        The archive has no sample of this group, or none in this period; the message lists those it
-        has.
+        The archive has no sample of this group, or none in this period; the message lists the
+        stored groups or the stored period.
     """
     now = datetime.now(UTC)
     moments = archive.read(_EPOCH, now, [group], columns=["group", "at"])["at"].to_pylist()

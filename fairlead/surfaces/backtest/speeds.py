@@ -16,9 +16,10 @@ from fairlead.simulation.world import Float64, Int64
 def hourly_speeds(series: SampleSeries) -> Float64:
     """Return the speed of each member in each hour, records a second, float64 of shape (K, M).
 
-    In hours without a measurement, a member has its last or else its next measured speed, and at
-    least the speed that it showed. A member never at its limit is assumed to be somewhat faster
-    than it showed, or as fast as measured peers; one that read nothing, as its peers.
+    A speed is measured only at a member's limit. In hours without a measurement, a member has the
+    speed of the last or else the next measurement, and at least the speed at which it read. A
+    member without any measurement is assumed to be somewhat faster than it read (or than its peers
+    read, if it read nothing), and at least as fast as the median of all measurements.
     """
     hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
     shape = hours, len(series.members)
@@ -38,7 +39,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
 
 
 def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
-    """Return the assumed speed of members never seen at their limit, records/s, shape (M,)."""
+    """Return the assumed speed of members without a measurement, records a second, shape (M,)."""
     known = measured[~np.isnan(measured)]
     typical = float(np.median(known)) if known.size else 0.0
     positive = most[most > 0]
@@ -48,7 +49,7 @@ def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
 
 
 def _total_rate(series: SampleSeries) -> float:
-    """All arrivals, records a second: the speed assumed if no member was ever seen to read."""
+    """All arrivals, records a second: assumed as a member's speed if no member read anything."""
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 

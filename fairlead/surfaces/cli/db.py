@@ -129,12 +129,12 @@ def psql(
         # Other users of this machine can read arguments, but not variables.
         password = {"PGPASSWORD": url.password} if url.password else {}
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends a query in psql
-        done = subprocess.run(
+        completed = subprocess.run(
             [psql_path(), str(url.set(password=None)), *(arguments or [])],
             env={**os.environ, **password, "PGOPTIONS": options},
             check=False,
         )
-    raise typer.Exit(done.returncode)
+    raise typer.Exit(completed.returncode)
 
 
 @contextmanager

@@ -73,12 +73,14 @@ def unfreeze(
     ask(f"Unfreeze {what}? Approved plans are then sent.", yes=yes)
     with opened_engine() as engine:
         unfreeze_plans(engine, group, reason=reason)
-        left = [str(held) for held in read_freezes(engine) if held.group in {None, group} or every]
+        sentences = [
+            str(freeze) for freeze in read_freezes(engine) if freeze.group in {None, group} or every
+        ]
     if as_json:
         print_json({"group": group, "frozen": False})
     else:
         say(f"Unfrozen: {what}")
-    say(*left, err=True)
+    say(*sentences, err=True)
 
 
 def _what(group: str | None, *, every: bool) -> str:

@@ -107,12 +107,12 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 f"group {group} has no approved plan; `fairlead plans list {shell_quote(group)}` "
                 "lists its versions"
             )
-        answers, done = publish_groups(store, [group], settings)
-        sent = next((result for result in done if result.published), None)
+        answers, results = publish_groups(store, [group], settings)
+        sent = next((result for result in results if result.published), None)
         followed, held_up = _adoption(store, group, kafka) if sent else (None, ())
     for answer in answers.values():
         say(f"{group}: requested on a page: {answer}", err=True)
-    for result in done:
+    for result in results:
         if result.refused or result.waits:
             again = "; the planner tries again automatically" if result.waits else ""
             raise StalePlanError(
@@ -193,7 +193,7 @@ def rollback(
         print_plan(document, stderr=as_json)
         ask(f"Propose the assignment of version {version} of {group} again?", yes=yes)
         with KafkaGateway(_kafka()) as gateway:
-            done = roll_back(
+            result = roll_back(
                 PlanStore(engine, settings.source),
                 group,
                 version,
@@ -202,7 +202,7 @@ def rollback(
                 reason=reason,
                 now=datetime.now(UTC),
             )
-    plan = done.plan
+    plan = result.plan
     _say(
         {
             "group": group,
@@ -210,9 +210,9 @@ def rollback(
             "state": plan.state,
             "rolled_back_from": version,
             "sha256": plan.sha256,
-            "approval": done.approval.reason,
+            "approval": result.approval.reason,
         },
-        f"{group}: version {plan.version} is {plan.state}: {done.approval.reason}",
+        f"{group}: version {plan.version} is {plan.state}: {result.approval.reason}",
         as_json=as_json,
     )
 
@@ -234,23 +234,23 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
             raise PlanStateError(f"group {group} has no published plan to withdraw")
         ask(f"Withdraw version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
-            done = reconciling.withdraw(
+            result = reconciling.withdraw(
                 PlanStore(engine),
                 group,
                 topic=topic,
                 options=PublishOptions.of(kafka),
                 reason=reason,
             )
-    assert done.position is not None  # noqa: S101 - else it is an error
+    assert result.position is not None  # noqa: S101 - else it is an error
     _say(
         {
             "group": group,
-            "version": done.version,
+            "version": result.version,
             "topic": kafka.plan_topic,
-            "partition": done.position[0],
-            "offset": done.position[1],
+            "partition": result.position[0],
+            "offset": result.position[1],
         },
-        f"{group}: version {done.version} is withdrawn, by {done.reason}",
+        f"{group}: version {result.version} is withdrawn, by {result.reason}",
         as_json=as_json,
     )
 
@@ -291,10 +291,10 @@ def reconcile(
                 ),
             ]
         else:
-            _, done = publish_groups(store, store.known_groups(), settings)
+            _, results = publish_groups(store, store.known_groups(), settings)
             rows = [
                 _row(result, f"{result.action.name.lower()}: {result.why or result.reason}")
-                for result in done
+                for result in results
             ]
     if as_json:
         print_json(rows)
@@ -344,7 +344,7 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 
 
 def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
-    """Refuse a step before the question, if the database would refuse it."""
+    """Refuse a step that the database would refuse, before asking for confirmation."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] != "proposed":
@@ -355,7 +355,7 @@ def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
 
 
 def _require_other_than_published(plan: Mapping[str, Any]) -> None:
-    """Refuse the published version before the question."""
+    """Refuse to roll back to the published version, before asking for confirmation."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] == "published":

@@ -78,11 +78,11 @@ class PlainConsumer:
         self._report()
 
     def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        gone = {(partition.topic, partition.partition) for partition in partitions}
+        revoked = {(partition.topic, partition.partition) for partition in partitions}
         self._paused = [
             partition
             for partition in self._paused
-            if (partition.topic, partition.partition) not in gone
+            if (partition.topic, partition.partition) not in revoked
         ]
         consumer.incremental_unassign(partitions)
         self._report()

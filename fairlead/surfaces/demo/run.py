@@ -132,7 +132,7 @@ class _Demo:
         return [*reports, *(NotPlanned(name, diagnosed[name], after[name]) for name in others)]
 
     def _start_consumers(self) -> None:
-        """Start the groups, and those to plan a second time, on Kafka's default assignment."""
+        """Start all groups, and for each one to plan an identical group without a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in self._groups:
@@ -315,7 +315,7 @@ def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
     """Return the lag of each partition of a sample, in records, by group and topic."""
     lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
-        done = row["begin"] if row["committed"] < 0 else row["committed"]
-        lag = max(0, row["end"] - done)
+        position = row["begin"] if row["committed"] < 0 else row["committed"]
+        lag = max(0, row["end"] - position)
         lags.setdefault(row["group"], {}).setdefault(row["topic"], {})[row["partition"]] = lag
     return lags

@@ -112,8 +112,9 @@ ONE_IS_EXPENSIVE = DemoGroup(
     expensive={"images-6": 13.0},
 )
 
-#: Plain consumers of the consumer protocol (KIP-848), whose broker follows the plan. Without a plan
-#: it gives each three of nine partitions, and the one with the hot partition gets too much.
+#: Plain consumers of the consumer protocol (KIP-848), whose broker follows the plan. Without a
+#: plan, the broker gives each consumer three of nine partitions, and the hot one overloads its
+#: owner.
 BY_BROKER = DemoGroup(
     "by-broker",
     {"clicks": [188] + [50] * 4, "views": [50] * 4},
@@ -126,7 +127,8 @@ BY_BROKER = DemoGroup(
 #: A healthy group, which gets no plan.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
-#: Its plans wait for a person, by the demo's policies; `make dev` leads to the first one.
+#: A group whose plans wait for a person, by the demo's policies; the first steps of `make dev` use
+#: it.
 ASKS_FIRST = DemoGroup(
     "asks-first",
     zipf_backlog({"signups": 6, "logins": 4}, records=1_500, exponent=0.9, seed=3),
@@ -137,7 +139,7 @@ ASKS_FIRST = DemoGroup(
 #: Groups that get a plan. `make demo` also runs each without a plan.
 CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_EXPENSIVE)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
-#: The same, if the broker has the assignor that follows plans.
+#: More groups that get a plan, if the broker has the assignor that follows plans.
 CURED_BY_BROKER = (BY_BROKER,)
 #: Groups of `make dev`, under steady load.
 DEV_GROUPS = (ASKS_FIRST, *DEMO_GROUPS)

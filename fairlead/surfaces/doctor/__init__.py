@@ -28,7 +28,7 @@ PARTS: Final[dict[str, _Part]] = {
     "kafka": examine_kafka,
     "dagster": examine_dagster,
 }
-#: Remedy if Postgres is away; Kafka's error has its own.
+#: Remedy if Postgres does not answer; Kafka's error contains a remedy.
 _DATABASE_AWAY: Final = (
     "start Postgres, or set postgres.url of fairlead.toml (FAIRLEAD_POSTGRES__URL) to its address"
 )

@@ -39,7 +39,7 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
     """
     from fairlead.store import migrate  # noqa: PLC0415 - Alembic takes half a second
     from fairlead.store.engine import create_store_engine, transaction  # noqa: PLC0415
-    from fairlead.store.freezes import read_freezes  # noqa: PLC0415 - for a schema that is right
+    from fairlead.store.freezes import read_freezes  # noqa: PLC0415
 
     engine = create_store_engine(settings.postgres)
     try:

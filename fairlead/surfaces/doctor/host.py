@@ -19,7 +19,7 @@ _ANSWER_S: Final = 10.0
 
 def examine_host(settings: Settings) -> Iterator[Finding]:
     """Check what planning needs on this machine."""
-    from fairlead.sandbox.java import find_java  # noqa: PLC0415 - asks only here
+    from fairlead.sandbox.java import find_java  # noqa: PLC0415 - only doctor needs it
 
     try:
         yield Finding("java", "ok", str(find_java()))
@@ -46,7 +46,7 @@ def examine_host(settings: Settings) -> Iterator[Finding]:
 def _spark(settings: Settings) -> Finding:
     """Check where planning runs compute: a cluster, a warm Spark, or one for each run."""
     from fairlead.settings import ANYWHERE  # noqa: PLC0415
-    from fairlead.spark.warm import WarmServer  # noqa: PLC0415 - for who asks
+    from fairlead.spark.warm import WarmServer  # noqa: PLC0415
 
     if settings.spark.master != ANYWHERE:
         return Finding("spark", "ok", f"planning runs compute at {settings.spark.master}")

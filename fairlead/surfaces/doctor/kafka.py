@@ -65,7 +65,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         rows = samples.select(columns).to_pylist()
         by_broker = {row["group"] for row in rows if row["group_type"] != CLASSIC}
         yield from _groups(rights, names[:_ASKED], by_broker)
-        # A topic without the right to describe it is only in subscriptions.
+        # Topics that may not be described are known only from subscriptions.
         topics = set[str]()
         for row in rows:
             topics.update(row["topics"], *row["subscriptions"])

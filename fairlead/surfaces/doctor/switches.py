@@ -1,6 +1,6 @@
 """The doctor's checks of Dagster: its home, daemons, sensors and their last ticks.
 
-Belongs here: running `orchestration.switches` in a process, and judging its answer. Does not:
+Belongs here: running `orchestration.switches` in a process, and checking its answer. Does not:
 importing Dagster.
 """
 
@@ -31,18 +31,18 @@ def examine_dagster(settings: Settings) -> Iterator[Finding]:
         how = f"`fairlead up` creates it; or set {HOME_VARIABLE} to Dagster's home"
         yield Finding("dagster", "warning", detail, how)
         return
-    asked = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", f"{PIPELINE}.switches"],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, HOME_VARIABLE: str(home)},
     )
-    if asked.returncode:
-        detail = f"{home}: {asked.stderr.strip().rpartition(chr(10))[2]}"
+    if completed.returncode:
+        detail = f"{home}: {completed.stderr.strip().rpartition(chr(10))[2]}"
         yield Finding("dagster", "failed", detail, "check the storage in its dagster.yaml")
         return
-    yield from findings(json.loads(asked.stdout))
+    yield from findings(json.loads(completed.stdout))
 
 
 def findings(state: Mapping[str, Any]) -> Iterator[Finding]:

@@ -169,7 +169,7 @@ def _path(places: Sequence[float], values: Sequence[float | None], top: float) -
 
 
 def _x(ends: _Ends, moment: datetime, left: int = _LEFT) -> float:
-    assert ends is not None  # noqa: S101 - there is this moment
+    assert ends is not None  # noqa: S101 - there is a moment
     length = ends[1] - ends[0]
     share = (moment - ends[0]) / length if length else 0.0
     return round(left + (_WIDTH - left - _RIGHT) * share, 1)
@@ -190,7 +190,7 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: the next number that is round, as is its half."""
+    """Return the end of an axis: the next round number whose half is round, too."""
     if value <= 0:
         return 2.0
     unit = max((size for size in units if value >= 2 * size), default=1.0)

@@ -200,5 +200,5 @@ def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
 
 
 def _approvable(facts: Facts) -> bool:
-    """Whether it can be approved: it waits, its bytes verify, and its policy publishes."""
+    """Whether the plan can be approved: it waits, its bytes verify, and it is no shadow plan."""
     return facts.waits and facts.document is not None and not facts.stored.shadow

@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.common.words import listed, number, percent, plural, span, times
 from fairlead.surfaces.review.facts import Facts
 
-#: What each status of a partition means for moving it.
+#: Meaning of a partition's status for a person who decides whether to move it.
 _STATUSES: Final = {
     "DATA_LOSS": "records were deleted before the group read them; no plan restores them",
     "STOP": "there is lag, and no consumer of the group committed for far longer than "
@@ -74,7 +74,7 @@ def risks(facts: Facts) -> list[Risk]:
 
 
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
-    """Name consumers that would get more than any consumer was ever measured to do."""
+    """Warn of consumers that would get more than the highest speed measured for any consumer."""
     observed = [load.seen for _, load in facts.loads if load.seen is not None]
     observed += [load.capacity for _, load in facts.loads if load.measured]
     if not observed:
@@ -144,7 +144,7 @@ def _hot_partition(facts: Facts) -> tuple[str, float] | None:
         if values.size
     ]
     weight, topic, partition = max(weights, default=(0.0, "", 0))
-    # If the mean is the bound as well, more partitions do not help.
+    # If the mean lag reaches the bound, too, more partitions do not help.
     mean = float(facts.predicted.get("lag_mean") or 0.0)
     return (f"{topic}-{partition}", weight) if weight >= bound > mean + 1 else None
 
@@ -184,6 +184,6 @@ def _time(facts: Facts) -> Iterator[Risk]:
         text = f"The plan expired {span(facts.now - expires_at)} ago and cannot be published."
         yield Risk(serious=True, topic="Expired", text=text)
     else:
-        left = expires_at - facts.now
-        text = f"The plan expires in {span(left)}."
-        yield Risk(serious=left < _SOON, topic="Expiry", text=text)
+        remaining = expires_at - facts.now
+        text = f"The plan expires in {span(remaining)}."
+        yield Risk(serious=remaining < _SOON, topic="Expiry", text=text)

@@ -1,4 +1,4 @@
-"""A survey in memory: from offset samples to one row per group, worst first, and missing rights.
+"""A survey in memory: sample offsets; report one row per group, worst first, and missing rights.
 
 Belongs here: sampling and wording. Does not: analysing (`fairlead.domain.candidate_rows`), nor
 requests to Kafka (`fairlead.kafka.gateway`).

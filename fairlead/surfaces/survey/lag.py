@@ -82,5 +82,5 @@ def _added(
 
 
 def _sum(records: Int64) -> int:
-    """Add up records, of which there may be more than int64 has room for."""
+    """Add up records; the sum may exceed int64."""
     return sum(records.tolist())

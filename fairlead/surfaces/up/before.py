@@ -22,12 +22,12 @@ HOLDERS = ("fairlead up", "fairlead dev")
 
 
 def require_free(state_dir: Path, at: At, tell: Tell) -> None:
-    """Refuse to start twice; end processes left by a killed one.
+    """Refuse to start twice; end processes left by a killed `fairlead up` or `fairlead dev`.
 
     Raises
     ------
     SandboxError
-        One runs already in this state directory.
+        `fairlead up` or `fairlead dev` already runs in this state directory.
     ConfigurationError
         A port is taken.
     """

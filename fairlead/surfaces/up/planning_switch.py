@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 from fairlead.surfaces.links import LOCATION
 
-#: Plans groups for which a sample requests planning; off by default.
+#: The sensor that starts planning runs for plan requests of samples; off by default.
 SENSOR: Final = "planning_sensor"
 SCHEDULE: Final = "planning_schedule"
 #: A code location may take this long to load after the webserver answers.
@@ -48,7 +48,7 @@ class Planning:
     by: tuple[str, ...] | None
 
     def __str__(self) -> str:
-        """Describe it in one line."""
+        """Describe in one line whether planning is on."""
         if self.by is None:
             return "Whether planning is on is unknown; run `fairlead doctor` later"
         if not self.by:

@@ -73,8 +73,8 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
 
     async def page(request: Request, make: Callable[[Desk], str]) -> Response:
         desk = await run_sync(acting.desk, request.headers.raw)
-        made = await run_sync(lambda: make(desk), limiter=threads)
-        return HTMLResponse(made, headers=_HEADERS)
+        page_html = await run_sync(lambda: make(desk), limiter=threads)
+        return HTMLResponse(page_html, headers=_HEADERS)
 
     # In Starlette's thread pool: slow pages have threads of their own.
     def metrics(request: Request) -> Response:
@@ -178,11 +178,11 @@ def _refuse_others_names(request: Request, own: str | None) -> None:
 
 def _asked_group(request: Request) -> tuple[str, Asked]:
     """Return the group of the query, and the parts of its page to show."""
-    given = request.query_params
+    query = request.query_params
     return _asked_name(request, "/group?group=NAME"), Asked(
-        partition=given.get("partition", "").strip().replace("\0", ""),
-        before=asked_version(given.get("before")),
-        after=asked_version(given.get("after")),
+        partition=query.get("partition", "").strip().replace("\0", ""),
+        before=asked_version(query.get("before")),
+        after=asked_version(query.get("after")),
     )
 
 
@@ -205,7 +205,7 @@ async def _health(_: Request) -> Response:
 
 
 def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - as registered
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for no others
     headers = {**_HEADERS, **(error.headers or {})}
     return PlainTextResponse(f"{visible(error.detail)}\n", error.status_code, headers)
 

@@ -118,5 +118,7 @@ def groups_page(
 
 def _is_old(row: Row, now: datetime) -> bool:
     """Whether a group's diagnosis is old; a group without members is not analysed again."""
-    seen = row["last_seen"]
-    return seen is not None and now - seen > CURRENT_WITHIN and row["evidence"] != NO_MEMBERS
+    last_seen = row["last_seen"]
+    return (
+        last_seen is not None and now - last_seen > CURRENT_WITHIN and row["evidence"] != NO_MEMBERS
+    )

@@ -147,14 +147,14 @@ def identity_of(web: WebSettings) -> IdentityProof | None:
 def _only(headers: Headers, name: str) -> bytes:
     """Return a header that occurs once, in this spelling: some servers read _ as -."""
     wanted = name.lower().encode()
-    found = [
+    matching = [
         (key.lower(), value) for key, value in headers if key.lower().replace(b"_", b"-") == wanted
     ]
-    if not found:
+    if not matching:
         raise NotProvenError(f"the request has no header {name}, which the proxy in front sets")
-    if len(found) > 1 or found[0][0] != wanted:
+    if len(matching) > 1 or matching[0][0] != wanted:
         raise NotProvenError(f"the header {name} occurs more than once, or in another spelling")
-    return found[0][1].strip()
+    return matching[0][1].strip()
 
 
 def _named(name: bytes, where: str) -> str:

@@ -237,7 +237,7 @@ class GroupCollector(Collector):
     ) -> None:
         self._engine, self._sampled_within = engine, sampled_within
         self._policies, self._web = policies, web
-        self._objectives: dict[str, float] = {}  # under the policies `_of`
+        self._objectives: dict[str, float] = {}  # by the policies in `_of`
         self._of: Sequence[Policy] = ()
         self._counts = DecisionCounts()
         self._one_at_a_time = threading.Lock()

@@ -128,14 +128,14 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
         )
     if plan.shadow:
         raise PlanStateError(f"{_name(plan)} is in shadow mode: its policy publishes nothing")
-    held = freeze_on(plan, read_freezes(engine))
+    freeze = freeze_on(plan, read_freezes(engine))
     return _sheet(
         plan,
         "Approve",
         [
             summary(facts),
             _APPROVED,
-            *([f"It is not sent yet: {held}."] if held else []),
+            *([f"It is not sent yet: {freeze}."] if freeze else []),
             *_second(engine, "approve", plan),
         ],
         moves=[

@@ -152,7 +152,7 @@ def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
         if event == "assign":
             member.unsubscribe()
 
-    client.tell = leave  # type: ignore[method-assign] # the application's callback
+    client.notify = leave  # type: ignore[method-assign] # the application's callback
     world.run(10.0)
     assert member.state is State.OUTSIDE
     assert numbers(world, "a") == []

@@ -268,7 +268,7 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Followers notice a recreated topic of the same length, which offsets do not show."""
-    monkeypatch.setattr(plan_reader, "_LOOK_S", 0.5)
+    monkeypatch.setattr(plan_reader, "_CHECK_S", 0.5)
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
     consumer.subscribe([topic])

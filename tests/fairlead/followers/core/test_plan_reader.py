@@ -138,7 +138,7 @@ def test_topic_that_grows_is_read_where_the_key_lands_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After the topic grows, the reader moves to the partition that the key maps to now."""
-    monkeypatch.setattr(plan_reader, "_LOOK_S", 0.0)
+    monkeypatch.setattr(plan_reader, "_CHECK_S", 0.0)
 
     class Grown(ScriptedSource):
         def moved(self) -> bool:

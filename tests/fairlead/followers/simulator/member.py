@@ -112,7 +112,7 @@ class SimulatedClient:
         """Return the fetched partitions."""
         return list(self.share)
 
-    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+    def notify(self, event: Event, share: Sequence[Pair]) -> None:
         """Do nothing: the application has no callback."""
 
     def _hear_of_the_generation(self, member: str) -> None:

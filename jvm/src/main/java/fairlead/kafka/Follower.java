@@ -168,9 +168,9 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         if (schedule == null || byBroker) {
             return;
         }
-        if (decided != null) { // the leader requests a rebalance after reading the others' plan
+        if (decided != null) { // leader: requests a rebalance if it reads a newer plan, such as the others'
             schedule.settle(decided, decidedLapsed, 0);
-        } else if (newMember && note.decided != null) { // so does a member that may have replaced it
+        } else if (newMember && note.decided != null) { // may have replaced the leader: the same
             boolean hadPlan = note.decided.version > 0 && !note.decided.withdrawn;
             schedule.settle(note.decided, hadPlan && note.planVersion == null, 0);
         } else {

@@ -28,7 +28,7 @@ final class Metering {
 
     Metering(Map<String, Object> configs) {
         Map<String, Object> complete = new HashMap<>(configs);
-        // Deserializers may be given as objects. A generated client id would use up the number of a real one.
+        // For parsing only: deserializers may be objects, and Kafka would generate, and so use up, a client id.
         complete.putIfAbsent(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
         complete.putIfAbsent(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
         complete.putIfAbsent(ConsumerConfig.CLIENT_ID_CONFIG, "any");

@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>An assignor cannot request a rebalance: only {@code KafkaConsumer.enforceRebalance()} can, on the
  * application's thread. But a new member makes every group rebalance. The trigger joins as a static
- * member, which needs no second request. While the others are still joining, an admin request removes the
+ * member, because others must join twice (KIP-394). While the others are still joining, an admin request removes the
  * trigger again, with the member's own rights. So there is one rebalance and not two, and the leader
  * does not see the trigger. It subscribes only to the plan topic.
  */

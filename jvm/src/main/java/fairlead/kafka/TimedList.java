@@ -4,7 +4,7 @@ import java.util.AbstractList;
 import java.util.Iterator;
 import java.util.List;
 
-/** The records of one partition in a batch: a list whose iterators tell a {@link Meter} which record is in hand. */
+/** The records of one partition in a batch: a list whose iterators report each record to a {@link Meter}. */
 final class TimedList<R> extends AbstractList<R> {
     private final Meter meter;
     private final Meter.Batch batch;
