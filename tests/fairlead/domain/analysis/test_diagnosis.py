@@ -100,7 +100,7 @@ def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
     assert course.over_objective == 0
 
 
-@pytest.mark.parametrize(("young", "name"), [(1, "healthy"), (3, "unknown")])
+@pytest.mark.parametrize(("new", "name"), [(1, "healthy"), (3, "unknown")])
 def test_few_new_members_do_not_make_a_group_unknown(new: int, name: str) -> None:
     """New members have committed twice, four minutes apart; three commits are needed."""
     members = [f"m{number}" for number in range(5)]

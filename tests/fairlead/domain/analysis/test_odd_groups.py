@@ -225,7 +225,7 @@ def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str)
     assert answer_with(reset) == answer_with("earliest") != answer_with("latest")
 
 
-@pytest.mark.parametrize("late", [1, 2, 5])
+@pytest.mark.parametrize("after_s", [1, 2, 5])
 def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
     """A planning run takes samples seconds after the regular ones; clients commit every 5 s."""
     group = Group(
