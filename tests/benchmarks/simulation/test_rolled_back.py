@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.misled import MISLED
 from benchmarks.simulation.churn import MemberChange
-from benchmarks.simulation.costs import Dear, TrueCosts
+from benchmarks.simulation.costs import Expensive, TrueCosts
 from benchmarks.simulation.loop import TakenBack
 from benchmarks.simulation.registry import PLANNER, simulate
 from benchmarks.simulation.scenario import Scenario
@@ -57,7 +57,7 @@ def test_a_plan_before_a_restart_is_not_rolled_back() -> None:
 def test_a_slowdown_of_all_members_is_no_regression() -> None:
     """A deployment right after a plan: members without new partitions fall behind, too."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())
-    dear = TrueCosts(dear=(Dear(3.0, from_s=930.0),))
-    done = handovers(replace(skew, costs=dear), hours=0.6)
+    costs = TrueCosts(expensive=(Expensive(3.0, from_s=930.0),))
+    done = handovers(replace(skew, costs=costs), hours=0.6)
     assert done[0].planned
     assert not any(isinstance(handover, TakenBack) for handover in done)

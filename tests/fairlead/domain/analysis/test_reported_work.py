@@ -195,7 +195,7 @@ def test_no_consumer_is_slow_by_chance(number: int) -> None:
     labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
     scenario = replace(labelled.scenario, reports=random_reports(number))
     marks = mark(replace(labelled, scenario=scenario), plans=False, seed=SEED, reports=True)
-    assert [marked.said for marked in marks if not marked.right] == []
+    assert [marked.diagnosed for marked in marks if not marked.right] == []
 
 
 def spoil_records(line: Line) -> None:
