@@ -10,7 +10,7 @@ from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
-#: Records a second: half of the machines are twice as fast; together they process 1,000.
+#: Records/s of each machine: half of them are twice as fast as the others; 1,000 in total.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
 #: Shuffles of Zipf's shares: `range` overloads two of ten members by the first, one by the second.
 _TWO_OVERLOADED = 0
