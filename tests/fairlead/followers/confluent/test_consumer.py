@@ -446,7 +446,7 @@ def test_closed_consumer_is_garbage(
     settle({"a": follower}, a=[0, 1, 2, 3])
     follower.close()
     left = weakref.ref(follower._member)  # noqa: SLF001 - it holds the connections
-    consumers.clear()
+    made.clear()
     del follower
     gc.collect()
     assert left() is None
