@@ -106,7 +106,7 @@ def storm(  # noqa: PLR0917 - fixtures
 
 
 @pytest.mark.test_long(
-    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_what_moves"
+    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_moved_partitions"
 )
 @pytest.mark.parametrize(
     ("brokers", "more"),

@@ -16,7 +16,7 @@ TESTS = [
 
 
 @pytest.mark.test_long(
-    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_what_moves"
+    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_moved_partitions"
 )
 @pytest.mark.parametrize("version", ["4.3.1", "4.0.2"])
 def test_versions_before_do_as_well(version: str) -> None:
