@@ -133,7 +133,7 @@ def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> No
 
 @pytest.mark.test_long(
     guarded_by="tests/orchestration/test_installed.py"
-    "::test_group_is_planned_by_what_the_wheel_installs"
+    "::test_group_is_planned_by_the_installed_planner"
 )
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
     """The installed command's usage has its installed module name."""

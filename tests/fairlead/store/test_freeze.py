@@ -19,7 +19,7 @@ from fairlead.store.outbox_entries import PublishRequest
 from fairlead.surfaces.next_step import next_step
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
-from tests.stored import somebody_waits
+from tests.stored import a_session_waits
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
@@ -158,7 +158,7 @@ def test_freeze_waits_for_uncommitted_entries(
         with Outbox(store.engine).turn("plans", 0) as turn:
             assert len(turn.intend([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
             freezing = pool.submit(freeze_plans, store.engine, group, reason="incident")
-            eventually(lambda: somebody_waits(store_url), "the freeze waits")
+            eventually(lambda: a_session_waits(store_url), "the freeze waits")
             assert not freezing.done()
         freezing.result(PATIENCE_S)
     assert store.get("orders", 1).state == "sending"
@@ -187,7 +187,7 @@ def test_entry_waits_for_an_uncommitted_freeze(
         with transaction(store.engine) as connection:
             connection.execute(select(func.fairlead.freeze(group, "incident", None)))
             sending = pool.submit(intend, store)
-            eventually(lambda: somebody_waits(store_url), "the sender waits")
+            eventually(lambda: a_session_waits(store_url), "the sender waits")
             assert not sending.done()
         assert sending.result(PATIENCE_S) == []
     assert store.get("orders", 1).state == "approved"

@@ -15,7 +15,7 @@ from fairlead.store.freezes import read_freezes
 from fairlead.surfaces.web.forms import require_own_page
 from tests.fairlead.surfaces.web.conftest import KIM, Desks, as_person, propose
 from tests.fairlead.surfaces.web.proxies import post
-from tests.stored import somebody_waits
+from tests.stored import a_session_waits
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
@@ -63,7 +63,7 @@ def test_waiting_steps_delay_neither_pages_nor_a_freeze(desks: Desks) -> None:
                 pool.submit(desks.post, "reject", "orders", f"{number}@example.com")
                 for number in range(6)
             ]
-            eventually(lambda: somebody_waits(desks.url), "the steps wait")
+            eventually(lambda: a_session_waits(desks.url), "the steps wait")
             assert not any(answer.done() for answer in waiting)
             assert pool.submit(desks.get, "/").result(PATIENCE_S).status == 200
             assert pool.submit(desks.post, "freeze").result(PATIENCE_S).status == 303
