@@ -38,9 +38,9 @@ from benchmarks.stories.__main__ import mark as mark_story
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: Number of random groups of plain consumers, and of consumers with the loops of real clients.
+#: Kind of random groups: whether their consumers use the loops of real clients; number of groups.
 GROUPS: Final = {"plain groups": (False, 6), "real groups": (True, 3)}
-#: The slowest scenarios.
+#: Scenarios that are left out because they are the slowest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
 _HOURS: Final = 48.0
 _THIRD: Final = 1.0 / 3.0
@@ -49,17 +49,17 @@ _THIRD: Final = 1.0 / 3.0
 def _none(like: int) -> Callable[..., Any]:
     """Return a function that returns zeros of the shape of its argument number `like`."""
 
-    def found(*given: Any, **_: Any) -> Any:
+    def zeros(*given: Any, **_: Any) -> Any:
         return np.zeros_like(given[like])
 
-    return found
+    return zeros
 
 
 def _no_partition(series: Any, *_: Any, **__: Any) -> Any:
     return np.zeros(series.partitions, dtype=bool)
 
 
-#: Constants that tune nothing: conversions, limits of arithmetic, memory and messages, defaults of
+#: Constants that are not tuned: conversions, limits of arithmetic, memory and messages, defaults of
 #: Kafka, and values fixed by the interface of `fairlead decide`.
 LIMITS: Final = frozenset(
     (
@@ -67,7 +67,7 @@ LIMITS: Final = frozenset(
         *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
         *("POINTS", "_CELLS", "_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
         *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S", "_UNKNOWN"),
-        *("SAMPLES_NEEDED", "LEAST_LOOKS", "MOSTLY", "_AUTO_COMMIT_S"),  # depend on others
+        *("SAMPLES_NEEDED", "LEAST_LOOKS", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from others
     )
 )
 
@@ -154,7 +154,7 @@ def _scaled(value: Any, factor: float) -> Any:
 
 
 def variants() -> list[Variant]:
-    """Return all changes; the first one changes nothing."""
+    """Return all changes; the first is no change."""
     found = [Variant("nothing"), *(Variant(name, rule=name) for name in RULES)]
     for module, name, _ in constants():
         if name in LIMITS:
@@ -207,7 +207,7 @@ def _loops() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all changes, or those whose names have a prefix; keep the results of the others."""
+    """Measure all changes, or those whose names start with a prefix; keep the other results."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names")
     options.add_argument("--processes", type=int, default=2, help="how many at once")

@@ -104,7 +104,7 @@ def approving(installation: Installation, dagster: str, address: str) -> dict[st
 
 
 def measured(store: PlanStore, topic: PlanTopic, approve: Approve) -> float:
-    """Propose a plan, approve it, and return the seconds from its approval to its record."""
+    """Propose a plan, approve it, and return the seconds between its approval and its record."""
     plan = proposed(store)
     time.sleep(random.uniform(0, INTERVAL_S))
     approve(plan)
@@ -158,7 +158,7 @@ def members(servers: str) -> Iterator[None]:
 
 @contextmanager
 def pages(url: str) -> Iterator[str]:
-    """Serve pages on which a person behind a proxy may act; yields the address."""
+    """Serve pages on which a person behind a proxy may approve; yield their address."""
     with logins(url) as make:
         engine = create_store_engine(make("fairlead_web"))
         web = WebSettings.model_validate({"url": PUBLIC, "header": {"secret": SECRET}})
@@ -168,7 +168,7 @@ def pages(url: str) -> Iterator[str]:
 
 
 def show(bench: Bench, found: dict[str, list[float]]) -> None:
-    """Print the medians and maxima, and write all figures."""
+    """Print medians and maxima, and write all measurements to approval.json."""
     rows = {
         door: {
             "median_s": harness.median(seconds, 1),

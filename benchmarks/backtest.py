@@ -44,7 +44,7 @@ CHANGES = (
 
 
 def week(seed: int = 1) -> ScenarioWorld:
-    """Return the week: partitions' shares follow Zipf's law and drift, and load follows the day."""
+    """Return the week: shares of partitions follow Zipf's law and drift; load varies by hour."""
     scenario = Scenario(
         name="week",
         what="a week whose skew drifts",
@@ -62,7 +62,7 @@ def week(seed: int = 1) -> ScenarioWorld:
 
 
 def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Return the rate of each partition in each stretch, records a second, shape (stretches, P)."""
+    """Return the rate of each partition in each stretch: records/s, shape (stretches, P)."""
     popularity = rng.permutation(-0.7 * np.log(np.arange(1, PARTITIONS + 1)))
     rates = np.empty((stretches, PARTITIONS))
     for number in range(stretches):

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 #: Seconds between two polls of a consumer: the maximum delay of a recorded change.
 TURN_S: Final = 0.01
-#: Seconds. Only ends consumers that hang.
+#: Seconds. Time limit for consumers that hang.
 DEADLINE_S: Final = 240.0
 
 
@@ -46,7 +46,7 @@ class Change:
     seat
         The consumer.
     gained
-        Whether it got the partitions; else it gave them up.
+        Whether the consumer got the partitions; if not, they were revoked.
     partitions
         Their numbers.
     """
@@ -85,7 +85,7 @@ class Members:
             )
             for n in range(processes)
         ]
-        #: Owners of partitions at the last call of `take`.
+        #: Partitions of each consumer at the last call of `take`.
         self.owned: dict[Seat, set[int]] = {seat: set() for seat in seats}
 
     def __enter__(self) -> Self:
@@ -113,7 +113,7 @@ class Members:
         return taken
 
     def until(self, wanted: Mapping[Seat, set[int]]) -> list[Change]:
-        """Wait until every member owns the wanted partitions; return the changes since `take`."""
+        """Wait until every member owns the wanted partitions; return all changes since `take`."""
         deadline, taken = time.monotonic() + DEADLINE_S, self.take()
         while self.owned != wanted:
             if time.monotonic() > deadline:
@@ -139,7 +139,7 @@ def _open(config: Mapping[str, str], seat: Seat, changes: "Queue[Change]") -> Co
 
     def assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
-        consumer.pause(partitions)  # reading records is not measured
+        consumer.pause(partitions)  # only assignments are measured, not reading
         tell(True, partitions)  # noqa: FBT003
 
     def revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:

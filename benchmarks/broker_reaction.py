@@ -60,7 +60,7 @@ class Adopted:
     moved
         Number of partitions that the plan moves.
     revoked_needlessly
-        Number of partitions that were revoked although their owner stays the same.
+        Number of revoked partitions that the plan does not move.
     """
 
     verified_s: float
@@ -112,8 +112,8 @@ class Measured:
                     config={"group.remote.assignor": "fairlead"},
                 )
             )
-            found = [self._adopt() for _ in range(plans + 1)]
-        return found[1:]  # before the first plan, targets are from Kafka's uniform assignor
+            adopted = [self._adopt() for _ in range(plans + 1)]
+        return adopted[1:]  # before the first plan, targets are from Kafka's uniform assignor
 
     def _adopt(self) -> Adopted:
         self._settle()
@@ -139,7 +139,7 @@ class Measured:
         followed = list(self._follow([self.group]))
         if not done.published or not followed or not followed[0][0].reached:
             raise RuntimeError(f"not followed: {done.reason}, {followed}")
-        (told, target) = followed[0]
+        (adoption, target) = followed[0]
         changes = self._members.until(self._wanted())
         record = self._topic.read(self.group)
         if record is None:
@@ -150,7 +150,7 @@ class Measured:
             verified_s=sent - began,
             target_s=target - sent,
             adopted_s=max((change.at for change in changes), default=target) - sent,
-            triggers=told.triggers,
+            triggers=adoption.triggers,
             moved=int((before != self._owner).sum()),
             revoked_needlessly=sum(
                 len(stays[change.seat] & set(change.partitions))
@@ -169,7 +169,7 @@ class Measured:
             yield adoption, time.monotonic()
 
     def _settle(self) -> None:
-        """Wait until the group is stable, because real plans are minutes apart."""
+        """Wait until the group is stable, as between real plans, which are minutes apart."""
 
         def settled() -> bool:
             self._members.take()

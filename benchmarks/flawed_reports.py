@@ -22,7 +22,7 @@ RESULTS: Final = Path(__file__).with_name("flawed_reports.json")
 SEED: Final = 1
 #: Causes for which reports must halve the number of wrong diagnoses.
 _HALVED: Final = ("expensive partition", "slow member")
-#: Number of a group, whether it reports, and its diagnoses.
+#: Number of a group, whether its consumers report, and its diagnoses.
 Result = tuple[int, bool, list[Marked]]
 
 
@@ -65,11 +65,11 @@ def _marked(job: tuple[int, bool]) -> Result:
 
 
 def figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Count wrong diagnoses by cause and by flaw; name groups with more of them with reports."""
+    """Count wrong diagnoses by cause and flaw; name groups that have more of them with reports."""
     by_cause: dict[str, Counter[str]] = {}
     by_flaw: dict[str, Counter[str]] = {}
     wrong: dict[int, Counter[str]] = {}
-    said: dict[int, set[str]] = {}
+    diagnoses: dict[int, set[str]] = {}
     for number, reports, marks in results:
         side = "with" if reports else "without"
         flaw = ", ".join(f"{name} {value}" for name, value in FLAWS[number % len(FLAWS)].items())
@@ -80,13 +80,13 @@ def figures(results: Sequence[Result]) -> dict[str, Any]:
                 row[side] += not verdict.right
             wrong.setdefault(number, Counter())[side] += not verdict.right
             if reports and not verdict.right:
-                said.setdefault(number, set()).add(verdict.said)
+                diagnoses.setdefault(number, set()).add(verdict.diagnosed)
     return {
         "causes": _rows(by_cause),
         "flaws": _rows(by_flaw),
         "worse": [
             f"group {number}: {count['with']} wrong, {count['without']} without reports: "
-            f"{sorted(said[number])}, {random_reports(number)}"
+            f"{sorted(diagnoses[number])}, {random_reports(number)}"
             for number, count in sorted(wrong.items())
             if count["with"] > count["without"]
         ],

@@ -45,9 +45,9 @@ from orchestration.definitions import build_defs
 
 RESULTS: Final = Path(__file__).with_name("fleet.json")
 EACH, MEMBERS = 100, 10
-SMALL, TIMES = 1_000, 10  # groups of the small fleet; factor for the large fleet
+SMALL, TIMES = 1_000, 10  # groups of the small fleet; the large fleet has ten times as many
 CORES: Final = 2
-GIANT: Final = 1_000_000  # partitions of one giant group among small groups, a thousand per member
+GIANT: Final = 1_000_000  # partitions of the giant group, a thousand per member
 GIB: Final = 2**30
 GOALS: Final = ("12 at most", "1.6 at least", "1.5 at most", "0.1 at most")
 #: A run that logs its events only to Dagster's database, not to the benchmark's output.
@@ -115,8 +115,8 @@ def ratios(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
-    """Take one measurement with a separate JVM and Postgres; Spark's start is excluded."""
-    # Otherwise one Spark core would use two cores, for the JVM and for Python's workers.
+    """Take a measurement with its own JVM and Postgres; the start of Spark does not count."""
+    # Without this, one Spark core would use two: for the JVM, and for Python's workers.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with surroundings(cores) as (warehouse, url):
         build_session(load_settings().spark).range(1).count()
@@ -125,7 +125,7 @@ def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any
 
 @contextmanager
 def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
-    """Start a Postgres; set the environment and Dagster's home to use it."""
+    """Start a Postgres, and make the environment and Dagster's home use it."""
     with folder() as place, postgres() as server:
         url = server.url("fairlead")
         (place / "fairlead.toml").write_text(CONFIG)
@@ -174,7 +174,7 @@ def planning_run(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str,
 
 
 def work_of_steps(instance: dg.DagsterInstance, run_id: str) -> dict[str, float]:
-    """Return the seconds of each step's function, from its start to its first result."""
+    """Return the seconds from the start of each step's function to its first result."""
     began: dict[str, float] = {}
     ended: dict[str, float] = {}
     for record in instance.all_logs(run_id):
@@ -189,14 +189,14 @@ def work_of_steps(instance: dg.DagsterInstance, run_id: str) -> dict[str, float]
 
 
 def candidates_alone(warehouse: Warehouse, sizes: list[Size], _: str) -> dict[str, Any]:
-    """Time the Spark step that plans; `small_s`: until the last of the small groups is planned."""
+    """Time the Spark step that plans; `small_s` ends with the last of the small groups."""
     snapshot, names = with_lag(warehouse, sizes)
     spark, policy = build_session(load_settings().spark), load_settings().policies[0]
     began = time.time()
     write_candidates(spark, warehouse, snapshot, dict.fromkeys(names, policy), GroupMemories())
     all_s = time.time() - began
     ends = sorted(task_ends(spark))
-    small = ends[:-1] if len(sizes) > 1 else ends  # the giant's task ends long after the others
+    small = ends[:-1] if len(sizes) > 1 else ends  # without the giant's task, which ends last
     return {"small_s": small[-1] - began, "all_s": all_s}
 
 
@@ -204,8 +204,8 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
     """Write a snapshot, and the samples of the day before."""
     snapshot = recorded.snapshot(sizes)
     archive = SampleArchive(warehouse.path)
-    for look_id, look in recorded.past(snapshot):
-        archive.append(look, look_id)
+    for sample_id, sample in recorded.past(snapshot):
+        archive.append(sample, sample_id)
     archive.tidy(snapshot.snapshot_at, timedelta(days=2))
     names = snapshot.samples["group"].to_pylist()
     warehouse.write_snapshot(snapshot, dict.fromkeys(names, COHORT))
@@ -213,7 +213,7 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
 
 
 def remember(url: str, snapshot: GroupSnapshot) -> None:
-    """Store the memories of a fleet that was planned before: the speeds of half of the members."""
+    """Store the memories of a fleet that was planned before: speeds of half of the members."""
     at = snapshot.snapshot_at - timedelta(minutes=15)
     speed = Capacity(200.0, measured=True, at=at.timestamp())
     found = {
@@ -249,14 +249,14 @@ def task_ends(spark: SparkSession) -> Iterator[float]:
     """Yield the end times of the newest stage's tasks, in seconds since the epoch."""
     context = spark.sparkContext
     stages = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/stages"
-    newest = max(asked(stages), key=lambda stage: stage["stageId"])
-    for task in asked(f"{stages}/{newest['stageId']}/0/taskList?length=10000"):
+    newest = max(spark_answer(stages), key=lambda stage: stage["stageId"])
+    for task in spark_answer(f"{stages}/{newest['stageId']}/0/taskList?length=10000"):
         launched = datetime.fromisoformat(task["launchTime"].replace("GMT", "Z"))
         yield launched.timestamp() + task["duration"] / 1000
 
 
-def asked(url: str) -> Any:
-    """Query Spark's REST API."""
+def spark_answer(url: str) -> Any:
+    """Return an answer of Spark's REST API."""
     with urllib.request.urlopen(url) as answer:  # noqa: S310 - this process's own session
         return json.load(answer)
 
@@ -293,8 +293,8 @@ def discard(rows: DataFrame) -> None:
 
 @contextmanager
 def watched_memory() -> Iterator[Callable[[], int]]:
-    """Sample the memory of this process and its children; the yielded value has the peak."""
-    seen, done = [0], threading.Event()
+    """Sample the memory of this process and its children; the yielded function returns the peak."""
+    samples, done = [0], threading.Event()
     postgres = [
         process for process in psutil.process_iter(["name"]) if process.info["name"] == "postgres"
     ]
@@ -302,12 +302,12 @@ def watched_memory() -> Iterator[Callable[[], int]]:
     def watch() -> None:
         me = psutil.Process()
         while not done.wait(0.5):
-            seen.append(sum(map(own_bytes, [me, *me.children(recursive=True), *postgres])))
+            samples.append(sum(map(own_bytes, [me, *me.children(recursive=True), *postgres])))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        yield lambda: max(seen)
+        yield lambda: max(samples)
     finally:
         done.set()
         watcher.join()

@@ -43,8 +43,8 @@ HOW = (
 GOAL = 2.0
 ROUNDS = 7
 GROUPS, PARTITIONS_EACH, LIVE, MEMBERS = 200, 100, 20, 2
-UNCOMMITTED = 0.02  # of the partitions
-RECORDS = 10  # at most, in a partition
+UNCOMMITTED = 0.02  # share of the partitions
+RECORDS = 10  # maximum per partition
 DEADLINE_S = 120.0
 
 Lags = dict[tuple[str, str, int], int | None]
@@ -197,9 +197,9 @@ def lags_by_kafka(output: str) -> Lags:
 
 
 def require_equal(ours: Lags, theirs: Lags) -> None:
-    """End with an error if the lags of both sides differ.
+    """Raise an error if the lags of both sides differ.
 
-    For groups without members, the tool leaves out partitions without a commit.
+    For groups without members, the tool omits partitions without a commit.
     """
     ours_committed = {key: lag for key, lag in ours.items() if lag is not None}
     theirs_committed = {key: lag for key, lag in theirs.items() if lag is not None}
@@ -210,7 +210,7 @@ def require_equal(ours: Lags, theirs: Lags) -> None:
 
 @contextmanager
 def fleet(servers: str, groups: int) -> Iterator[None]:
-    """Make topics, records and commits; let some groups have members."""
+    """Create topics, records and commits; add members to some groups."""
     admin = AdminClient({"bootstrap.servers": servers})
     topics = [
         NewTopic(
@@ -221,7 +221,7 @@ def fleet(servers: str, groups: int) -> Iterator[None]:
         )
         for number in range(groups)
     ]
-    for start in range(0, groups, 20):  # brokers stop answering while they create thousands
+    for start in range(0, groups, 20):  # creating thousands at once blocks brokers
         for created in admin.create_topics(topics[start : start + 20]).values():
             created.result(DEADLINE_S)
     random = np.random.default_rng(0)

@@ -59,9 +59,9 @@ class Bench:
         """Whether to write the figures, which the docs show; not in a trial run."""
         return bool(self.options.answer == self.results)
 
-    def log(self, *said: object) -> None:
+    def log(self, *parts: object) -> None:
         """Print a line about progress."""
-        self.console.log(*said)
+        self.console.log(*parts)
 
     def show(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; the first column is aligned left, the others right."""
@@ -104,20 +104,20 @@ def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench
         "--answer", type=Path, default=results, help="where figures go, if not beside the others"
     )
     given = options.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exits context managers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # lets context managers exit
     LOGS.mkdir(parents=True, exist_ok=True)
     path = LOGS / f"{results.stem}.log"
-    kept = os.dup(1), os.dup(2)
+    terminals = os.dup(1), os.dup(2)
     with path.open("wb") as log:
         for number in (1, 2):
             os.dup2(log.fileno(), number)
-    with os.fdopen(os.dup(kept[0]), "w") as terminal:
+    with os.fdopen(os.dup(terminals[0]), "w") as terminal:
         console = Console(file=terminal, width=_WIDTH, log_path=False, highlight=False)
         try:
             yield Bench(given, console, results, os.getloadavg()[0])
         except BaseException:
             console.print(f"It failed. What was measured has said this: {path}")
-            for number, back in enumerate(kept, start=1):
+            for number, back in enumerate(terminals, start=1):
                 os.dup2(back, number)
             raise
 

@@ -24,7 +24,7 @@ from benchmarks.services import folder, wait_until
 from fairlead.sandbox import Sandbox
 from tests.ui.running import free_port
 
-#: Seconds. Only ends processes that hang.
+#: Seconds. Time limit for processes that hang.
 PATIENCE_S: Final = 600.0
 STOP_S: Final = 60.0
 WORKSPACE: Final = str(ROOT / "workspace.yaml")
@@ -197,18 +197,18 @@ class Installation:
         config: Mapping[str, Any] | None = None,
         group: str | None = None,
     ) -> str:
-        """Launch a job as a click in the UI does; return the run's id."""
+        """Launch a job by the query that a click in the UI sends; return the run's id."""
         tags = [{"key": "dagster/partition", "value": group}] if group else []
         variables = {"job": job, "config": config or {}, "tags": tags}
-        answer = _asked(url, LAUNCH, variables)["launchRun"]
+        answer = _graphql(url, LAUNCH, variables)["launchRun"]
         if answer["__typename"] != "LaunchRunSuccess":
             raise RuntimeError(f"{job}: {answer}")
         run_id: str = answer["run"]["runId"]
         return run_id
 
     def know(self, url: str, group: str) -> None:
-        """Add a partition, as discovery does."""
-        _asked(url, ADD_PARTITION, {"key": group})
+        """Add a partition to Dagster, as discovery does."""
+        _graphql(url, ADD_PARTITION, {"key": group})
 
     def wait_for_end(self, run_id: str) -> None:
         """Wait until a run has ended."""
@@ -232,7 +232,7 @@ def _answered(url: str, statement: str, values: tuple[object, ...]) -> list[Any]
         return connection.execute(statement.encode(), values).fetchall()
 
 
-def _asked(url: str, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+def _graphql(url: str, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     """Query Dagster's GraphQL API, as the UI does."""
     body = json.dumps({"query": query, "variables": variables}).encode()
     request = urllib.request.Request(  # noqa: S310 - our own server

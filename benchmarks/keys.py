@@ -50,7 +50,7 @@ def zipf(exponent: float) -> npt.NDArray[np.float64]:
 
 
 def giant() -> npt.NDArray[np.float64]:
-    """Return those of one key with `GIANT` of the records, the others alike."""
+    """Return the probabilities if one key has `GIANT` of the records, and the others are alike."""
     return np.append(GIANT, np.full(KEYS - 1, (1 - GIANT) / (KEYS - 1)))
 
 
@@ -105,20 +105,20 @@ def sampled(settings: Settings, topic: str, seed: int, records: int) -> KeyShare
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
-    """Return the records of each partition, as murmur2 places them."""
+    """Return the number of records of each partition, if murmur2 places them."""
     place = np.array([partition_of(named(key), partitions) for key in range(KEYS)])
     return np.bincount(place[keys], minlength=partitions)
 
 
-def say(line: str) -> None:
-    """Print a line at once."""
+def show(line: str) -> None:
+    """Print a line without buffering."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def shares(settings: Settings, servers: str) -> None:
-    """Print how far shares, intervals, loads and time lags are off, over `SAMPLES` samples."""
-    say("| topic | records | worst share, points | intervals | load of 24 | 18 | time lag |")
+    """Print the errors of shares, intervals, loads and time lags, over `SAMPLES` samples."""
+    show("| topic | records | worst share, points | intervals | load of 24 | 18 | time lag |")
     for name in TOPICS:
         keys = draw(name)
         fill(servers, name, keys, PARTITIONS)
@@ -127,7 +127,7 @@ def shares(settings: Settings, servers: str) -> None:
             with open_log(settings.kafka, "wide") as log:
                 ends = log.window(DAY_S).end
             agrees = (ends == loads(keys, 24)).all()
-            say(f"The topic of 24 partitions agrees with murmur2: {agrees}")
+            show(f"The topic of 24 partitions agrees with murmur2: {agrees}")
         truth = np.bincount(keys, minlength=KEYS) / len(keys)
         top = {named(key): truth[key] for key in np.argsort(-truth)[:10].tolist()}
         for records in (50_000, 100_000):
@@ -140,7 +140,7 @@ def shares(settings: Settings, servers: str) -> None:
                 off += [abs(row["share"] - share) for row, share in rows]
                 held += [row["low"] <= share <= row["high"] for row, share in rows]
                 if name == "giant" and found.heaviest(1)[0]["key"] != named(0):
-                    say("The giant key is not the heaviest")
+                    show("The giant key is not the heaviest")
                 for count, worst in apart.items():
                     estimate = found.load_of(count, np.ones(PARTITIONS))
                     worst.append(float(np.abs(estimate / loads(keys, count) - 1).max()))
@@ -149,7 +149,7 @@ def shares(settings: Settings, servers: str) -> None:
                 f"{100 * float(np.median(each)):.1f}, at most {100 * max(each):.1f} %"
                 for each in apart.values()
             )
-            say(
+            show(
                 f"| {name} | {records:,} | {100 * max(off, default=0):.2f} | "
                 f"{sum(held)} of {len(held)} | {of_loads} | {100 * max(lag):.0f} % |"
             )
@@ -172,7 +172,7 @@ def time_lag(found: KeyShares, real: Int64) -> float:
 
 
 def simulate(rates: npt.NDArray[np.float64], capacities: npt.NDArray[np.float64]) -> float:
-    """Return the time lag of the worst partition after the horizon, in seconds."""
+    """Return the time lag in seconds of the partition that is furthest behind after the horizon."""
     steps = int(HORIZON_S / STEP_S)
     parts, members = rates.size, capacities.size
     arrivals = np.random.default_rng(1).poisson(rates * STEP_S, (steps, parts))
@@ -200,7 +200,7 @@ def simulate(rates: npt.NDArray[np.float64], capacities: npt.NDArray[np.float64]
 
 
 def large(settings: Settings, servers: str) -> None:
-    """Print what a sample of a large topic takes, and by how much Spark differs."""
+    """Print the cost of a sample of a large topic, and the difference from Spark's result."""
     fill(servers, "large", draw("zipf-1.1", LARGE), PARTITIONS)
     found = []
     for records in (100_000, 2_000_000):
@@ -209,15 +209,15 @@ def large(settings: Settings, servers: str) -> None:
             settings, "large", jars=source_jars, records=records, minutes=DAY_S / 60
         )
         found.append({key["key"]: key for key in report["keys"]})
-        say(f"{report['notes'][1]} {time.monotonic() - began:.1f} s in all")
+        show(f"{report['notes'][1]} {time.monotonic() - began:.1f} s in all")
     client, spark = found
     both = client.keys() & spark.keys()
     apart = max(abs(client[key]["share"] - spark[key]["share"]) for key in both)
-    say(f"{len(both)} of the ten heaviest keys are the same, {100 * apart:.2f} points apart")
+    show(f"{len(both)} of the ten heaviest keys are the same, {100 * apart:.2f} points apart")
 
 
 def main() -> None:
-    """Measure on a broker of its own."""
+    """Measure on a separate broker."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--part", choices=("shares", "large"), help="default: both")
     part = options.parse_args().part

@@ -2,10 +2,10 @@
 
 Belongs here: running every scenario with every controller, and writing loop.json. Does not:
 the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses (`loop_diagnosis`,
-`loop_flips`), the accuracy of predictions (`loop_told`), or the simulation itself
+`loop_flips`), the accuracy of predictions (`loop_predictions`), or the simulation itself
 (`benchmarks.simulation`).
 
-Names are those of scenarios, `diagnosis`, `flips` and `told`; without, everything is run,
+Names are those of scenarios, `diagnosis`, `flips` and `predictions`; without, everything is run,
 and written down; `--report` draws it again from loop.json.
 """
 
@@ -22,8 +22,8 @@ from benchmarks import (
     harness,
     loop_diagnosis,
     loop_flips,
+    loop_predictions,
     loop_report,
-    loop_told,
 )
 from benchmarks.loop_goals import goals
 from benchmarks.simulation.catalogue import SCENARIOS
@@ -36,7 +36,7 @@ RESULTS: Final = Path(__file__).with_name("loop.json")
 HOURS: Final = 48.0
 SEED: Final = 1
 CADENCE: Final = Cadence()
-_OTHERS: Final = ("diagnosis", "flips", "told")
+_OTHERS: Final = ("diagnosis", "flips", "predictions")
 
 
 def main() -> None:
@@ -59,13 +59,13 @@ def main() -> None:
                 loop_report.show_courses(bench, rows)
             flips = pool.submit(loop_flips.measure, SEED) if "flips" in names else None
             diagnoses = loop_diagnosis.measure(SEED, pool.map) if "diagnosis" in names else []
-            told = loop_told.measure(SEED, pool.map) if "told" in names else []
+            predictions = loop_predictions.measure(SEED, pool.map) if "predictions" in names else []
             flip = [] if flips is None else flips.result()
         reached = [
             *goals(courses),
             *loop_diagnosis.goals(diagnoses),
             *loop_flips.goals(flip),
-            *loop_told.goals(told),
+            *loop_predictions.goals(predictions),
         ]
         document = {
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -74,7 +74,7 @@ def main() -> None:
             "courses": courses,
             "diagnosis": diagnoses,
             "flips": flip,
-            "told": told,
+            "predictions": predictions,
         }
         loop_report.show(bench, document)
         if not chosen:

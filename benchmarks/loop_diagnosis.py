@@ -39,7 +39,11 @@ def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> lis
                 "diagnoses": len(marks),
                 "right": share_right(marks),
                 "wrong": sorted(
-                    {f"{m.scenario}: {m.cause}, said {m.said}" for m in marks if not m.right}
+                    {
+                        f"{m.scenario}: {m.cause}, diagnosed {m.diagnosed}"
+                        for m in marks
+                        if not m.right
+                    }
                 ),
             }
         )

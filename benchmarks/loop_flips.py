@@ -51,8 +51,8 @@ def _flips(number: int, client: str, seed: int, *, reports: bool) -> bool:
     planner = Planner(Rules(), plans=False, reports=reports)
     run(ScenarioWorld.of(scenario, seed=seed, hours=_HOURS), planner, _CADENCE)
     since = START.timestamp() + (_HOURS - 1) * HOUR_S
-    said = {decision.diagnosis.name for at, decision in planner.decisions if at >= since}
-    return len(said) > 1
+    names = {decision.diagnosis.name for at, decision in planner.decisions if at >= since}
+    return len(names) > 1
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:

@@ -61,7 +61,7 @@ def with_reports(name: str) -> str:
 
 def _healthy(ours: Row, _: Rows) -> Iterator[tuple[str, float, float]]:
     yield "no plan", ours["plans"], 0
-    yield "nobody late", ours["over_objective"], 0
+    yield "partitions behind", ours["over_objective"], 0
 
 
 def _steady(ours: Row, by: Rows) -> Iterator[tuple[str, float, float]]:

@@ -56,7 +56,7 @@ def show(bench: Bench, document: Mapping[str, Any]) -> None:
         bench.console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
     for row in document["flips"]:
         bench.console.print(f"{row['client']}: {row['flip']} of {row['groups']} steady groups flip")
-    for row in document["told"]:
+    for row in document["predictions"]:
         bench.console.print(row)
     reached = document["goals"]
     bench.show(
@@ -96,13 +96,13 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
 
 def _courses(document: Mapping[str, Any]) -> str:
     """Return rows of scenarios with much time over the objective, and a sum of the others."""
-    late, others = [], []
-    for name, found in _by_scenario(document).items():
-        if any(found[who]["over_objective"] > _LONG for who in _PLANNERS):
-            late.append(_course(f"`{name}`", [found]))
+    large, others = [], []
+    for name, course in _by_scenario(document).items():
+        if any(course[who]["over_objective"] > _LONG for who in _PLANNERS):
+            large.append(_course(f"`{name}`", [course]))
         else:
-            others.append(found)
-    return _markdown(("scenario", *_IN_COLUMNS), (*late, _course(f"{len(others)} others", others)))
+            others.append(course)
+    return _markdown(("scenario", *_IN_COLUMNS), (*large, _course(f"{len(others)} others", others)))
 
 
 def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:

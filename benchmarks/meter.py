@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _least(loop: Loop, count: int, handler: Handler, rounds: int) -> list[float]:
-    """Return the minimum seconds of a round, without and with reports."""
+    """Return the minimum seconds of a round without reports, and with them."""
     sides = [partial(_round, loop, report, count, handler) for report in (False, True)]
     return [min(seconds) for seconds in in_turns(rounds, *sides)]
 
@@ -82,7 +82,7 @@ MESSAGES: Final = [_message(offset) for offset in range(RECORDS)]
 
 
 def _made(kind: Any, report: bool, **attributes: Any) -> Any:  # noqa: FBT001 - as in `Loop`
-    """Return a consumer without a connection, which can only return records."""
+    """Return a consumer without a connection, which can return records but not fetch."""
     consumer = kind.__new__(kind)
     meter = Meter(MAX_S) if report else None
     vars(consumer).update({"_closed": False, "_meter": meter, **attributes})
@@ -140,7 +140,7 @@ async def _async_for(report: bool, count: int, handler: Handler) -> float:  # no
         if not (left := left - 1):
             break
     took = time.thread_time() - began
-    consumer._closed = True  # noqa: SLF001 - or it warns that nobody has stopped it
+    consumer._closed = True  # noqa: SLF001 - an unclosed consumer warns
     return took
 
 

@@ -18,12 +18,12 @@ from benchmarks.simulation.traffic import Surge
 from benchmarks.simulation.world import ScenarioWorld
 
 #: Ten members to their partitions under `range`.
-_AT_HOME: Final = {member: tuple(range(10 * member, 10 * member + 10)) for member in range(10)}
+_BY_RANGE: Final = {member: tuple(range(10 * member, 10 * member + 10)) for member in range(10)}
 
 
-def _dear_abroad(share: float) -> Scenario:
-    """Every partition's records are expensive for all members except its owner under `range`."""
-    spoils = tuple(Spoil(mine, member, share) for member, mine in _AT_HOME.items())
+def _expensive_elsewhere(share: float) -> Scenario:
+    """Return a scenario in which partitions are expensive except for their owners under `range`."""
+    spoils = tuple(Spoil(mine, member, share) for member, mine in _BY_RANGE.items())
     what = f"`skew`; whoever reads what is another's under range does {share:.0%} of its speed"
     return replace(SCENARIOS["skew"], name=f"dear-abroad-{share:.0%}", what=what, spoils=spoils)
 
@@ -36,10 +36,10 @@ def _crowded(name: str) -> Scenario:
 
 
 def _turned(seed: int) -> Scenario:
-    """After the first plan, load shifts to moved partitions and to those of their new owners.
+    """Return a scenario in which load shifts, after the first plan, to partitions' new owners.
 
-    The previous owners' other partitions get few records. Without the plan, members would be a
-    little overloaded; with it, some are overloaded by two thirds.
+    The other partitions of the previous owners get few records. Without the plan, members would be
+    a little overloaded; with it, some are overloaded by two thirds.
     """
     before = SCENARIOS["pair"]
     world = ScenarioWorld.of(before, seed=seed, hours=12.0)
@@ -47,8 +47,10 @@ def _turned(seed: int) -> Scenario:
     givers = set(old[old != new].tolist())
     rates, surges = world.rates[0], []
     for member, speed in enumerate(before.speeds):
-        gone, kept = (np.flatnonzero((old == member) & moved) for moved in (old != new, old == new))
-        for partitions, share in ((gone, 0.7), (kept, 0.4 if member in givers else 0.95)):
+        gone, stayed = (
+            np.flatnonzero((old == member) & moved) for moved in (old != new, old == new)
+        )
+        for partitions, share in ((gone, 0.7), (stayed, 0.4 if member in givers else 0.95)):
             if partitions.size:
                 factor = share * speed / float(rates[partitions].sum())
                 surges.append(Surge(tuple(partitions.tolist()), factor, planned_s + 60.0))
@@ -59,8 +61,8 @@ def _turned(seed: int) -> Scenario:
 
 MISLED: Final[Mapping[str, Callable[[int], Scenario]]] = MappingProxyType(
     {
-        "dear-abroad-50": lambda _: _dear_abroad(0.5),
-        "dear-abroad-70": lambda _: _dear_abroad(0.7),
+        "dear-abroad-50": lambda _: _expensive_elsewhere(0.5),
+        "dear-abroad-70": lambda _: _expensive_elsewhere(0.7),
         "crowded-skew": lambda _: _crowded("skew"),
         "crowded-unequal": lambda _: _crowded("unequal"),
         "turned": _turned,

@@ -1,4 +1,4 @@
-"""Whether librdkafka confuses the answers to two calls of `assign()`, without Fairlead.
+"""Check whether librdkafka confuses the answers to two calls of `assign()`, without Fairlead.
 
 `python -m benchmarks.old_answers`
 
@@ -22,7 +22,7 @@ TOPIC = "old-answers"
 
 
 def main() -> None:
-    """Count, and print."""
+    """Count wrong beginnings in both variants, and print them."""
     harness.parser(__doc__).parse_args()
     with kafka() as broker:
         for between in (False, True):

@@ -47,7 +47,7 @@ def document(
 
 
 def draft(group: str, counts: Counts, owned: Owned, moves: pa.Table, **further: Any) -> PlanDraft:
-    """Return a draft of such a plan."""
+    """Return a draft of a plan in which all members subscribe to all topics."""
     given: dict[str, Any] = {
         "snapshot_id": "s1",
         "snapshot_at": datetime.now(UTC),

@@ -160,8 +160,8 @@ class Traffic:
 
     def _now(self) -> dict[tuple[str, str], int]:
         """Read the metrics: (rack of the broker, rack of the consumers) to bytes."""
-        told = subprocess.run(self._command, capture_output=True, text=True, check=True, timeout=60)
-        lines = [json.loads(line) for line in told.stdout.splitlines()]
+        done = subprocess.run(self._command, capture_output=True, text=True, check=True, timeout=60)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
         return {
             (of, to): int(sent[to.upper()])
             for of, sent in zip(RACKS, lines, strict=True)
@@ -235,7 +235,7 @@ class Measured:
             ]
             for member in members:
                 stack.enter_context(member)
-            for _ in range(2):  # members may join late, and then choose a replica to fetch from
+            for _ in range(2):  # late members choose their replica at the second reading
                 wait_until(lambda: self._is_shared_out(members), f"{name} settles")
                 time.sleep(SETTLING_S)
             yield members
@@ -267,8 +267,8 @@ class Measured:
         archive = SampleArchive(str(self._place / "samples"))
         with KafkaGateway(self._kafka) as gateway:
             wait_until(lambda: self._committed(gateway), "everything is committed")
-            look = gateway.snapshot([FOLLOWING]).samples
-            archive.append(history(look), new_snapshot_id(look["at"][0].as_py()))
+            samples = gateway.snapshot([FOLLOWING]).samples
+            archive.append(history(samples), new_snapshot_id(samples["at"][0].as_py()))
             planned = plan_group(
                 gateway,
                 archive,
@@ -285,7 +285,7 @@ class Measured:
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
-    """Return a plan with the owners that another group's members of the same names have."""
+    """Return a plan with the owners of another group, whose members have the same names."""
     topics = topics_of(FOLLOWING)
     alike = dict(zip(topics_of("uniform"), topics, strict=True))
     shares: dict[str, dict[str, list[int]]] = {name: {} for name in owned}

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.simulation.churn import replacements
-from benchmarks.simulation.costs import Dear, TrueCosts
+from benchmarks.simulation.costs import Expensive, TrueCosts
 from benchmarks.simulation.crawling import Crawl
 from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.report_habit import ReportHabit
@@ -322,8 +322,8 @@ class _Draw:
         if not self.fits(after, self.speeds, 0.8) or not self.small(after, 0.9):
             return None
         costs = self.scenario.costs
-        dear = (*costs.dear, Dear(factor, (partition,), self.since_s))
-        costs = replace(costs, dear=dear)
+        expensive = (*costs.expensive, Expensive(factor, (partition,), self.since_s))
+        costs = replace(costs, expensive=expensive)
         return replace(self.scenario, costs=costs), [self.name(partition)]
 
     def stuck_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:

@@ -74,7 +74,7 @@ def main() -> None:
             stack.enter_context(installation.warm_spark())
             bench.log("Spark is warm")
         if "warm" in only:
-            reaction.planned()  # compiles what Spark runs for the first time
+            reaction.planned()  # lets Spark compile its code
             reaction.planning(WARM)
         if "clicks" in only:
             reaction.clicks(stack.enter_context(installation.dagster_dev()))
@@ -96,7 +96,7 @@ class Reaction:
         make_topic(installation.servers)
 
     def shell(self) -> None:
-        """Time the commands whose end a person waits for."""
+        """Time the commands for whose end a person waits."""
         run = self._installation.run
         with self._group() as group:
             self._each(HELP, lambda: run("fairlead", "--help"))

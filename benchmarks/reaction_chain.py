@@ -20,9 +20,9 @@ from fairlead.wire.document import PlanDocument
 RESULTS: Final = Path(__file__).with_name("reaction_chain.json")
 TOPIC: Final = "records"
 PARTITIONS, MEMBERS = 12, 3
-ARRIVE_S, DO_S = 120.0, 100.0  # records a second: in total, and of a consumer
+ARRIVE_S, DO_S = 120.0, 100.0  # records/s: that arrive in total, and that a consumer can process
 SLOWED: Final = 3.0
-#: Number of samples before the cause: enough to know the healthy state.
+#: Seconds of samples before the cause, which show the healthy state.
 HEALTHY_S: Final = 120.0
 PATIENTLY: Final = {"within_s": PATIENCE_S, "every_s": 0.1}
 SETTINGS: Final = """

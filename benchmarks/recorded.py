@@ -18,11 +18,11 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, flat, new_snapshot_i
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100
-#: Lag of each partition of a level group, and of the heaviest partition of a skewed group.
+#: Lag of each partition of a level group, and of the partition with most lag of a skewed group.
 LEVEL, HEAVIEST = 1_000, 100_000
-#: Committed offset of each partition.
+#: Committed offset of every partition.
 STANDS = 5_000_000
-#: Records a second read from a partition: of a level group, a member at its limit, an idle member.
+#: Records/s read from a partition: of a level group, a member at its limit, any other member.
 LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
 #: In a skewed group, one in this number of members is at its limit.
 ONE_IN = 10
@@ -92,7 +92,7 @@ def snapshot(
 
 
 def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
-    """Yield samples of the day before a snapshot, every 5 minutes in the last hour, else every 15.
+    """Yield samples of the day before a snapshot: every 5 minutes in the last hour, else every 15.
 
     Half of the lag of members that are behind arises in the last hour.
 

@@ -48,7 +48,7 @@ USUAL: Final = 6
 WARM_S: Final = 10.0
 SAMPLE_S: Final = 30.0
 SAMPLES: Final = 5
-#: The same, for groups that get plans.
+#: Seconds between samples and number of samples, for groups that get plans.
 LOOP_SAMPLE_S: Final = 10.0
 LOOP_SAMPLES: Final = 42
 LEAST_RECORDS: Final = 20
@@ -282,15 +282,15 @@ def named(trial: Trial, question: Question, decision: PlanDecision) -> bool:
     Without enough usual partitions, a slow consumer and expensive partitions look the same: then
     the evidence must have both explanations.
     """
-    said, owner = decision.diagnosis.evidence, question.problem.owner
+    text, owner = decision.diagnosis.evidence, question.problem.owner
     if trial.slow not in question.problem.members:
         return False
     mine = np.flatnonzero(owner == question.problem.members.index(trial.slow))
     usual = np.setdiff1d(mine, trial.expensive)
     partitions = [f"{trial.group}-{number}" for number in trial.expensive]
-    expensive = all(f"{its} takes" in said or f"{its} are expensive" in said for its in partitions)
-    slow = f"{trial.slow} takes" in said
-    return expensive and slow and ("either it is slow" in said or usual.size >= USUAL)
+    expensive = all(f"{its} takes" in text or f"{its} are expensive" in text for its in partitions)
+    slow = f"{trial.slow} takes" in text
+    return expensive and slow and ("either it is slow" in text or usual.size >= USUAL)
 
 
 def evaluated(trial: Trial) -> dict[str, Any]:
@@ -340,7 +340,7 @@ class Controlled:
         When plans were published, seconds since the epoch.
     capacities
         The measured capacities of consumers.
-    said
+    reasons
         The reasons for the plans.
     """
 
@@ -348,7 +348,7 @@ class Controlled:
     time_lag_s: list[Float64] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
     def control(self, servers: str) -> None:
         """Analyse the samples, and publish a plan if one helps."""
@@ -370,7 +370,7 @@ class Controlled:
         )
         publish(servers, KafkaSettings().plan_topic, plan)
         self.changes.append(time.time())
-        self.said.append(decision.reason)
+        self.reasons.append(decision.reason)
 
     def result(self) -> dict[str, Any]:
         """Return a row."""
@@ -389,7 +389,7 @@ class Controlled:
             "over_at_end": bool(over[-1].any()),
             "worst_s": float(np.max(self.time_lag_s)),
             "busy": busy,
-            "reasons": self.said,
+            "reasons": self.reasons,
         }
 
 

@@ -85,7 +85,7 @@ def main() -> None:
 
 
 class Settled(Planner):
-    """A planner whose last plan is a given one or, if `without`, the one before it."""
+    """A planner whose last plan is a given one or, if `without`, the plan before it."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
         super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)
@@ -97,7 +97,7 @@ class Settled(Planner):
         return super().plan(moment) if moment.at <= last else None
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Roll back only plans before the given one."""
+        """Roll back only plans that are older than the given one."""
         return super().take_back(moment) if moment.at < self._planned_at else None
 
 
@@ -136,12 +136,12 @@ def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
     planned_s = next(step.at_s for step in done.handovers[place::-1] if step.planned)
     until_s = back.at_s + Rules().horizon_s
     first, last = (round(at_s / world.step_s) for at_s in (planned_s, until_s))
-    late = []
+    over_objective = []
     for without in (False, True):
         planner = Settled(START.timestamp() + planned_s, without=without, eager=eager)
         lags = run(world, planner, CADENCE).time_lags()[first : last + 1]
-        late.append(round(float((lags > OBJECTIVE_S).sum() * world.step_s / 60), 1))
-    return back.at_s, late[0], late[1]
+        over_objective.append(round(float((lags > OBJECTIVE_S).sum() * world.step_s / 60), 1))
+    return back.at_s, over_objective[0], over_objective[1]
 
 
 def goals(row: dict[str, Any]) -> list[Goal]:

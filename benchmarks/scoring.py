@@ -29,7 +29,7 @@ _LASTING = frozenset(
     {"hot partition", "stuck partition", "throttled partition", "overloaded", "unknown"}
 )
 
-#: Seconds. Time until a cause must be named, and time in which two explanations are allowed.
+#: Seconds after a cause: until it must be named, and until only one explanation is allowed.
 _SEEN_S: Final = HOUR_S / 2
 _OPEN_S: Final = 2 * HOUR_S
 
@@ -42,7 +42,7 @@ class Marked:
     cause: str
     at_s: float
     right: bool
-    said: str
+    diagnosed: str
 
 
 def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = False) -> list[Marked]:
@@ -50,7 +50,7 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
 
     Diagnoses of complete samples are marked from half an hour after the cause; with plans, also the
     diagnosis behind each plan. Without plans, the cause stays the right diagnosis. With plans, it
-    is right while a member is behind because of it; then `healthy` is right, and in between also
+    is right while it keeps a member behind; then `healthy` is right, and in between also
     `recovering`.
     """
     world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)
@@ -67,9 +67,9 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
             continue
         if at_s < labelled.since_s + _SEEN_S and at_s not in planned_at:
             continue
-        said = decision.diagnosis
-        right = truth.allows(at_s, (said.name, frozenset(said.names)))
-        words = f"{said.name} {', '.join(said.names)}".strip()
+        diagnosis = decision.diagnosis
+        right = truth.allows(at_s, (diagnosis.name, frozenset(diagnosis.names)))
+        words = f"{diagnosis.name} {', '.join(diagnosis.names)}".strip()
         marks.append(Marked(labelled.scenario.name, labelled.cause, at_s, right, words))
     return marks
 
@@ -82,34 +82,34 @@ class _Truth:
         self._behind = ran.time_lags()
         self._owners = ran.owners
 
-    def allows(self, at_s: float, said: Answer) -> bool:
+    def allows(self, at_s: float, diagnosed: Answer) -> bool:
         """Whether a diagnosis is right."""
         labelled, world = self._labelled, self._world
         if at_s < labelled.since_s:
-            return said == ("healthy", frozenset())
+            return diagnosed == ("healthy", frozenset())
         if labelled.cause in _LASTING or labelled.cause == "healthy":
-            return said == (labelled.cause, labelled.names)
+            return diagnosed == (labelled.cause, labelled.names)
         step = round(at_s / world.step_s)
         owner = self._owner_before(at_s)
         held = owner >= 0
         work = np.bincount(owner[held], world.work[step, held], world.speeds.shape[1])
         full = self._named(np.flatnonzero(work > world.speeds[step]))
-        late = self._named(np.unique(owner[held & (self._behind[step] > OBJECTIVE_S)]))
-        name, names = said
+        behind = self._named(np.unique(owner[held & (self._behind[step] > OBJECTIVE_S)]))
+        name, names = diagnosed
         cause = labelled.cause
         expensive = cause == "expensive partition"
-        if expensive:  # its owner has too much work, as if more arrived
+        if expensive:  # its owner is overloaded, as by more arrivals
             cause = "unbalanced"
         if not full:
-            return name in ({"recovering", cause} if late else {"healthy"})
+            return name in ({"recovering", cause} if behind else {"healthy"})
         if name == "slow member":
-            # The member, or one of its partitions, until samples can distinguish them.
+            # At first, samples cannot distinguish the member from one of its partitions.
             open_ = at_s <= labelled.since_s + _OPEN_S and len(names - labelled.names) == 1
             if expensive:
                 return open_ and names == labelled.names | full
             named = names == labelled.names or (open_ and labelled.names < names)
-        else:  # a plan may have relieved some of those that are unbalanced
-            named = full <= names <= full | late
+        else:  # a plan may already have relieved some members
+            named = full <= names <= full | behind
         return name == cause and named
 
     def _named(self, members: npt.NDArray[np.integer[Any]]) -> frozenset[str]:
@@ -125,7 +125,7 @@ class _Truth:
 
 def share_right(marks: list[Marked]) -> dict[str, float]:
     """Return the share of right answers by cause, and of all as `all`."""
-    asked = Counter(mark_.cause for mark_ in marks)
+    marked = Counter(mark_.cause for mark_ in marks)
     right = Counter(mark_.cause for mark_ in marks if mark_.right)
-    shares = {cause: round(right[cause] / count, 4) for cause, count in sorted(asked.items())}
-    return {"all": round(right.total() / max(asked.total(), 1), 4), **shares}
+    shares = {cause: round(right[cause] / count, 4) for cause, count in sorted(marked.items())}
+    return {"all": round(right.total() / max(marked.total(), 1), 4), **shares}

@@ -93,7 +93,7 @@ def read_log(path: str) -> npt.NDArray[np.float64]:
     return np.fromfile(path, ">f8").reshape(-1, 4).astype(np.float64)
 
 
-def work_until_told() -> None:
+def work_until_input_ends() -> None:
     """Take records until the standard input ends."""
     work = Work(**json.loads(sys.argv[1]))
     application = Application(work)
@@ -396,4 +396,4 @@ APPLICATIONS: Final[dict[str, Callable[[Application], None]]] = {
 }
 
 if __name__ == "__main__":
-    work_until_told()
+    work_until_input_ends()

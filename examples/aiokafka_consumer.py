@@ -4,7 +4,7 @@
 
 Only `PlanConsumer` differs from any other aiokafka consumer. Give each consumer of the group a
 `client_id` of its own: plans know it by that name. The listener sets state up for partitions that
-are new to this consumer and cleans it up for those that are truly gone.
+are new to this consumer and cleans it up for those that are permanently lost.
 """
 
 import asyncio

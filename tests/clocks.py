@@ -31,7 +31,7 @@ MEASURES: Final = {
     for unit in ("", "_ns")
 }
 RESTS: Final = {"time.sleep", "asyncio.sleep"}
-#: Functions that use a clock on behalf of tests, with the purpose.
+#: Functions in which tests use a clock, with the purpose.
 RULES: Final = {
     **dict.fromkeys(DATES, "dates data"),
     **dict.fromkeys(("eventually", "returned", "wait_until"), "waits until"),
@@ -43,7 +43,7 @@ BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
 #: Methods that wait for the next of many items, within a loop.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Least time-out of a wait whose end is certain; a session must only outlast a stall.
+#: Seconds. Minimum time-out of a wait that always ends; sessions need only outlast a stall.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"
@@ -108,7 +108,7 @@ class _Source:
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield from self._assertions(node, above)
             elif isinstance(node, ast.ImportFrom) and node.module == "time":
-                yield self._use(node, above, ast.unparse(node), None)  # import time
+                yield self._use(node, above, ast.unparse(node), None)  # of the import of `time`
 
     def _calls(self, node: ast.Call, above: int) -> Iterator[Use]:
         name = _name(node.func)
@@ -176,11 +176,11 @@ class _Source:
 
 
 class _Times:
-    """The names in a function that hold moments, and those that hold elapsed seconds."""
+    """Names in a function that hold moments, and names that hold elapsed seconds."""
 
     def __init__(self, function: ast.AST) -> None:
         self._moments, self._passed = set[str](), set[str]()
-        for _ in range(2):  # what is assigned below may be used above, in a loop
+        for _ in range(2):  # a loop may use a value before the line that assigns it
             for name, value in _assigned(function):
                 if self.are_in(value):
                     self._passed.add(name)
@@ -188,7 +188,7 @@ class _Times:
                     self._moments.add(name)
 
     def are_in(self, node: ast.AST) -> bool:
-        """Whether an expression contains elapsed seconds."""
+        """Return whether an expression contains elapsed seconds."""
         return any(
             (isinstance(part, ast.Name) and part.id in self._passed)
             or (

@@ -56,7 +56,7 @@ class ClusterNode(KafkaBroker):
         return list(self._own)
 
     def _port_taken(self) -> bool:
-        return False  # no others would do
+        return False  # the ports are fixed
 
     def _new_cluster_id(self) -> str:
         return self._cluster
@@ -74,7 +74,7 @@ class KafkaCluster:
     settings
         Server properties of each node, in order, besides the sandbox's own; empty: no others.
     assignor
-        Whether groups of the consumer protocol can follow plans.
+        Whether the brokers have the assignor `fairlead`, for groups of the consumer protocol.
     listeners
         Names, in capitals, of further listeners of every node, for which brokers count sent bytes
         separately. `servers_of` returns their addresses.
@@ -147,10 +147,10 @@ def _listening(pair: tuple[int, int], further: Mapping[str, int]) -> dict[str, s
     if not further:
         return {}
     own = {"PLAINTEXT": pair[0], **further}
-    told = ",".join(f"{name}://{HOST}:{port}" for name, port in own.items())
+    listeners_ = ",".join(f"{name}://{HOST}:{port}" for name, port in own.items())
     return {
-        "listeners": f"{told},CONTROLLER://{HOST}:{pair[1]}",
-        "advertised.listeners": told,
+        "listeners": f"{listeners_},CONTROLLER://{HOST}:{pair[1]}",
+        "advertised.listeners": listeners_,
         "listener.security.protocol.map": ",".join(
             f"{name}:PLAINTEXT" for name in (*own, "CONTROLLER")
         ),

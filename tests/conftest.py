@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
+UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted the topic
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
 #: Tests that take minutes run first.
@@ -74,12 +74,12 @@ RACKED = [
 ]
 #: Names of tests left out because there is no browser.
 LEFT_OUT: set[str] = set()
-#: Linux's in-memory file system, and the free bytes that it must have.
+#: Linux's in-memory file system, and the minimum free bytes for using it.
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a name that is new is made in it
 ROOM = 2 * 2**30
 #: Variable that has the folder of the run's services, for its processes.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
-#: Copies the right to connect from a template, which CREATE DATABASE does not do.
+#: Copies the right to connect from a template; CREATE DATABASE does not copy it.
 RIGHTS_TOO = """
     UPDATE pg_database AS made SET datacl = model.datacl FROM pg_database AS model
     WHERE made.datname = %(name)s AND model.datname = %(template)s
@@ -94,12 +94,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # Shells let background processes ignore Ctrl-C; tests send it to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # modules and tests are made, and stay
+    gc.disable()  # modules and tests stay in memory anyway
     # By default Dagster gives up on a code server after 60 s: a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="fairlead-")
-        atexit.register(shutil.rmtree, folder)  # after pytest, which looks into it once more
+        atexit.register(shutil.rmtree, folder)  # at exit, because pytest still reads it
         limits.note_starts(Path(folder, "starts"))
         config.pluginmanager.register(limits.Report(Path(folder, "starts")))
         os.environ[SERVICES_FOLDER] = str(Path(folder, "services"))
@@ -108,7 +108,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _keep_postgres_in_memory(services: Path) -> None:
-    """Put Postgres's files into memory if it has room: each database has 300 files."""
+    """Put Postgres's files into memory if there is enough: each database has 300 files."""
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         folder = tempfile.mkdtemp(prefix="fairlead-", dir=MEMORY)
         atexit.register(shutil.rmtree, folder)
@@ -119,7 +119,7 @@ def _keep_postgres_in_memory(services: Path) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the services if a test has started them."""
     if not hasattr(config, "workerinput"):
-        gc.collect()  # clients that tests have left would report that their broker is gone
+        gc.collect()  # ends forgotten clients before their broker
         Sandbox(Path(os.environ.pop(SERVICES_FOLDER))).stop()
 
 
@@ -127,7 +127,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Assign the tests of a file, or of an expensive fixture, to one process."""
     asked_for = set(getattr(item, "fixturenames", ()))
     group = next((name for name, users in TOGETHER.items() if users & asked_for), str(item.path))
-    if item.path.parent.name == "jvm":  # its broker, too
+    if item.path.parent.name == "jvm":  # it also starts a broker
         group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
@@ -208,7 +208,7 @@ def _own_surroundings() -> Iterator[None]:
                 patch.delenv(name)
         patch.setenv("FAIRLEAD_CONFIG", os.devnull)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        for service in ("kafka", "postgres", "spark"):  # nobody waits for them but tests
+        for service in ("kafka", "postgres", "spark"):  # only tests wait for them
             patch.setattr(f"fairlead.sandbox.{service}.START_TIMEOUT_S", PATIENCE_S)
         yield
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 Form = TypeVar("Form")
 
-#: Read at import, because tests see none of the developer's variables.
+#: Read at import, because fixtures hide the developer's variables from tests.
 LONG: Final = bool(os.environ.get("FAIRLEAD_TEST_LONG"))
 
 

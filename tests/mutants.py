@@ -30,7 +30,7 @@ import pytest
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("assignors", "fairlead/domain")
 QUICK: Final = "not kafka and not postgres and not spark and not long"
-#: Allowed time of a suite with a fault, in multiples of the time without one.
+#: Maximum time of a suite with a fault, in multiples of its time without one.
 PATIENCE: Final = 5.0
 SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -52,7 +52,7 @@ def mutate(node: ast.AST) -> bool:
                 return False
             node.op = SWAPPED[type(operator)]()  # type: ignore[assignment]
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
-            node.operand = ast.UnaryOp(node.op, node.operand)  # twice is as if it were not there
+            node.operand = ast.UnaryOp(node.op, node.operand)  # two negations cancel each other
         case ast.Constant(value=bool(value)):
             node.value = not value
         case ast.Constant(value=int(value) | float(value)):
@@ -131,7 +131,7 @@ def run(tests: list[str], path: Path | None, tree: ast.Module | None) -> None:
 
 
 def passes(tests: list[str], path: Path | None, tree: ast.Module | None, within_s: float) -> bool:
-    """Whether the tests pass although there is a fault."""
+    """Return whether the tests pass in spite of a fault."""
     process = get_context("fork").Process(target=run, args=(tests, path, tree))
     process.start()
     process.join(within_s)

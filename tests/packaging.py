@@ -50,7 +50,7 @@ def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
     ours = sysconfig.get_path("purelib")
     (site_packages,) = folder.glob("venv/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(f"{ours}\n")
-    (folder / "venv/share").symlink_to(Path(sys.prefix, "share"))  # Spark's archive of classes
+    (folder / "venv/share").symlink_to(Path(sys.prefix, "share"))  # has Spark's archive of classes
     return python
 
 

@@ -40,12 +40,12 @@ from tests.waiting import PATIENCE_S, eventually
 #: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
 SKEWED: Final = (100, 80, 5, 5)
 
-#: Settings with which the policy approves every plan, whatever it moves.
+#: Settings under which the policy approves every plan with any moves.
 APPROVED_BY_POLICY: Final = """
 [[policies]]
 approval = {automatic = true, forbidden_statuses = []}
 """
-#: Settings with which every plan waits for a person.
+#: Settings under which every plan waits for a person.
 APPROVED_BY_A_PERSON: Final = ""
 
 
@@ -69,12 +69,12 @@ class Pipeline:
 
     @property
     def settings(self) -> Settings:
-        """The settings as the resources read them."""
+        """Return the settings as the resources read them."""
         return load_settings()
 
     @property
     def warehouse(self) -> Warehouse:
-        """The warehouse with the snapshots."""
+        """Return the warehouse with the snapshots."""
         return Warehouse(self.settings.warehouse_path)
 
     def configure(self, policies: str) -> None:
@@ -82,7 +82,7 @@ class Pipeline:
         self._config.write_text(f"{self._connection}\n{policies}")
 
     def know(self, *cohorts: str) -> None:
-        """Add partitions as discovery does."""
+        """Add partitions to Dagster, as discovery does."""
         self.instance.add_dynamic_partitions(COHORT, list(cohorts))
 
     def run(self, job: str, *cohorts: str, **arguments: Any) -> dg.ExecuteInProcessResult:
@@ -203,7 +203,7 @@ class Consumers:
 
     @property
     def owned(self) -> dict[str, list[int]]:
-        """The partitions that each consumer owns now, by client id."""
+        """Return the partitions that each consumer owns now, by client id."""
         return {name: member.owned.get(self.topic, []) for name, member in self.members.items()}
 
     def settle(self, partitions: int) -> None:

@@ -22,7 +22,7 @@ PRODUCT: Final = (
     "orchestration",
     "hatch_build.py",
 )
-#: Capabilities by path of a file: the first entry that is part of the path applies.
+#: Capabilities by path of a file; the first entry that occurs in the path applies.
 CAPABILITIES: Final = {
     "freezing, regression checks": "regression|freeze|automatic_rollback",
     "backtest": "simulation|backtest|observed",
@@ -97,13 +97,13 @@ def lines_of(path: Path) -> int:
 
 def counts(root: Path, places: tuple[str, ...]) -> Counter[str]:
     """Count the lines of code of files and folders, by file."""
-    found: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
     for place in places:
         path = root / place
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
-                found[str(file.relative_to(root))] = lines_of(file)
-    return +found
+                lines[str(file.relative_to(root))] = lines_of(file)
+    return +lines
 
 
 def by_capability(lines: Counter[str]) -> dict[str, int]:

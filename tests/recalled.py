@@ -15,11 +15,11 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20
-#: Records a minute that a consumer reads of each partition: behind, and not behind.
+#: Records a minute that a consumer reads from each partition: if behind, and if not.
 BUSY, IDLE = 30, 6
 #: Offset that each partition must have committed for such samples.
 CONSUMED: Final = 2 * MINUTES * BUSY
-#: Records a partition. A larger lag is a backlog.
+#: Records of a partition. A larger lag is a backlog.
 BEHIND: Final = 10
 
 
@@ -65,7 +65,7 @@ def recalled(
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
     """Store such samples of a running group, in steps of five minutes.
 
-    No records arrive afterwards, and a slow machine plans minutes later: hence the large steps.
+    No records arrive afterwards, and a slow machine plans minutes later, so steps are long.
     """
     with KafkaGateway(kafka) as gateway:
         (row,) = gateway.snapshot([group]).samples.to_pylist()

@@ -31,8 +31,8 @@ def plan_history(store: PlanStore, group: str) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(query, {"group": group}).mappings()]
 
 
-def somebody_waits(url: str) -> bool:
-    """Whether a session of a database waits for a lock of another session."""
+def a_session_waits(url: str) -> bool:
+    """Return whether a session of a database waits for a lock of another session."""
     with psycopg.connect(url) as connection:
         waiting = connection.execute(
             "SELECT FROM pg_stat_activity"

@@ -20,7 +20,7 @@ def test_dependencies_point_one_way() -> None:
     subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, timeout=PATIENCE_S)
 
 
-def test_architecture_page_draws_the_floors_that_are_enforced() -> None:
+def test_architecture_page_draws_the_enforced_layers() -> None:
     """The drawing shows the layers of the import contract."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (floors,) = (

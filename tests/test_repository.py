@@ -53,15 +53,15 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def test_no_test_is_skipped() -> None:
-    """No test is skipped: a test that cannot run must fail."""
+    """A test that cannot run must fail."""
     skips = re.compile(r"pytest\.(mark\.)?(skip|importorskip|xfail)")
     tests = (ROOT / "tests").rglob("test_*.py")
     assert [str(path) for path in tests if skips.search(path.read_text())] == []
 
 
 @pytest.mark.long
-def test_every_long_test_names_a_test_that_guards_the_same() -> None:
-    """Each long test names a test in `make test` that guards the same behaviour."""
+def test_every_long_test_names_a_short_one() -> None:
+    """The short test is in `make test`, and guards the same behaviour."""
     named = {where.split(":")[0] + "::" + test.name for where, test in functions()}
     left, guards = set(), {}
     for where, test in functions():
@@ -84,7 +84,7 @@ def test_no_variable_has_an_empty_name() -> None:
     assert found == []
 
 
-def test_no_file_names_the_machine_it_was_written_on() -> None:
+def test_no_file_has_paths_of_a_developers_machine() -> None:
     paths = (f"{ROOT}/", f"{Path.home()}/")
     found = [
         str(path.relative_to(ROOT))
@@ -111,13 +111,13 @@ def test_no_text_asks_to_install_from_an_index() -> None:
     assert told == []
 
 
-def test_git_ignores_what_holds_passwords() -> None:
+def test_git_ignores_files_with_passwords() -> None:
     ignored = (ROOT / ".gitignore").read_text().split()
     held = {"/fairlead.toml", "deploy/.env", ".fairlead/"}
     assert held <= set(ignored)
 
 
-def test_docstrings_name_modules_that_there_are() -> None:
+def test_docstrings_name_existing_modules() -> None:
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for folder in (*FOLDERS, "orchestration")

@@ -49,8 +49,8 @@ def tops(files: Iterable[str]) -> set[str]:
     return {name.partition("/")[0] for name in files}
 
 
-def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> None:
-    """The wheel adds only our packages, their types and metadata."""
+def test_wheel_adds_only_our_packages(wheel: Path) -> None:
+    """Site-packages get only them, their types and metadata."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",
@@ -63,14 +63,12 @@ def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> 
     assert [name for name in files if "__pycache__" in name or "/tests/" in name] == []
 
 
-def test_wheel_of_the_checkout_is_that_of_the_source_distribution(
-    wheel: Path, tmp_path: Path
-) -> None:
+def test_wheel_from_checkout_and_source_distribution_are_equal(wheel: Path, tmp_path: Path) -> None:
     assert names(build("wheel", tmp_path)) == names(wheel)
 
 
 @pytest.mark.kafka
-def test_wheel_alone_surveys_a_cluster(
+def test_wheel_can_survey_a_cluster(
     *,
     wheel: Path,
     settings: Settings,
@@ -79,7 +77,7 @@ def test_wheel_alone_surveys_a_cluster(
     page: Page,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """With the extra `survey`, it diagnoses a group that falls behind, in an accessible page."""
+    """With the extra `survey` it diagnoses a group that falls behind, on an accessible page."""
     python = new_environment(tmp_path, wheel, "survey")
     # The first consumer gets 1.8 times its capacity, and the group half of its own: a busy machine
     # that slows consumers or bunches arrivals changes neither.

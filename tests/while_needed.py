@@ -23,7 +23,7 @@ def while_needed(group: str) -> Iterator[ExitStack]:
 
 
 def note_last(items: Sequence[pytest.Item]) -> None:
-    """Record the last test of each group: processes of pytest-xdist keep the order."""
+    """Record the last test of each group; processes of pytest-xdist keep the order."""
     _LAST.update({_group(item): item.nodeid for item in items})
 
 
@@ -36,4 +36,4 @@ def end_after(item: pytest.Item) -> None:
 
 def _group(item: pytest.Item) -> str:
     mark = item.get_closest_marker("xdist_group")
-    return "" if mark is None else str(mark.args[0])  # a docstring's examples have none
+    return "" if mark is None else str(mark.args[0])  # examples in docstrings have none

@@ -6,5 +6,5 @@ computes what members read, given how their clients share time (`sharing`), and 
 commit. `controllers`, `planner` and `oracle` choose the owners; `registry` has them by name. `loop`
 runs a controller in a world, and `run_figures` measures the run.
 
-The loop itself is `fairlead.simulation`, with which `fairlead backtest` replays recorded groups.
+The loop itself is `fairlead.simulation`; `fairlead backtest` replays recorded groups with it.
 """

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from benchmarks.simulation.churn import MemberChange, replacements, rolling_restart
-from benchmarks.simulation.costs import Dear, TrueCosts
+from benchmarks.simulation.costs import Expensive, TrueCosts
 from benchmarks.simulation.crawling import Crawl
 from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
-#: Records a second: half of the machines are twice as fast; together they process 1,000.
+#: Records/s of each machine: half of them are twice as fast as the others; 1,000 in total.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
 #: Shuffles of Zipf's shares: `range` overloads two of ten members by the first, one by the second.
 _TWO_OVERLOADED = 0
@@ -20,7 +20,7 @@ _SKEW_70 = Traffic(used=0.70, zipf=0.6, shuffle=_ONE_OVERLOADED)
 #: One sample in twenty misses the partitions of a broker, and one in twenty misses the owners.
 _MISSES = Misses(leader=0.05, coordinator=0.05)
 #: A tenth of 100 partitions is expensive: under `range`, four of ten members read two or three.
-_HEAVY = TrueCosts(dear=(Dear(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))
+_HEAVY = TrueCosts(expensive=(Expensive(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))
 _CHUNKS = "kafka-python"
 
 _ALL = (
@@ -168,27 +168,28 @@ _ALL = (
         "dear-topic-night",
         "two topics, half of one six times as dear; 27 % used at night, 82 % at noon", "changing",
         Traffic(used=0.27, peak=0.82, zipf=0.3), topics=(60, 40),
-        costs=TrueCosts(dear=(Dear(6.0, tuple(range(30))),)), events=2,
+        costs=TrueCosts(expensive=(Expensive(6.0, tuple(range(30))),)), events=2,
     ),
     Scenario(
         "dear-grows",
         "one member's ten partitions four times as dear; 20 % used at night, 70 % at noon",
         "changing", Traffic(used=0.20, peak=0.70),
-        costs=TrueCosts(dear=(Dear(4.0, tuple(range(10))),)), events=2,
+        costs=TrueCosts(expensive=(Expensive(4.0, tuple(range(10))),)), events=2,
     ),
     Scenario(
         "slow-and-dear", "even, 70 % used; a member at half speed reads a partition six times as "
         "dear", "steady", Traffic(used=0.7), slow=(Slow(2, 0.5),),
-        costs=TrueCosts(dear=(Dear(6.0, (25,)),)),
+        costs=TrueCosts(expensive=(Expensive(6.0, (25,)),)),
     ),
     Scenario(
         "disjoint-dear", "two halves read different topics, 75 % used; five partitions of one are "
         "three times as dear", "steady", Traffic(used=0.75), topics=(50, 50),
-        reads=((0,),) * 5 + ((1,),) * 5, costs=TrueCosts(dear=(Dear(3.0, tuple(range(5))),)),
+        reads=((0,),) * 5 + ((1,),) * 5,
+        costs=TrueCosts(expensive=(Expensive(3.0, tuple(range(5))),)),
     ),
     Scenario(
         "too-dear", "even, 60 % used; one partition takes one and a half members", "hopeless",
-        Traffic(used=0.6), costs=TrueCosts(dear=(Dear(33.0, (42,)),)),
+        Traffic(used=0.6), costs=TrueCosts(expensive=(Expensive(33.0, (42,)),)),
     ),
     Scenario(
         "two-kinds",
@@ -207,7 +208,8 @@ _ALL = (
     Scenario(
         "deploy", "Zipf 0.6, 44 % used; a deploy makes everything twice as dear for a day",
         "changing", Traffic(used=0.44, zipf=0.6),
-        costs=TrueCosts(dear=(Dear(2.0, from_s=12.12 * HOUR_S, until_s=36.12 * HOUR_S),)), events=2,
+        costs=TrueCosts(expensive=(Expensive(2.0, from_s=12.12 * HOUR_S, until_s=36.12 * HOUR_S),)),
+        events=2,
     ),
     Scenario(
         "crawl-heals", "`crawling` until the 24th hour, then it heals", "changing",

@@ -1,4 +1,4 @@
-"""Controllers that remember nothing: Kafka's assignors, and the published lag-aware rule."""
+"""Controllers without memory: Kafka's assignors, and the published lag-aware algorithm."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

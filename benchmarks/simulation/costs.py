@@ -8,7 +8,7 @@ from fairlead.simulation.world import Float64
 
 
 @dataclass(frozen=True)
-class Dear:
+class Expensive:
     """Records that are expensive for a while.
 
     Parameters
@@ -37,21 +37,21 @@ class TrueCosts:
         Standard deviation of the logarithms of the partitions' costs.
     shuffle
         Seed for drawing the spread.
-    dear
-        Expensive records.
+    expensive
+        Periods and partitions whose records are expensive.
     """
 
     spread: float = 0.0
     shuffle: int = 0
-    dear: tuple[Dear, ...] = ()
+    expensive: tuple[Expensive, ...] = ()
 
     def over(self, at: Float64, partitions: int) -> Float64:
         """Return costs at N moments, seconds from the start: float64 of shape (N, P)."""
         rng = np.random.default_rng((self.shuffle, partitions))
         usual = np.exp(self.spread * rng.standard_normal(partitions))
         costs: Float64 = np.tile(usual, (at.size, 1))
-        for dear in self.dear:
-            during = (at >= dear.from_s) & (at < dear.until_s)
-            chosen = np.array(dear.partitions or range(partitions))
-            costs[np.ix_(during, chosen)] *= dear.factor
+        for period in self.expensive:
+            during = (at >= period.from_s) & (at < period.until_s)
+            chosen = np.array(period.partitions or range(partitions))
+            costs[np.ix_(during, chosen)] *= period.factor
         return costs

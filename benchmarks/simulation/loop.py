@@ -100,5 +100,5 @@ class _ScenarioLoop(Loop):
         )
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        # No partition is read before the start, so no partition has to pause.
+        # No partition is read before the start, so none pauses.
         return self._world.exists[step] if self._world.scenario.eager and step else taken

@@ -58,9 +58,9 @@ class Spoil:
     partitions, home
         The partitions, and the member that they do not slow down; None: they slow down all members.
     share
-        Share of the speed that is left.
+        Remaining share of the speed.
     most
-        Number of these partitions that a member can own without becoming slower.
+        Maximum number of these partitions that a member can own without becoming slower.
     """
 
     partitions: tuple[int, ...]

@@ -27,7 +27,7 @@ class ScenarioWorld(World):
     uncommitted
         Whether no member commits a partition, bool of shape (N, P).
     unseen, ownerless
-        What samples miss: end offsets, bool of shape (N, P), and all owners, bool of shape (N,).
+        Missing values of samples: end offsets, bool of shape (N, P); all owners, shape (N,).
     turns
         The order in which partitions are fetched at first, a permutation, int64 of shape (P,).
     """

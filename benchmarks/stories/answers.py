@@ -20,9 +20,9 @@ class Right:
     diagnoses
         Accepted diagnoses, separated by `|`; with a leading `!`, diagnoses that are wrong.
     names
-        Names that must be there, separated by blanks; None: any.
+        Names that the answer must have, separated by blanks; None: any.
     also
-        Names that may be there besides.
+        Further names that the answer may have.
     plan
         Whether a plan must be made; None: either is right.
     places
@@ -80,7 +80,7 @@ class Right:
 
 @dataclass(frozen=True)
 class Story:
-    """A group from a public report.
+    """A consumer group from a public report.
 
     Parameters
     ----------

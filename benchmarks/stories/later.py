@@ -1,7 +1,9 @@
-"""More groups from public reports; all but the last section by someone new to the analysis.
+"""More groups from public reports.
 
-Belongs here: what happened, and the right answer, reasoned from the figures of the scene. Does
-not: the groups that the analysis was developed with (`reported`, `retold`, `collected`).
+An engineer who did not know the analysis wrote all sections but the last.
+
+Belongs here: what happened, and the right answer, reasoned from the figures of the scene. Does not:
+the groups that the analysis was developed with (`reported`, `retold`, `collected`).
 
 Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
 minute, and the horizon half an hour. A member works at most 57 seconds a minute.
@@ -17,7 +19,7 @@ from benchmarks.stories.scene import Partition, Scene, stories_of
 LATER: Final[list[Story]] = []
 _story: Final = stories_of(LATER)
 
-#: Seconds per minute. Longest time that a member spends on records; the rest is the client's.
+#: Seconds per minute. Maximum time that a member spends on records; its client needs the rest.
 _BUSY_S: Final = 57.0
 
 
@@ -60,7 +62,7 @@ class _Workers(Scene):
         return self
 
     def run(self, minutes: int, *, sampled: bool = True) -> "_Workers":
-        """Let minutes pass; share the members' time before each."""
+        """Simulate minutes; share the members' time before each."""
         if not minutes:
             super().run(0, sampled=sampled)
         for _ in range(minutes):
@@ -93,7 +95,7 @@ class _Workers(Scene):
 
 
 def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: float) -> float:
-    """Return the records that each partition may have, so that all together take `busy_s`."""
+    """Return the largest number of records of each partition so that all take at most `busy_s`."""
 
     def takes(share: float) -> float:
         return sum(min(want, share) * each for want, each in zip(wanted, seconds, strict=True))
@@ -108,7 +110,7 @@ def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: floa
 
 
 def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
-    """Raise waiting times that fell: work varies by two percent, which can exceed a minute."""
+    """Raise waiting times that decrease, because work varies by two percent."""
     longest: dict[str, float] = {}
     for sample in samples:
         for report in sample.get("reports", {"consumers": {}})["consumers"].values():
@@ -120,7 +122,7 @@ def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
 def _silent(member: str, first: int, last: int) -> Callable[[dict[str, Any]], None]:
     """Return an edit: the member commits nothing from minute `first` to `last`.
 
-    Its newest report stays that of minute `first`. Samples are a minute apart.
+    Its report of minute `first` stays the newest one. Samples are a minute apart.
     """
 
     def change(question: dict[str, Any]) -> None:

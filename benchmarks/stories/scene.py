@@ -39,17 +39,17 @@ class Partition:
     commits
         Whether the consumer commits at all.
     commit_every, commit_by
-        Minutes between two commits, and records that a commit waits for; 0: automatic commits.
+        Minutes between commits, or records between commits; 0: automatic commits.
     behind_end
-        Offsets at the end of the log that are no records: the marker of a transaction.
+        Offsets at the end of the log without records: transaction markers.
     stable
         The last stable offset while a transaction is open; None: no transaction is open.
     keeps
-        Records that retention leaves; None: all.
+        Number of newest records that retention keeps; None: all.
     delay
-        Minutes that a record must be old before the consumer takes it.
+        Minimum age of a record, in minutes, before the consumer takes it.
     unseen
-        Records that arrive after the end was read and before the commit is.
+        Records that arrive between reading the end offset and reading the commit.
     seconds
         Seconds that a record takes, for reports.
     exists, readable
@@ -77,11 +77,11 @@ class Partition:
     ends: list[int] = field(default_factory=list)
 
     def seek(self, offset: int) -> None:
-        """Move the position and the commit, as an operator or a restarted consumer does."""
+        """Set the position and the commit, as an operator or a restarted consumer does."""
         self.position = self.committed = offset
 
     def step(self, minute: int, rng: np.random.Generator) -> None:
-        """Let a minute pass."""
+        """Simulate a minute."""
         if not self.exists:
             return
         self.end += int(rng.poisson(self.arrives))
@@ -119,7 +119,7 @@ class Reporter:
     Parameters
     ----------
     token
-        Changes when it starts again.
+        Token of its counters, which changes at each start.
     since
         The minute in which it started.
     ahead_s
@@ -204,7 +204,7 @@ class Scene:
         return self._partitions[name]
 
     def matching(self, patterns: str) -> Iterator[Partition]:
-        """Yield the partitions that match, such as `t-0 mail-*`."""
+        """Yield the partitions that match patterns, such as `t-0 mail-*`."""
         for name, partition in self._partitions.items():
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
                 yield partition
@@ -238,7 +238,7 @@ class Scene:
         return self
 
     def run(self, minutes: int, *, sampled: bool = True) -> "Scene":
-        """Let minutes pass; take samples, unless they are missing."""
+        """Simulate minutes; take a sample whenever one is due, unless `sampled` is false."""
         if not self._samples:
             self._sample()
         for _ in range(minutes):

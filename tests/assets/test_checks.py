@@ -107,7 +107,7 @@ def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: Ru
     ],
     ids=["sound", "missing", "twice", "negative"],
 )
-def test_lag_is_held_against_the_offsets(
+def test_lag_is_compared_with_the_offsets(
     pipeline: Pipeline, run_check: RunChecks, lags: list[tuple[int, int]], found: list[str]
 ) -> None:
     """The check needs one lag for each readable partition, and none for unreadable ones."""
@@ -117,7 +117,7 @@ def test_lag_is_held_against_the_offsets(
     assert run_check("every_partition_has_one_lag") == expected
 
 
-def test_plan_in_order_passes_both_checks(
+def test_valid_plan_passes_both_checks(
     propose: Callable[..., StoredPlan], run_check: RunChecks
 ) -> None:
     """A complete, unchanged plan with correct metrics passes."""
@@ -171,7 +171,7 @@ def test_altered_document_fails(
     "column",
     ["count_min", "count_max", "balance_score", "lag_max", "lag_lower_bound", "topic_spread"],
 )
-def test_altered_balance_fails(
+def test_altered_metric_fails(
     pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, column: str
 ) -> None:
     """The problem has a stored metric that differs from the document, and both values."""
@@ -183,10 +183,10 @@ def test_altered_balance_fails(
     assert problem.startswith(f"orders version 1: {column} is stored as ")
 
 
-def test_missing_balance_is_named_and_stops_nobody(
+def test_missing_metrics_are_named_and_delay_no_other_plan(
     pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks
 ) -> None:
-    """A plan without its rows fails the check, and does not delay other plans."""
+    """A plan without rows of metrics fails the check, and does not delay other plans."""
     propose(SOUND)
     pipeline.tamper("DELETE FROM fairlead_raw.plan_balance WHERE kind = 'predicted'")
     problems = run_check("stored_metrics_agree")["stored_metrics_agree"]
@@ -195,7 +195,7 @@ def test_missing_balance_is_named_and_stops_nobody(
     assert not blocking["stored_metrics_agree"]
 
 
-def test_plan_of_another_cohort_is_not_looked_at(
+def test_plan_of_another_cohort_is_not_checked(
     propose: Callable[..., StoredPlan], pipeline: Pipeline
 ) -> None:
     """A broken plan fails only the checks of its own cohort."""
@@ -205,8 +205,8 @@ def test_plan_of_another_cohort_is_not_looked_at(
     assert [evaluation.passed for evaluation in result.get_asset_check_evaluations()] == [True]
 
 
-def test_check_without_a_snapshot_says_what_to_run_first(pipeline: Pipeline) -> None:
-    """With an empty warehouse the check fails with the asset to materialize first."""
+def test_check_without_a_snapshot_names_the_asset_to_run(pipeline: Pipeline) -> None:
+    """In an empty warehouse the check fails, and names the asset to materialize first."""
     pipeline.know("orders")
     with pytest.raises(dg.Failure, match="materialize the previous asset first"):
         pipeline.check("every_group_was_read", raise_on_error=True)

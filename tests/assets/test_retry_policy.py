@@ -1,4 +1,4 @@
-"""Retries: for a broker that does not answer, not for a wrong setting."""
+"""Steps are retried if a broker does not answer, but not after a wrong setting."""
 
 import dagster as dg
 import pytest
@@ -12,7 +12,7 @@ AT_ONCE = dg.RetryPolicy(max_retries=RETRIES.max_retries)
 
 
 def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
-    """Return a run's number of retries, and its error."""
+    """Run a job to its end; return its number of retries, and its error."""
     (failure,) = (event for event in result.all_events if event.is_step_failure)
     error = failure.step_failure_data.error
     assert error is not None
@@ -28,10 +28,10 @@ def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
         (StoreUnavailableError, RETRIES.max_retries),
     ],
 )
-def test_what_may_heal_is_tried_again(
+def test_temporary_errors_are_retried(
     error: type[FairleadError], attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Services that do not answer for a moment, but no errors that a person must correct."""
+    """A step is retried if a service does not answer, not after errors that need a person."""
     monkeypatch.setattr("assets.steps.RETRIES", AT_ONCE)
 
     @step(group_name="test", kinds=set(), changed="nothing", description="Fails.")

@@ -26,7 +26,7 @@ def random_topics(rng: random.Random, *, most: int, partitions: int) -> Topics:
 
 
 def random_racks(rng: random.Random, topics: Topics) -> Racks:
-    """Draw the racks of replicas: of some topics none, of some the same for all partitions."""
+    """Draw the racks of replicas: for some topics none, for some the same for all partitions."""
     every = ("r0", "r1", "r2")
     racks = {}
     for topic in sorted(topics):
@@ -39,7 +39,7 @@ def random_racks(rng: random.Random, topics: Topics) -> Racks:
 
 
 def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool) -> Members:
-    """Draw members whose claims may conflict, be old, or name deleted partitions."""
+    """Draw members whose claims may conflict, be outdated, or name deleted partitions."""
     everything = sorted(topics)
     return {
         f"c{number}": Member(
@@ -89,13 +89,13 @@ def every_owner(problem: Problem) -> Iterator[Int32]:
 
 
 def loads(problem: Problem, owner: Int32) -> list[int]:
-    """Partitions of each member, in descending order: less is better balanced."""
+    """Return the partition counts of members, descending; the smallest list is the most even."""
     counts: list[int] = Assignment(problem, owner).counts.tolist()
     return sorted(counts, reverse=True)
 
 
 def kept(problem: Problem, owner: Int32) -> int:
-    """Partitions that stay with their owner."""
+    """Return the number of partitions that stay with their owner."""
     return int(((owner == problem.owner) & (owner >= 0)).sum())
 
 
@@ -107,7 +107,7 @@ def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
 def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
     """Return the third aim of `sticky`.
 
-    The largest share over the even share, minus the members that topics are on, squared shares.
+    The largest ratio of a share to the even share, minus the number of shares, squared shares.
     """
     shares = Counter(
         (topic, member)
@@ -123,10 +123,11 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
     return Fraction(worst), -len(shares), sum(size**2 for size in shares.values())
 
 
-def not_back(problem: Problem, owner: Int32) -> tuple[int, ...]:
+def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
     """Return the fourth aim of `sticky`.
 
-    Minus the partitions that are with their newest earlier owner, then with the one before, ...
+    Minus the number of partitions at their newest earlier owner, at the owner before that, and so
+    on.
     """
     rows = [] if problem.earlier is None else list(problem.earlier)
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)
@@ -144,7 +145,7 @@ def far(problem: Problem, owner: Int32) -> int:
 
 
 def in_racks(problem: Problem, seed: int) -> Problem:
-    """Give racks to all, some or no members and replicas."""
+    """Return the problem with racks for all, some or no members and replicas."""
     rng = random.Random(seed)
     sets = (frozenset[str](), *map(frozenset, (["r0"], ["r1"], ["r0", "r1"], ["r2"])))
     choices: list[list[str | None]] = [[], ["r0", "r1"], ["r0", "r1"], ["r0", "r1", "r2", None]]
@@ -163,5 +164,5 @@ def in_racks(problem: Problem, seed: int) -> Problem:
 
 
 def heaviest_lag(problem: Problem, owner: Int32) -> int:
-    """Lag of the most loaded member."""
+    """Return the lag of the most loaded member."""
     return max(member_lags(problem, owner), default=0)

@@ -46,7 +46,7 @@ def requests(
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("name", ["range", "roundrobin"])
 def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal: bool) -> None:
-    """Range and round robin give each partition to whom Kafka gives it, static members included."""
+    """Range and round robin choose the same owners as Kafka, also for static members."""
     for seed in range(150):
         rng = random.Random(seed)
         topics = random_topics(rng, most=5, partitions=7)
@@ -63,7 +63,7 @@ def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal
 def test_range_with_racks_equals_kafka_partition_by_partition(
     oracle: Oracle, *, equal: bool
 ) -> None:
-    """Racks are known to some members, equal for all partitions, or disjoint."""
+    """Only some members have a rack; racks of replicas are equal for all partitions, or differ."""
     differs = 0
     for seed in range(form(short=300, long=3000)):
         rng = random.Random(seed)
@@ -87,7 +87,7 @@ def test_range_with_racks_equals_kafka_partition_by_partition(
 
 
 def test_orders_names_as_java_does(oracle: Oracle) -> None:
-    """Beyond the basic plane, Java's order of strings is not that of code points."""
+    """Java compares UTF-16 units; above U+FFFF their order differs from that of code points."""
     members = {name: Member(["t"]) for name in ("\U0001f600", "\uff5e", "z")}
     problem = Problem.of({"t": 4}, members)
     theirs = owner_of(problem, oracle.ask("range", **requests({"t": 4}, members)))
@@ -95,7 +95,7 @@ def test_orders_names_as_java_does(oracle: Oracle) -> None:
 
 
 def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:
-    """Murmur2 agrees bit for bit, for every remainder of the length and for bytes over 127."""
+    """Murmur2 equals Kafka's for all key lengths modulo 4, and for bytes over 127."""
     rng = random.Random(0)
     keys = [rng.randbytes(length) for length in [*range(40), 1000, 1001, 1002, 1003] * 20]
     theirs = oracle.ask("murmur2", keys=[base64.b64encode(key).decode() for key in keys])

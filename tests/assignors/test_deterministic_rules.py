@@ -1,4 +1,4 @@
-"""The assignors that ignore owners: the documents' examples and the published loops."""
+"""Assignors that ignore current owners equal their published algorithms."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from tests.assignors.problems import random_problem
 
 
 def published_lag_aware(problem: Problem) -> Int32:
-    """KAFKA-5337's loop, as published."""
+    """Assign by the algorithm of KAFKA-5337, as published."""
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     for topic, first in enumerate(problem.topic_offsets[:-1].tolist()):
         members = problem.subscribers_of(topic).tolist()
@@ -27,7 +27,7 @@ def published_lag_aware(problem: Problem) -> Int32:
 
 
 def published_fair(problem: Problem) -> Int32:
-    """KIP-49's loop: of equally loaded members, the one with the fewest of the topic is next."""
+    """Assign by KIP-49: next is the least loaded member, then that with the fewest of the topic."""
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     load = dict.fromkeys(range(len(problem.members)), 0)
     topics = range(len(problem.topics))
@@ -49,7 +49,7 @@ def published_fair(problem: Problem) -> Int32:
 @pytest.mark.parametrize(
     ("name", "published"), [("lag-aware", published_lag_aware), ("fair", published_fair)]
 )
-def test_equals_the_published_loop(name: str, published: object, *, equal: bool) -> None:
+def test_equals_the_published_algorithm(name: str, published: object, *, equal: bool) -> None:
     assert callable(published)
     for seed in range(100):
         problem = random_problem(seed, equal=equal, topics=6, partitions=15, members=5)
@@ -58,7 +58,7 @@ def test_equals_the_published_loop(name: str, published: object, *, equal: bool)
 
 
 def test_lag_aware_compares_totals_beyond_int64_exactly() -> None:
-    """Sums that overflow int64 are compared as the integers they are."""
+    """Sums that overflow int64 are compared as integers of any size."""
     largest = 2**63 - 1
     lags = {"t": [largest, largest, largest, largest - 1, largest - 1, 5, 4]}
     problem = Problem.of({"t": 7}, {"a": ["t"], "b": ["t"]}, lags)

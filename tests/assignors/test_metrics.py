@@ -16,7 +16,7 @@ from tests.assignors.problems import (
 )
 
 
-def test_agree_with_their_definitions() -> None:
+def test_metrics_equal_their_definitions() -> None:
     for seed in range(100):
         problem = random_problem(seed, topics=4, partitions=6, members=5)
         assignment = assign("fair", problem)
@@ -47,9 +47,9 @@ def test_no_assignment_beats_the_lower_bound() -> None:
 
 
 def test_the_bound_accounts_for_eligibility() -> None:
-    """Topics that few may read raise the bound above the mean: the densest set decides.
+    """Topics with few subscribers raise the bound above the mean lag of members.
 
-    `t` and `u` have 90 for a and b, which is 45 each; all of it together is 100 for five members.
+    Only a and b read `t` and `u`: 90 records, so 45 each. All five members share 100, so 20 each.
     """
     members = {"a": ["t", "u"], "b": ["u", "v"], "c": ["v"], "d": ["v"], "e": ["v"]}
     lags = {"t": [30, 10], "u": [25, 25], "v": [10]}
@@ -68,7 +68,7 @@ def test_the_bound_accounts_for_capacity() -> None:
     assert (bound.shared, bound.load) == (30.0, 30.0)
 
 
-def test_the_heaviest_partition_bounds_too() -> None:
+def test_the_heaviest_partition_is_a_bound() -> None:
     problem = Problem.of({"t": 3}, {"a": ["t"], "b": ["t"]}, {"t": [1, 100, 1]})
     assert lag_lower_bound(problem) == 100
     bound = load_lower_bound(problem, problem.weights.astype(float))

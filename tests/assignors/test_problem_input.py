@@ -1,4 +1,4 @@
-"""Validation of problems: each contradiction is an error that names its place."""
+"""Validation of problems: each error names the invalid value and its place."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ LARGEST = 2**63 - 1
 
 
 def member(**fields: Any) -> Member:
-    """Return a member of which a field may have a type it cannot have."""
+    """Return a member; its fields may have invalid types."""
     return Member(["t"], **fields)
 
 
@@ -64,7 +64,7 @@ def member(**fields: Any) -> Member:
         ({"replica_racks": {"t": [["r"], [1], []]}}, "^replica_racks.t: a rack is not a text"),
     ],
 )
-def test_names_what_is_wrong_and_where(arguments: dict[str, Any], message: str) -> None:
+def test_error_names_the_value_and_its_place(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         Problem.of(**{"topics": {"t": 3}, "members": {"a": ["t"]}, **arguments})
 
@@ -75,7 +75,7 @@ def owner(members: dict[str, Member]) -> list[int]:
     return owners
 
 
-def test_claims_on_what_is_not_read_or_does_not_exist_are_dropped() -> None:
+def test_claims_on_unsubscribed_or_missing_partitions_are_dropped() -> None:
     members = {
         "a": Member([], {"t": [0]}, generation=9),
         "b": Member(["t", "gone"], {"t": [0, 7], "gone": [0]}, generation=1),
@@ -101,7 +101,7 @@ def test_the_order_of_the_input_does_not_matter() -> None:
         ({"t": 1}, {"a": ["t", "gone"], "b": []}, {"a": {"t": [0]}, "b": {}}),
     ],
 )
-def test_answers_where_there_is_nothing_to_assign(
+def test_problem_with_nothing_to_assign_is_valid(
     name: str, topics: dict[str, int], members: dict[str, list[str]], shares: dict[str, Any]
 ) -> None:
     problem = Problem.of(topics, members)

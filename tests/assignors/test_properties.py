@@ -50,7 +50,7 @@ def shuffled(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 @settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(parts=problems(), name=st.sampled_from(sorted(ASSIGNORS)), rng=st.randoms())
-def test_complete_eligible_and_deterministic(parts: Parts, name: str, rng: random.Random) -> None:
+def test_valid_and_deterministic_assignment(parts: Parts, name: str, rng: random.Random) -> None:
     problem = Problem.of(**parts)
     assignment = assign(name, problem)
     assert not violations(problem, assignment)
@@ -78,7 +78,7 @@ def test_planning_again_moves_nothing(parts: Parts, name: str, skew: dict[str, A
 
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(parts=problems(), budget=st.integers(0, 6))
-def test_one_move_more_never_makes_the_heaviest_heavier(parts: Parts, budget: int) -> None:
+def test_one_more_move_never_raises_the_highest_load(parts: Parts, budget: int) -> None:
     problem = Problem.of(**parts)
     heaviest = []
     for moves in (budget, budget + 1):
@@ -94,7 +94,7 @@ def test_one_move_more_never_makes_the_heaviest_heavier(parts: Parts, budget: in
 @pytest.mark.parametrize("name", STICKY)
 @pytest.mark.parametrize("seed", range(5))
 def test_converges_under_random_events(name: str, seed: int) -> None:
-    """After joins, leaves, growth and jitter, one plan settles the group and a second is idle."""
+    """After joins, leaves, growth and jitter, a second plan right after the first moves nothing."""
     rng = random.Random(seed)
     topics = {f"t{n}": rng.randint(1, 8) for n in range(5)}
     members = {f"c{n}": Member(sorted(topics)) for n in range(4)}

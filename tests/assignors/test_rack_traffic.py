@@ -45,9 +45,9 @@ def loads_of(problem: Problem, owner: Int32, weights: Float64) -> Float64:
 
 def largest_shares(problem: Problem, owner: Int32) -> Float64:
     """Return the largest share of each topic on one member."""
-    found = pairs(problem, owner)
+    held = pairs(problem, owner)
     largest = np.zeros(len(problem.topics))
-    np.maximum.at(largest, found.topic, found.size)
+    np.maximum.at(largest, held.topic, held.size)
     return largest
 
 
@@ -56,7 +56,7 @@ def far_traffic(problem: Problem, owner: Int32, traffic: Float64) -> float:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_steps_keep_to_every_bound(seed: int) -> None:
+def test_moves_respect_every_bound(seed: int) -> None:
     problem, weights, traffic = random_problem(seed, partitions=12)
     drawn = np.random.default_rng(seed + 1)
     before = problem.owner
@@ -88,8 +88,8 @@ def test_steps_keep_to_every_bound(seed: int) -> None:
     assert ((before >= 0) == (after >= 0)).all()
 
 
-def best_there_is(problem: Problem, weights: Float64, traffic: Float64, bounds: Bounds) -> float:
-    """Return the least traffic between racks within the bounds, by trying everything."""
+def least_traffic(problem: Problem, weights: Float64, traffic: Float64, bounds: Bounds) -> float:
+    """Return the least traffic between racks within the bounds, by trying all assignments."""
     before = problem.owner
     limit = np.maximum(bounds.load, loads_of(problem, before, weights))
     even = -(-problem.partition_counts // problem.subscriber_counts)
@@ -106,8 +106,8 @@ def best_there_is(problem: Problem, weights: Float64, traffic: Float64, bounds: 
 
 
 @pytest.mark.parametrize(("room", "share"), [(1.0, 0.7), (1.5, 0.9), (3.0, 1.0)])
-def test_a_greedy_search_finds_most_there_is_to_save(room: float, share: float) -> None:
-    found = possible = 0.0
+def test_a_greedy_search_finds_most_of_the_savings(room: float, share: float) -> None:
+    saved = possible = 0.0
     for seed in range(60):
         problem, weights, traffic = random_problem(seed)
         if (problem.owner < 0).any():
@@ -116,7 +116,7 @@ def test_a_greedy_search_finds_most_there_is_to_save(room: float, share: float) 
         bounds = Bounds(room * float(loads.mean()), 3, 0.0, np.zeros(6, bool))
         after = reduce_rack_traffic(problem, problem.owner, weights, traffic, bounds)
         crossed = far_traffic(problem, problem.owner, traffic)
-        found += crossed - far_traffic(problem, after, traffic)
-        possible += crossed - best_there_is(problem, weights, traffic, bounds)
+        saved += crossed - far_traffic(problem, after, traffic)
+        possible += crossed - least_traffic(problem, weights, traffic, bounds)
     assert possible > 0
-    assert found >= share * possible
+    assert saved >= share * possible

@@ -14,7 +14,7 @@ MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
 
 
 def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
-    """Draw a group in which half of the members own all: partitions move several times."""
+    """Draw a group in which half of the members own all partitions; some move several times."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(3, 8))]
     count = rng.randint(10, 60)
@@ -28,9 +28,9 @@ def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
     return problem, {"max_count_skew": rng.randint(0, 2)} if seed % 2 else {}
 
 
-def test_reasons_name_only_who_is_concerned() -> None:
-    """The relieved member owned the partition; room is made for a partition that ends there."""
-    told: Counter[str] = Counter()
+def test_reasons_name_the_members_of_the_move() -> None:
+    """A relieved member owned the partition; a member that makes room gets the named partition."""
+    kinds: Counter[str] = Counter()
     for seed in range(300):
         problem, options = crowded(seed)
         plan = moves(problem, assign("sticky-lag-aware", problem, band=0.0, **options))
@@ -42,6 +42,6 @@ def test_reasons_name_only_who_is_concerned() -> None:
             elif roomy := MAKES_ROOM.fullmatch(reason):
                 assert roomy[1] == move.from_member, f"seed {seed}: {move}"
                 assert ends[roomy[2]].to_member == roomy[1], f"seed {seed}: {move}"
-            told[reason.split(" ", 1)[0]] += 1
-    assert min(told["relieves"], told["makes"], told["evens"]) > 0
-    assert told["is"] < told.total() / 100  # a partition in transit, without a better reason
+            kinds[reason.split(" ", 1)[0]] += 1
+    assert min(kinds["relieves"], kinds["makes"], kinds["evens"]) > 0
+    assert kinds["is"] < kinds.total() / 100  # handed on in an exchange

@@ -1,4 +1,4 @@
-"""Settling: exchanges keep loads and moves, reduce cross-rack reads, and leave none to do."""
+"""Settling: exchanges reduce cross-rack reads; loads and the number of moves stay the same."""
 
 import itertools
 import random
@@ -27,7 +27,7 @@ BAND = {"band": 0.0}
 
 
 def racked(seed: int) -> Problem:
-    """Draw a group in two or three racks, some of whose partitions are owned, with lags."""
+    """Draw a group with lags, most of it in racks; some partitions are owned."""
     rng = random.Random(seed)
     topics = random_topics(rng, most=3, partitions=12)
     owners = {topic: [rng.randrange(6) for _ in range(count)] for topic, count in topics.items()}
@@ -48,7 +48,7 @@ def value(problem: Problem, owner: Int32) -> tuple[object, int]:
     return spread(problem, owner)[2], far(problem, owner)
 
 
-def test_costs_nothing_and_brings_racks_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settling_reduces_cross_rack_reads_at_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Heaviest load, partition counts and moves stay; cross-rack reads decrease."""
     nearer = 0
     for seed in range(300):
@@ -68,8 +68,8 @@ def test_costs_nothing_and_brings_racks_together(monkeypatch: pytest.MonkeyPatch
     assert nearer > 15
 
 
-def test_leaves_no_exchange_within_a_topic_that_would_help() -> None:
-    """The bound of the search: partitions of one topic and of one lag are as near as can be."""
+def test_no_exchange_within_a_topic_would_help() -> None:
+    """Partitions of one topic with equal lags are read as near as possible."""
     for seed in range(200):
         problem = racked(seed)
         owner = assign("sticky-lag-aware", problem, **BAND).owner
@@ -85,7 +85,7 @@ def test_leaves_no_exchange_within_a_topic_that_would_help() -> None:
             assert far(problem, swapped) >= far(problem, owner), f"seed {seed}"
 
 
-def test_saves_the_most_traffic_where_rates_are_known() -> None:
+def test_saves_the_most_traffic_if_rates_are_known() -> None:
     members = {
         "a": Member(["t"], {"t": [0, 1, 2, 3]}, rack="r0"),
         "b": Member(["t"], {}, rack="r1"),
@@ -103,8 +103,8 @@ def test_saves_the_most_traffic_where_rates_are_known() -> None:
         assert (owner[busy], owner[quiet]) == (1, 2)
 
 
-def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
-    """Two new members take over two topics of one lag: each gets one partition of either."""
+def test_spreads_topics_if_plans_are_equally_good() -> None:
+    """Two new members take over two topics of equal lag: each gets one partition of each topic."""
     members = {name: Member(["t", "u"]) for name in ("b", "c")}
     members["a"] = Member(["t", "u"], {"t": [0, 1, 2], "u": [0, 1, 2]})
     problem = Problem.of({"t": 3, "u": 3}, members, {"t": [10] * 3, "u": [10] * 3})
@@ -113,8 +113,8 @@ def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
     assert measure(problem, plan).topic_spread == 1.0
 
 
-def test_is_not_done_where_the_next_plan_would_go_on_from_it() -> None:
-    """Exchanged, the most loaded member had a partition that a member of one topic could take."""
+def test_no_exchange_that_the_next_plan_would_extend() -> None:
+    """After an exchange, the most loaded member would have a partition of t, which c could take."""
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

@@ -1,4 +1,4 @@
-"""Sticky: the documents' examples, exactness by brute force, racks."""
+"""Sticky: comparisons with brute force, spread of topics, racks, and limits of moves."""
 
 import random
 
@@ -19,7 +19,7 @@ from tests.assignors.problems import (
     in_racks,
     kept,
     loads,
-    not_back,
+    minus_returned,
     rejoin,
     spread,
     sticky_value,
@@ -29,19 +29,19 @@ from tests.lengths import form
 
 
 def aims(problem: Problem, owner: Int32) -> tuple[object, ...]:
-    """Return all that `sticky` minimises, in order."""
+    """Return all values that `sticky` minimises, in order."""
     return (
         *sticky_value(problem, owner),
         *spread(problem, owner),
-        *not_back(problem, owner),
+        *minus_returned(problem, owner),
         far(problem, owner),
     )
 
 
 def test_equals_the_best_of_all_assignments() -> None:
-    """Loads, kept, spread, older claims, racks, in order: brute force has no better.
+    """Brute force finds no better loads, kept partitions, spread, earlier owners or racks.
 
-    The long form holds 2,000 problems so.
+    Loads come first. The long form compares about 2,000 problems.
     """
     racks_count = 0
     for seed, problem in small(form(short=500, long=2_050)):
@@ -53,24 +53,24 @@ def test_equals_the_best_of_all_assignments() -> None:
 
 
 @pytest.mark.parametrize("keep_all", [True, False])
-def test_swaps_touch_neither_loads_nor_what_is_kept(*, keep_all: bool) -> None:
+def test_swaps_change_neither_loads_nor_kept_partitions(*, keep_all: bool) -> None:
     """From optimal loads and kept partitions, swaps give a nearly optimal spread."""
     spread_best, improved = [], 0
     for seed, problem in small(400):
         start = flow.solve(problem, keep_all=keep_all)
-        found = spread_out(problem, start, keep_all=keep_all)
-        assert not violations(problem, Assignment(problem, found))
-        assert sticky_value(problem, found) == sticky_value(problem, start), f"seed {seed}"
-        assert spread(problem, found) <= spread(problem, start), f"seed {seed}"
+        swapped = spread_out(problem, start, keep_all=keep_all)
+        assert not violations(problem, Assignment(problem, swapped))
+        assert sticky_value(problem, swapped) == sticky_value(problem, start), f"seed {seed}"
+        assert spread(problem, swapped) <= spread(problem, start), f"seed {seed}"
         exact = assign("sticky", problem, stickiness_first=keep_all).owner
-        improved += spread(problem, found) < spread(problem, start)
-        spread_best.append(spread(problem, found) == spread(problem, exact))
+        improved += spread(problem, swapped) < spread(problem, start)
+        spread_best.append(spread(problem, swapped) == spread(problem, exact))
     assert improved
     assert np.mean(spread_best) > 0.98
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_spreads_what_no_network_is_built_for(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spreads_topics_without_the_solver(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without OR-Tools, members with equal subscriptions get nearly even shares."""
     monkeypatch.setattr(exact_aims, "_has_solver", lambda: False)
     rng = random.Random(seed)
@@ -91,7 +91,7 @@ def test_spreads_what_no_network_is_built_for(seed: int, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_deals_every_topic_evenly_without_a_flow(seed: int) -> None:
+def test_deals_every_topic_evenly_without_a_flow_network(seed: int) -> None:
     rng = random.Random(seed)
     topics = {f"t{n:02}": rng.randint(150, 250) for n in range(40)}
     members = {f"c{n:03}": rng.sample(sorted(topics), 20) for n in range(100)}
@@ -101,7 +101,7 @@ def test_deals_every_topic_evenly_without_a_flow(seed: int) -> None:
     assert loads(problem, ours)[0] - loads(problem, ours)[-1] <= 1
 
 
-def test_stickiness_first_equals_the_best_that_moves_nothing() -> None:
+def test_stickiness_first_is_the_best_plan_without_moves() -> None:
     for seed, problem in small(600):
         owned = problem.owner >= 0
         best = min(
@@ -127,7 +127,7 @@ def test_max_moves_is_all_or_nothing() -> None:
 
 
 def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
-    """Whether some chain of moves leads from a member to one with two partitions fewer."""
+    """Return whether a chain of moves leads from a member to one with two partitions fewer."""
     counts = Assignment(problem, owner).counts
     gives = {
         member: set(problem.topic_of[owner == member].tolist())
@@ -146,8 +146,8 @@ def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_refines_the_levels_of_very_uneven_loads(seed: int) -> None:
-    """Sparse subscriptions to topics of very different size: no chain of moves improves loads."""
+def test_no_chain_of_moves_improves_very_uneven_loads(seed: int) -> None:
+    """Topics have very different sizes, and members subscribe to three of them at most."""
     rng = random.Random(seed)
     topics = {f"t{n:02}": 6000 // (n + 1) for n in range(30)}
     members = {

@@ -25,7 +25,7 @@ from tests.cost import costs_at_most
 
 
 def plan(problem: Problem, **options: Any) -> Assignment:
-    """Plan, and check the properties of every plan."""
+    """Plan, and check the result with the verifier."""
     assignment = assign("sticky-lag-aware", problem, **options)
     assert not violations(problem, assignment)
     return assignment
@@ -46,7 +46,7 @@ def spread_over(owners: str, lags: list[int], **member: Any) -> Problem:
     return Problem.of({"t": len(owners)}, members, {"t": lags})
 
 
-def test_heaviest_member_is_near_the_best_there_is() -> None:
+def test_highest_load_is_near_the_optimum() -> None:
     """On small problems the highest load is within 7 % of the optimum in nine of ten cases."""
     ratios = []
     for _, problem in small_problems(300):
@@ -59,8 +59,8 @@ def test_heaviest_member_is_near_the_best_there_is() -> None:
 
 
 @pytest.mark.parametrize("skew", [0, 1, 3])
-def test_counts_are_as_even_as_asked_for(skew: int) -> None:
-    """With max_count_skew k the spread is at most k wider than sticky's; with 0, as even."""
+def test_counts_differ_by_at_most_the_allowed_skew(skew: int) -> None:
+    """Counts differ by at most max_count_skew more than sticky's; with 0 they are as even."""
     for seed in range(50):
         problem = random_problem(seed, equal=True, topics=4, partitions=8, members=5)
         even = measure(problem, assign("sticky", problem))
@@ -91,19 +91,19 @@ def test_capacity_shares_the_load_in_proportion() -> None:
 
 
 def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> None:
-    """Only the faster member can read it, and only without its other partitions."""
+    """Only the faster member can read it, and only after it gave up its other partitions."""
     problem = spread_over("a" + "b" * 7, [88] + [8] * 7, a={"capacity": 68.0}, b={"capacity": 96.0})
-    found = plan(problem)
-    assert found.owner.tolist() == [1] + [0] * 7
-    assert found.reasons[0].startswith("relieves a")
-    assert {found.reasons[partition] for partition in range(1, 8)} == {"makes room on b for t-0"}
-    assert [spent.moves for spent in found.frontier] == [0, 8]
+    change = plan(problem)
+    assert change.owner.tolist() == [1] + [0] * 7
+    assert change.reasons[0].startswith("relieves a")
+    assert {change.reasons[partition] for partition in range(1, 8)} == {"makes room on b for t-0"}
+    assert [spent.moves for spent in change.frontier] == [0, 8]
     for options in ({"max_moves": 7}, {"max_topic_count_skew": 2}):
         assert not moves(problem, plan(problem, **options))
 
 
-def test_a_heavy_partition_goes_for_thousands_of_light_ones_in_one_step() -> None:
-    """Two thirds of 30,000 partitions move, in about ten times the time of a tenth of them."""
+def test_a_heavy_partition_is_exchanged_for_thousands_of_light_ones() -> None:
+    """Two thirds of 30,000 partitions move; the time is about proportional to their number."""
 
     def heavy_and(light: int) -> Problem:
         return spread_over(
@@ -111,12 +111,12 @@ def test_a_heavy_partition_goes_for_thousands_of_light_ones_in_one_step() -> Non
         )
 
     few, many = heavy_and(3_000), heavy_and(30_000)
-    found: list[Assignment] = []
-    costs_at_most(40, lambda: found.append(plan(many)), lambda: plan(few))
-    assert len(moves(many, found[0])) == 20_001
+    plans: list[Assignment] = []
+    costs_at_most(40, lambda: plans.append(plan(many)), lambda: plan(few))
+    assert len(moves(many, plans[0])) == 20_001
 
 
-def test_works_ahead_by_the_horizon() -> None:
+def test_plans_for_the_load_at_the_horizon() -> None:
     members = {"a": Member(["t"], owned={"t": [0, 1]}), "b": Member(["t"], owned={"t": [2]})}
     problem = Problem.of({"t": 3}, members, {"t": [10, 10, 20]}, arrival_rates={"t": [5, 1, 0]})
     assert not moves(problem, plan(problem))
@@ -153,14 +153,14 @@ def test_rack_breaks_ties_between_equal_moves() -> None:
         ("aabb", [50, 50, 5, 5], {}, "2 moves: within the band"),
     ],
 )
-def test_says_what_it_did_and_why(
+def test_outcome_has_the_moves_and_the_reason(
     owners: str, lags: list[int], options: dict[str, Any], outcome: str
 ) -> None:
     assert (plan(spread_over(owners, lags), **options).outcome or "").startswith(outcome)
 
 
-def test_frontier_shows_what_each_move_buys() -> None:
-    """From zero moves, more moves and less load at each point, also beyond the budget."""
+def test_frontier_has_the_load_by_number_of_moves() -> None:
+    """It starts at zero moves; each point has more moves and less load, also beyond the budget."""
     rng = random.Random(5)
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)
@@ -178,7 +178,7 @@ def uneven(seed: int) -> Problem:
     return spread_over("".join(rng.choice("abcdefgh") for _ in range(400)), [*range(9600, 10_000)])
 
 
-def test_an_effort_that_is_spent_leaves_what_is_best_until_then() -> None:
+def test_limited_effort_returns_the_best_plan_so_far() -> None:
     problem = uneven(seed=1)
     spent = [plan(problem, band=0.0, effort=pairs) for pairs in (0, 4, 12, 40)]
     for pairs, solved in zip((0, 4, 12, 40), spent, strict=True):
@@ -193,7 +193,7 @@ def test_an_effort_that_is_spent_leaves_what_is_best_until_then() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_within_its_effort_a_plan_is_as_without(seed: int) -> None:
+def test_sufficient_effort_changes_no_plan(seed: int) -> None:
     problem = uneven(seed)
     free, bound = plan(problem, band=0.0, effort=None), plan(problem, band=0.0)
     assert (free.owner == bound.owner).all()
@@ -213,12 +213,12 @@ def test_within_its_effort_a_plan_is_as_without(seed: int) -> None:
         {"effort": -1},
     ],
 )
-def test_refuses_values_an_option_cannot_have(options: dict[str, Any]) -> None:
+def test_invalid_option_values_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidProblemError, match=f"options.{next(iter(options))}"):
         plan(Problem.of({}, {}), **options)
 
 
-def test_refuses_a_horizon_beyond_all_numbers() -> None:
+def test_a_horizon_that_overflows_is_refused() -> None:
     rates = {"t": [1e300]}
     problem = Problem.of({"t": 1}, {"a": ["t"]}, arrival_rates=rates)
     with pytest.raises(InvalidProblemError, match=r"options\.horizon: predicts more work"):
@@ -226,8 +226,8 @@ def test_refuses_a_horizon_beyond_all_numbers() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_reaches_the_bound_and_survives_jitter(seed: int) -> None:
-    """1,000 partitions of log-normal lag: 5 % over the bound, and few moves when lags jitter."""
+def test_load_is_near_the_bound_and_jitter_moves_little(seed: int) -> None:
+    """1,000 partitions of log-normal lag: at most 5 % over the bound; jitter moves under 0.5 %."""
     rng = np.random.default_rng(seed)
     members = {f"c{n:02}": [f"t{n:02}" for n in range(20)] for n in range(50)}
     lags = {f"t{n:02}": rng.lognormal(8, 1.0, 50).astype(np.int64) for n in range(20)}
@@ -242,7 +242,7 @@ def test_reaches_the_bound_and_survives_jitter(seed: int) -> None:
     assert measure(later, second).moved < 0.005 * problem.partition_total
 
 
-def test_lags_beyond_what_floats_tell_apart_are_planned() -> None:
+def test_lags_beyond_the_precision_of_floats_are_planned() -> None:
     huge = 2**63 - 1
     problem = Problem.of(
         {"t0": 5, "t2": 3, "t3": 2},

@@ -16,7 +16,7 @@ def test_round_trip(owned: dict[str, list[int]], generation: int | None) -> None
 
 
 @given(data=st.binary(max_size=60))
-def test_garbage_is_an_error_and_nothing_else(data: bytes) -> None:
+def test_garbage_is_an_error_or_valid_user_data(data: bytes) -> None:
     try:
         known = decode(data)
     except InvalidProblemError:
@@ -38,7 +38,7 @@ def test_garbage_is_an_error_and_nothing_else(data: bytes) -> None:
         ("00000000 fffffffe", "-2 is no generation"),
     ],
 )
-def test_says_what_is_wrong(data: str, message: str) -> None:
+def test_error_names_the_problem(data: str, message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         decode(bytes.fromhex(data))
 

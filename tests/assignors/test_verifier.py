@@ -22,12 +22,12 @@ PROBLEM = Problem.of({"t": 2, "u": 1, "v": 1}, {"a": ["t"], "b": ["t", "u"]})
         ([0, 1, 1, 0], ["1 partitions go to a member that does not subscribe: v-0"]),
     ],
 )
-def test_finds(owner: list[int], found: list[str]) -> None:
-    """Each invariant has its own sentence, which names the partition."""
+def test_finds_each_violation(owner: list[int], found: list[str]) -> None:
+    """Each invariant has its own message, which names the partition."""
     assert violations(PROBLEM, Assignment(PROBLEM, np.array(owner, np.int32))) == found
 
 
-def test_names_five_partitions_at_most() -> None:
+def test_lists_at_most_five_partitions() -> None:
     problem = Problem.of({"t": 1000}, {"a": ["t"]})
     (message,) = violations(problem, Assignment(problem, np.full(1000, -1, np.int32)))
     assert message == "1000 partitions have no owner: t-0, t-1, t-2, t-3, t-4, ..."

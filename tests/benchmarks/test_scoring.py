@@ -13,7 +13,7 @@ from tests.lengths import form
 @pytest.mark.long
 @pytest.mark.parametrize("plans", form(short=[True], long=[False, True]))
 def test_diagnoses_of_random_groups_are_right(*, plans: bool) -> None:
-    """Of a group of each cause, nearly every diagnosis is right, with its name."""
+    """At least 90 % of the diagnoses have the right name, for a group of each cause."""
     numbers = range(len(CAUSES))
     marks = [
         verdict for number in numbers for verdict in mark(random_scenario(number), plans=plans)

@@ -14,7 +14,7 @@ _STORIES = [*RETOLD, *REPORTED, *COLLECTED, *LATER]
 _WRONG = {
     "one-broker-throttles": "Three quarters of a partition are read: commits alone do not exclude "
     "that its records are a third more expensive.",
-    "a-dump-seen-once": "The last sample counts as the present rate: a lasting increase begins so.",
+    "a-dump-seen-once": "The last sample counts as the present rate, as when an increase lasts.",
     "stuck-and-handed-to-and-fro": "Each owner has had the partition for only two minutes.",
     "out-of-memory-every-five-minutes": "A consumer that stops and starts again counts as fast as "
     "when it runs, because a pause that is over is not a speed.",
@@ -23,14 +23,14 @@ _WRONG = {
 }
 
 
-def test_every_story_has_a_name_and_a_source_of_its_own() -> None:
+def test_every_story_has_a_unique_name_and_a_source() -> None:
     assert len({story.name for story in _STORIES}) == len(_STORIES)
     assert all(story.source.startswith("https://") for story in _STORIES)
 
 
 @pytest.mark.parametrize("story", _STORIES, ids=[story.name for story in _STORIES])
 def test_story_is_answered_right(story: Story) -> None:
-    """A story that is answered right from now on is removed from `_WRONG`."""
+    """Only stories in `_WRONG` are answered wrong; remove those whose answers become right."""
     assert bool(mark(story).faults) == (story.name in _WRONG)
 
 

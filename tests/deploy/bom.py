@@ -26,7 +26,7 @@ from fairlead.sandbox import jars
 ROOT: Final = Path(__file__).parents[2]
 TARGET: Final = ROOT / "dist" / "fairlead.cdx.json"
 #: SPDX licence of packages without an SPDX expression, by classifier or other metadata.
-_SAID: Final = {
+_KNOWN: Final = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
     "Apache 2.0": "Apache-2.0",
@@ -108,7 +108,7 @@ def licence(package: Distribution) -> str:
         return str(said["license_expression"])
     words = {line.rpartition(" :: ")[2] for line in said.get("classifier", ())}
     word = str(said.get("license", "")).removesuffix(" license")
-    return " OR ".join(sorted(_SAID[known] for known in words & _SAID.keys())) or _SAID.get(
+    return " OR ".join(sorted(_KNOWN[known] for known in words & _KNOWN.keys())) or _KNOWN.get(
         word, word
     )
 

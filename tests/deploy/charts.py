@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy/chart"
 GOLDEN: Final = Path(__file__).with_name("golden")
 HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.18.6"
-#: Newest Kubernetes version to assume; helm built with `go install` would assume a far older one.
+#: Kubernetes version for helm; helm built with `go install` would assume a far older one.
 KUBERNETES: Final = "1.33.0"
 #: Values in addition to the broker, by the name of the set.
 SETS: Final[dict[str, dict[str, Any]]] = {

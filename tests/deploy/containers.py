@@ -69,7 +69,7 @@ def build(scratch: Path) -> None:
     root = scratch / "debian"
     wanted = "python3,python3-venv,ca-certificates"
     run("debootstrap", "--variant=minbase", f"--include={wanted}", "bookworm", root)
-    shutil.copy(_CERTIFICATES, root / _CERTIFICATES[1:])  # trust the machine's own CAs
+    shutil.copy(_CERTIFICATES, root / _CERTIFICATES[1:])  # trust the CAs of this machine
     container = run("buildah", "from", "scratch").strip()
     run("buildah", "add", "--quiet", container, root, "/")
     for name in ("SSL_CERT_FILE", "PIP_CERT"):
@@ -126,7 +126,7 @@ class Composed:
         if service not in _STAND_INS:
             options.append(f"--user={described['user']}")
         for name, value in described.get("environment", {}).items():
-            if value is not None:  # what Compose takes from where it is started
+            if value is not None:  # None: Compose takes it from its environment
                 options.append(f"--env={name}={interpolated(str(value))}")
         for mount in described.get("volumes", ()):
             source, path, *_ = mount.split(":")
@@ -166,11 +166,11 @@ class Composed:
     def wait(self, condition: Callable[[], bool], what: str) -> None:
         """Wait for a condition; if it fails, report the containers' logs."""
 
-        def said() -> str:
+        def logs() -> str:
             logs = (f"== {name}\n{self.log(name)[-1500:]}" for name in self._started)
             return "\n".join([what, *logs])
 
-        eventually(condition, said)
+        eventually(condition, logs)
 
     def ended_well(self, service: str) -> bool:
         """Wait until a service ends; return whether it succeeded."""

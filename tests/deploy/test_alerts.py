@@ -38,15 +38,15 @@ def run(*command: str, folder: Path) -> None:
 
 
 @pytest.mark.test_long(guarded_by="tests/deploy/test_monitoring.py::test_every_query_has_a_metric")
-def test_alerts_fire_when_they_say(tmp_path: Path) -> None:
-    """Each alert fires with its annotations when its condition holds, and not earlier."""
+def test_alerts_fire_when_their_condition_holds(tmp_path: Path) -> None:
+    """Each alert fires, with its annotations, when its condition holds, and not earlier."""
     shutil.copy(RULES, tmp_path / "rules.yml")
     shutil.copy(HERE / "alerts.yml", tmp_path)
     run(str(promtool()), "check", "rules", "rules.yml", folder=tmp_path)
     run(str(promtool()), "test", "rules", "alerts.yml", folder=tmp_path)
 
 
-def test_every_alert_is_tried() -> None:
+def test_every_alert_has_a_case() -> None:
     (group,) = yaml.safe_load(RULES.read_text())["groups"]
     tried = (HERE / "alerts.yml").read_text()
     assert [rule["alert"] for rule in group["rules"] if rule["alert"] not in tried] == []

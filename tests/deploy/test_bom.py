@@ -22,25 +22,25 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def made() -> Bom:
+def bill_of_materials() -> Bom:
     return bill()
 
 
-def test_follows_its_schema(made: Bom) -> None:
-    # Imported here because it compiles 38 grammars, which all processes that collect tests would.
+def test_bill_follows_the_cyclonedx_schema(bill_of_materials: Bom) -> None:
+    # Imported here because the import compiles 38 grammars in each process that collects tests.
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 
-    text = JsonV1Dot6(made).output_as_string()
+    text = JsonV1Dot6(bill_of_materials).output_as_string()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
 
 
-def test_has_the_lock_and_every_jar(made: Bom) -> None:
+def test_has_the_lock_and_every_jar(bill_of_materials: Bom) -> None:
     """The bill has packages with their locked versions, and every jar with its digest."""
     lock = (ROOT / "requirements.lock").read_text()
     locked = set(re.findall(r"^([\w.-]+)==([^ ;]+)", lock, re.MULTILINE))
     packages = [
         component
-        for component in made.components
+        for component in bill_of_materials.components
         if component.purl and component.purl.type == "pypi"
     ]
     named = {re.sub(r"[-_.]+", "-", package.name).lower(): package.version for package in packages}
@@ -48,7 +48,7 @@ def test_has_the_lock_and_every_jar(made: Bom) -> None:
     assert {"pyspark", "dagster", "confluent-kafka", "psycopg-binary"} <= named.keys()
     jars = [
         component
-        for component in made.components
+        for component in bill_of_materials.components
         if component.purl and component.purl.type == "maven"
     ]
     assert all(jar.hashes and jar.group for jar in jars)
@@ -56,10 +56,10 @@ def test_has_the_lock_and_every_jar(made: Bom) -> None:
     assert len(shipped) == len(list(Path(pyspark.__path__[0], "jars").glob("*.jar")))
 
 
-def test_every_licence_is_known_and_compatible(made: Bom) -> None:
+def test_every_licence_is_known_and_compatible(bill_of_materials: Bom) -> None:
     """Each component has a licence compatible with Apache-2.0, or a choice of one."""
     refused = {}
-    for component in made.components:
+    for component in bill_of_materials.components:
         (stated,) = component.licenses or [None]
         said = str(getattr(stated, "id", None) or getattr(stated, "value", None))
         parts = [part.split(" OR ") for part in said.split(" AND ")]

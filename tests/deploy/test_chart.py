@@ -64,7 +64,7 @@ def test_pods_are_restricted(name: str) -> None:
 
 
 def test_each_service_has_its_own_login() -> None:
-    """Pages, sampling and migrations have logins of their own, and a survey has none."""
+    """Pages, sampling and migrations have separate logins, and a survey has none."""
     keys = {}
     for name in ("plain", "few"):
         for owner, pod in pods(name):
@@ -80,8 +80,8 @@ def test_each_service_has_its_own_login() -> None:
     }
 
 
-def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the pages get the proxy's secret, since with it other services could act on pages."""
+def test_only_pages_get_the_secret_of_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With this secret, other services could approve plans as any person."""
     given = {
         "FAIRLEAD_WEB__HEADER__SECRET": "s" * 40,
         "FAIRLEAD_POSTGRES__URL": SECRETS["FAIRLEAD_POSTGRES__URL"],
@@ -101,7 +101,7 @@ def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyP
     assert (web.url, web.header.secret_name) == ("https://plans.example.com", "X-Fairlead-Secret")
 
 
-def test_version_is_that_of_the_package() -> None:
+def test_versions_are_equal() -> None:
     """Chart, image, jar, package and changelog have the same version."""
     released = installed_version()
     described = yaml.safe_load((CHART / "Chart.yaml").read_text())

@@ -57,8 +57,8 @@ INSTRUCTIONS = re.findall(
 PINNED = re.compile(r"[a-z0-9./-]+:v?[0-9]+\.[0-9]+[a-z0-9.-]*")
 
 
-def test_compose_names_what_exists() -> None:
-    """Compose uses only known keys, declared volumes, and files that exist."""
+def test_compose_uses_existing_keys_volumes_and_files() -> None:
+    """Keys are known, volumes are declared, and files exist."""
     assert {key for key in COMPOSE if not key.startswith("x-")} == TOP_LEVEL
     used = set()
     for service in SERVICES.values():
@@ -76,7 +76,7 @@ def test_compose_names_what_exists() -> None:
         assert (context / service["build"]["dockerfile"]).is_file()
 
 
-def test_images_are_pinned_and_nobody_is_root() -> None:
+def test_images_are_pinned_and_no_user_is_root() -> None:
     """Each service has a pinned image, a user other than root, a memory limit, and local ports.
 
     Kafka has the version that the tests use.
@@ -110,7 +110,7 @@ def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_programs_take_the_options_they_are_given(name: str) -> None:
+def test_programs_accept_their_options(name: str) -> None:
     """Commands and health checks of our services run existing programs with valid options."""
     accepts(OURS[name]["command"])
     check = OURS[name]["healthcheck"]
@@ -119,8 +119,8 @@ def test_programs_take_the_options_they_are_given(name: str) -> None:
         accepts(check["test"][1:])
 
 
-def test_code_location_is_where_the_workspace_says() -> None:
-    """The workspace has the code service's host, port and name, which links also use."""
+def test_workspace_has_the_address_of_the_code_server() -> None:
+    """Host, port and name are those of the code service; links use the same name."""
     (location,) = location_origins_from_yaml_paths([str(DEPLOY / "workspace.yaml")])
     assert isinstance(location, GrpcServerCodeLocationOrigin)
     command = SERVICES["code"]["command"]
@@ -129,7 +129,7 @@ def test_code_location_is_where_the_workspace_says() -> None:
     assert location.location_name == command[command.index("--location-name") + 1] == LOCATION
 
 
-def test_a_container_ends_with_the_server_that_loads_the_definitions() -> None:
+def test_container_ends_with_its_code_server() -> None:
     """If the code server dies, its container ends and is restarted."""
     service = SERVICES["code"]
     last = service["command"][service["command"].index("--") + 1 :]
@@ -166,7 +166,7 @@ def test_dagster_accepts_its_configuration(
         assert not instance.nux_enabled
 
 
-def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
+def test_dockerfile_copies_existing_files() -> None:
     """Files that the Dockerfile copies exist and are not ignored; its base is pinned."""
     (context,) = {service["build"]["context"] for service in OURS.values()}
     assert (DEPLOY / context).resolve() == ROOT
@@ -195,8 +195,8 @@ def test_image_is_built_of_what_is_sent_to_the_builder() -> None:
 
 
 @pytest.mark.long
-def test_the_wheel_is_built_of_what_the_image_copies(tmp_path: Path) -> None:
-    """The wheel can be built from only the files that the image's first stage copies."""
+def test_wheel_needs_only_the_files_of_the_first_stage(tmp_path: Path) -> None:
+    """The image's first stage builds the wheel from the files that it copies."""
     for instruction, arguments in INSTRUCTIONS:
         *sources, target = shlex.split(arguments)
         if instruction == "COPY" and not arguments.startswith(("--", "deploy/")):

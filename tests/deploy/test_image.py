@@ -81,12 +81,12 @@ def followed(composed: Composed) -> Composed:
         "SELECT count(*) FROM fairlead.plan_history WHERE group_id = 'carts'"
         " AND state = 'published' AND adherence = 1"
     )
-    composed.wait(lambda: asked(composed, plans) == "1", "a plan is followed")
+    composed.wait(lambda: answer(composed, plans) == "1", "a plan is followed")
     return composed
 
 
 def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
-    """Pages show the group, Prometheus has its metrics, and the approver has a login."""
+    """The pages show the group, Prometheus has its metrics, and the approver has a login."""
     fetched = followed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
     assert "carts" in fetched
     up = PAGE.format("9090/api/v1/query?query=fairlead_group_forecast_lag_seconds")
@@ -94,7 +94,7 @@ def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
         lambda: '"group":"carts"' in followed.exec("serve", "python", "-c", up),
         "Prometheus has scraped the pages",
     )
-    assert asked(followed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
+    assert answer(followed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
 
 
 def test_kills_leave_database_and_topic_agreed(
@@ -107,20 +107,20 @@ def test_kills_leave_database_and_topic_agreed(
     lasts_s = {WITHDRAW: 15.0, PUBLISH: 15.0}
     for kill in range(pytestconfig.getoption("container_kills")):
         published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
-        step = WITHDRAW if asked(followed, published) == "1" else PUBLISH
+        step = WITHDRAW if answer(followed, published) == "1" else PUBLISH
         sending = followed.begin("code", "sh", "-c", step)
         began = time.monotonic()  # clock: when to kill
         try:
             sending.wait(chance.uniform(0, lasts_s[step]))
             took_s = time.monotonic() - began  # clock: when to kill
-            lasts_s[step] = 1.2 * took_s  # so that some kills come just after the step
+            lasts_s[step] = 1.2 * took_s  # some kills come just after the step
         except subprocess.TimeoutExpired:
             amid += 1
-            lasts_s[step] *= 1.1  # the step may last longer than the last one that ended
+            lasts_s[step] *= 1.1  # the next step may take longer
         killed = chance.choice(KILLED)
         followed.kill(killed)
         sending.wait()
-        back(followed, killed)
+        wait_until_running(followed, killed)
         versions.append(agreed(followed, f"kill {kill}, of {killed}"))
         sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}, {amid} amid a step\n")
         sys.stdout.flush()
@@ -128,7 +128,7 @@ def test_kills_leave_database_and_topic_agreed(
     assert amid
 
 
-def back(composed: Composed, name: str) -> None:
+def wait_until_running(composed: Composed, name: str) -> None:
     """Wait until a service runs again; Kafka's own check is not in this image."""
     if name != "kafka" and "test" in COMPOSE["services"][name].get("healthcheck", {}):
         composed.wait(lambda: composed.healthy(name), f"{name} is healthy again")
@@ -148,21 +148,21 @@ def agreed(composed: Composed, after: str) -> int:
 
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
-def test_ends_by_itself_and_leaves_nothing_half_published(followed: Composed, name: str) -> None:
+def test_services_end_cleanly_after_sigterm(followed: Composed, name: str) -> None:
     """After SIGTERM during a step, each service ends, and topic and database agree."""
     published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
-    step = WITHDRAW if asked(followed, published) == "1" else PUBLISH
+    step = WITHDRAW if answer(followed, published) == "1" else PUBLISH
     sending = followed.begin("code", "sh", "-c", step)
     time.sleep(random.Random(name).uniform(2, 10))  # clock: to stop during the step
     followed.stop(name)
     assert followed.exit_code(name) != 137
     followed.start_again(name)
     sending.wait()
-    back(followed, name)
+    wait_until_running(followed, name)
     agreed(followed, f"SIGTERM of {name}")
 
 
-def asked(composed: Composed, query: str) -> str:
+def answer(composed: Composed, query: str) -> str:
     """Return the answer of Fairlead's database to a query."""
     words = ["psql", "--username", "postgres", "--no-align", "--tuples-only", "--command", query]
     return composed.exec("postgres", *words, "fairlead").strip()

@@ -74,9 +74,9 @@ def exposed(week: str) -> list[Metric]:
 
 
 def approve_for_another_group(url: str) -> None:
-    """Give a third group an approved plan, and mark superseded versions as regressions."""
+    """Approve a plan of a third group, and mark superseded versions as regressions."""
     with psycopg.connect(url) as connection:
-        connection.execute("SET session_replication_role = replica")  # else the state is reset
+        connection.execute("SET session_replication_role = replica")  # no triggers
         for statement in (
             (
                 "UPDATE fairlead_raw.group_diagnosis SET reported = "

@@ -49,7 +49,7 @@ def consume(number: int) -> None:
         try:
             for _ in consumer:
                 time.sleep(1 / SPEED)
-        except KafkaError:  # raised to the application while the broker is away
+        except KafkaError:  # raised while the broker does not run
             time.sleep(1)
 
 

@@ -29,7 +29,7 @@ def check_script(script: str) -> None:
     """Check every command of a shell script; raise AssertionError for a wrong one."""
     for line in script.replace("\\\n", " ").splitlines():
         program, *arguments = shlex.split(line, comments=True) or [""]
-        if not program:  # nothing but a comment
+        if not program:  # the line is only a comment
             continue
         assert program in _CHECKS, f"no check knows {program!r}: {line}"
         _CHECKS[program](arguments)
@@ -115,7 +115,7 @@ def _helm(arguments: Sequence[str]) -> None:
 
 
 def _kafka_topics(arguments: Sequence[str]) -> None:
-    """Let Kafka's tool parse the options; an invalid last option stops it before it connects."""
+    """Let Kafka's tool parse the options; an invalid last option ends it before it connects."""
     try:
         run_kafka_tool("org.apache.kafka.tools.TopicCommand", *arguments, "--fairlead-stop")
     except SandboxError as error:

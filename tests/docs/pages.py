@@ -174,7 +174,7 @@ def answer(cursor: psycopg.Cursor) -> str:
 
 def output(command: str, given: str | None, url: str) -> str:
     """Return a command's output, with an expected error as `main` would print it."""
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # for what it writes
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # commands write files here
         result = CliRunner().invoke(
             app,
             shlex.split(command),

@@ -31,7 +31,7 @@ from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
 MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-#: A stored time after this one was set by the database's clock.
+#: Stored times after this one come from the database's clock.
 AFTERWARDS: Final = MONDAY + timedelta(days=7)
 SETTINGS: Final = Path(__file__).with_name("fairlead.toml")
 POLICIES: Final = tuple(
@@ -71,7 +71,7 @@ def _orders(store: PlanStore) -> None:
     week.publish(1, at(0, 8, 2))
     week.follow(1, at(0, 8, 5))
     week.check(at(0, 8, 10))
-    week.look(at(1, 6))
+    week.sample(at(1, 6))
     orders.run(at(1, 8, 30))
     orders.rates = (60, 20, 40, 30, 10, 5)  # a sale
     week.plan(at(1, 9))
@@ -81,7 +81,7 @@ def _orders(store: PlanStore) -> None:
     week.follow(2, at(1, 9, 26))
     week.check(at(1, 9, 40))
     week.plan(at(1, 9, 45))
-    week.look(at(1, 18))
+    week.sample(at(1, 18))
     orders.run(at(2, 8, 40))
     orders.rates = (40, 12, 60, 55, 10, 5)  # another sale
     week.plan(at(2, 9))
@@ -112,7 +112,7 @@ class _Week:
         self._store, self._group, self._name = store, group, group.name
         self._kafka: Any = group  # stands in for the gateway and the archive
 
-    def look(self, moment: datetime) -> None:
+    def sample(self, moment: datetime) -> None:
         """Sample the group, and store its diagnosis."""
         self._group.run(moment)
         names, store = [self._name], self._store
@@ -123,7 +123,7 @@ class _Week:
 
     def plan(self, moment: datetime) -> None:
         """Sample the group, measure its lag, and decide on it within a minute."""
-        self.look(moment)
+        self.sample(moment)
         name, store = self._name, self._store
         before = self._group.read(moment - LAG_HISTORY, moment)
         samples = pa.concat_tables([before, self._group.snapshot().samples])

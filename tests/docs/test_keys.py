@@ -24,11 +24,11 @@ RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in r
 def test_example_is_what_the_command_prints(
     services: Services, kafka_topic: KafkaTopic, week: str
 ) -> None:
-    """The page shows the command's output, but not its cost; WRITE_KEYS_PAGE=1 updates the page."""
+    """The page shows the command's output except its cost; WRITE_KEYS_PAGE=1 updates the page."""
     topic = kafka_topic("orders", partitions=6)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})
-    # clock: the command reads the last minute, and a busy machine may take longer than that.
+    # clock: the command reads the last minute, which a busy machine may exceed.
     later = int((time.time() + 1_800) * 1_000)
     for key, count in RECORDS.items():
         for _ in range(count):

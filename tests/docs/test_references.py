@@ -51,7 +51,7 @@ def test_tests_that_pages_name_exist() -> None:
     assert missing == []
 
 
-def test_the_table_of_decisions_names_what_is_there() -> None:
+def test_table_of_decisions_has_existing_files_and_names() -> None:
     """Files in the table exist, and other names in a row occur in the row's files."""
     table = (DOCS / "architecture.md").read_text().partition("| question | decided by |")[2]
     for row in re.findall(r"^\|.*\| (.*) \|$", table, re.MULTILINE):
@@ -118,7 +118,7 @@ def test_sensors_that_run_by_default_are_in_the_readme() -> None:
     assert set(re.findall(r"\| sensor `(\w+)`", by_default)) == set(running)
 
 
-def test_the_drawing_of_the_pipeline_is_the_graph_of_assets() -> None:
+def test_drawing_of_the_pipeline_has_the_dependencies_of_assets() -> None:
     """The arrows between assets in the drawing are the dependencies in the code."""
     drawing = (DOCS / "pipeline.svg").read_text()
     boxes = {

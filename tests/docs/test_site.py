@@ -1,4 +1,4 @@
-"""The documentation site can be built, and its links and the README's lead somewhere."""
+"""The documentation site can be built, and links in it and in the README are valid."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return the site's folder, and the output of its build.
 
-    The build is strict: a page in no menu, or a link or anchor that leads nowhere, is an error.
+    The build is strict: a page in no menu, or an invalid link or anchor, is an error.
     """
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
@@ -44,8 +44,8 @@ def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:
     assert (folder / "index.html").exists()
 
 
-def test_site_fetches_nothing(site: tuple[Path, str]) -> None:
-    """No page loads a script, style or picture from another host, so a firewall does not matter."""
+def test_site_loads_nothing_from_other_hosts(site: tuple[Path, str]) -> None:
+    """Scripts, styles and pictures are on the same host, so pages work behind a firewall."""
     folder, _ = site
     fetched = re.compile(r"<(?:script|link|img)\b[^>]*(?:src|href)=\"?(https?:[^\" >]+)")
     found = {
@@ -56,7 +56,7 @@ def test_site_fetches_nothing(site: tuple[Path, str]) -> None:
     assert found == set()
 
 
-def test_links_in_the_repository_lead_somewhere() -> None:
+def test_links_in_the_repository_are_valid() -> None:
     """Relative links of the README and of pages lead to existing files and headings."""
     broken = []
     for page in pages():
@@ -79,14 +79,14 @@ def _anchors(page: Path) -> set[str]:
     return {slugify(re.sub(r"[`*]", "", heading), "-") for heading in headings}
 
 
-def test_documentation_is_short_enough_to_be_read() -> None:
+def test_documentation_is_within_its_word_limit() -> None:
     """README and pages have at most 26,000 words, including generated lists."""
     read = {ROOT / "README.md", *DOCS.rglob("*.md")}
     assert sum(len(page.read_text().split()) for page in read) <= 26_000
 
 
 def test_the_product_has_the_documented_size() -> None:
-    """By category of lines, within a tenth."""
+    """Lines of each category differ from the documented number by at most a tenth."""
     said = {
         name: int(lines.replace(",", ""))
         for name, lines in re.findall(

@@ -27,7 +27,7 @@ from tests.packaging import ROOT, build, new_environment, run
 from tests.records import publish, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-#: Allowed import time, in multiples of numpy's. Followers take half of it, pandas four times it.
+#: Maximum import time over numpy's. Followers need half of this maximum, pandas four times it.
 SHARE = 3
 PROBE = """
 import importlib, importlib.util, json, sys, time
@@ -124,7 +124,7 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
 
 
 @pytest.mark.kafka
-def test_example_reads_what_the_plan_gives_it(
+def test_example_reads_its_planned_share(
     environment: Environment,
     settings: Settings,
     unique_name: str,
@@ -181,7 +181,7 @@ def example(environment: Environment, *arguments: str) -> Iterator[Output]:
 
 
 def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool:
-    """Whether the broker reports that each member owns its share; False without members."""
+    """Return whether the broker reports that each member owns its share; False without members."""
     try:
         members = gateway.live_group(group).members
     except GroupError:

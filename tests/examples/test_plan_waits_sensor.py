@@ -71,10 +71,10 @@ def store(migrated: str) -> Iterator[PlanStore]:
     engine.dispose()
 
 
-def a_minute_passes(url: str) -> None:
+def age_plans_by_a_minute(url: str) -> None:
     """Move the creation of all plans back by a minute."""
     with psycopg.connect(url) as superuser:
-        superuser.execute("SET session_replication_role = replica")  # else nothing may change
+        superuser.execute("SET session_replication_role = replica")  # triggers refuse changes
         superuser.execute("UPDATE fairlead_raw.plan SET created_at = created_at - interval '1 min'")
 
 
@@ -88,7 +88,7 @@ def test_plan_that_waits_is_reported_once(
     assert tick() == "Plans that wait: 0, of which new: 0."
     assert automatic is not None
     store.approve("automatic", 1, sha256=automatic.sha256, reason="fits", actor="policy")
-    a_minute_passes(migrated)
+    age_plans_by_a_minute(migrated)
     assert tick() == "Plans that wait: 1, of which new: 1."
     assert tick() == "Plans that wait: 1, of which new: 0."
     (text,) = chat.texts
@@ -99,17 +99,17 @@ def test_plan_that_waits_is_reported_once(
     )
 
 
-def test_report_that_was_not_taken_is_sent_again(
+def test_failed_report_is_sent_again(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """If sending fails, the tick fails, and the next one sends all plans that wait."""
+    """If sending fails, the tick fails; the next tick sends all plans that wait."""
     record_decision(store, make_draft(group="first"))
-    a_minute_passes(migrated)
+    age_plans_by_a_minute(migrated)
     chat.down = True
     with pytest.raises(ConnectionError):
         tick()
     record_decision(store, make_draft(group="second"))
-    a_minute_passes(migrated)
+    age_plans_by_a_minute(migrated)
     chat.down = False
     assert tick() == "Plans that wait: 2, of which new: 2."
     assert [text.count("waits for a decision") for text in chat.texts] == [2]

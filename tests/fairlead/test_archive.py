@@ -1,4 +1,4 @@
-"""Written samples are read once and completely, whatever happens meanwhile."""
+"""Written samples are read once and completely, also during tidying, crashes and damage."""
 
 import os
 from collections.abc import Callable, Collection
@@ -62,8 +62,8 @@ def files(path: Path) -> list[Path]:
     return sorted((path / "samples").glob("2*/*"))
 
 
-def test_samples_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
-    """By group and time, within the requested period, ends included, in any time zone."""
+def test_samples_can_be_read_at_once(tmp_path: Path) -> None:
+    """By group and time, including both ends of the period, in any time zone."""
     archive = SampleArchive(str(tmp_path))
     for before in (0, 2, 1):
         append(archive, before, "a", "b")
@@ -77,7 +77,7 @@ def test_samples_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
         assert archive.read(since, since + MINUTE).equals(read)
 
 
-def test_all_columns_come_back(tmp_path: Path) -> None:
+def test_all_columns_are_read_back(tmp_path: Path) -> None:
     """Reading a sample, or some of its columns, returns what was written, including nulls."""
     archive = SampleArchive(str(tmp_path))
     common = {"at": NOON, "topics": ["t", "u"], "counts": [2, 1], "members": ["m", "n"]}
@@ -106,7 +106,7 @@ def test_all_columns_come_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 4, 100])
 def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
-    """A few groups far apart, or many, and no others."""
+    """They are a few groups far apart, or many."""
     archive = SampleArchive(str(tmp_path))
     every = [f"g{number:04}" for number in range(1_000)]
     append(archive, 0, *every)
@@ -114,8 +114,8 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
-def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Path) -> None:
-    """Tidying keeps the newest sample without an error besides newer ones with an error."""
+def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> None:
+    """It is kept in addition to newer samples with an error."""
     archive = SampleArchive(str(tmp_path))
     for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
         at = NOON - before * MINUTE
@@ -127,8 +127,8 @@ def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Pa
     assert minutes(archive) == [87, 89]
 
 
-def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path) -> None:
-    """A sample that began before a quarter of an hour may have read log ends after it."""
+def test_sample_belongs_to_the_quarter_in_which_ends_were_read(tmp_path: Path) -> None:
+    """A sample may begin before a quarter of an hour, and read log ends after it."""
     archive = filled(tmp_path, [92, 77])
     began = NOON - 90 * MINUTE - timedelta(seconds=2)
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
@@ -144,7 +144,7 @@ def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path
     ),
     tidied=st.lists(st.integers(-120, 0)),
 )
-def test_whatever_is_tidied_the_analysis_reads_the_same(
+def test_tidying_does_not_change_the_analysis(
     tmp_path_factory: pytest.TempPathFactory,
     taken: dict[int, tuple[set[str], bool]],
     tidied: list[int],
@@ -178,8 +178,8 @@ class Overtaken(SampleArchive):
         return found
 
 
-def test_reader_that_is_overtaken_by_tidying_misses_nothing(tmp_path: Path) -> None:
-    """Files removed during a read were not needed: newer samples existed before."""
+def test_tidying_during_a_read_loses_nothing(tmp_path: Path) -> None:
+    """The removed files were not needed: newer samples existed before."""
     filled(tmp_path, range(60, 240))
     assert minutes(Overtaken(str(tmp_path))) == [*range(60, 76), *range(76, 240, 15)]
 
@@ -216,8 +216,8 @@ def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None
     assert minutes(archive) == [76, 91]
 
 
-def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> None:
-    """Readers ignore an incomplete file; it is removed later, since its writer may still run."""
+def test_incomplete_file_is_ignored_and_later_removed(tmp_path: Path) -> None:
+    """It is removed later, because its writer may still run."""
     archive = filled(tmp_path, range(1, 3))
     half = files(tmp_path)[0].with_name("_1234-20260131T115900.000000Z-half.parquet")
     half.write_bytes(b"PAR1")
@@ -228,7 +228,7 @@ def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> Non
     assert not half.exists()
 
 
-def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
+def test_cost_of_the_newest_sample_is_stored(tmp_path: Path) -> None:
     """Another process reads the cost of the newest sample; an unreadable cost is unknown."""
     archive, taken = SampleArchive(str(tmp_path)), Taken(NOON, 1.5, 3, 12)
     assert archive.taken() is None
@@ -239,12 +239,12 @@ def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
         assert archive.taken() is None, text
     fields = '"took_s": 1.5, "groups": 3, "partitions": 12'
     (tmp_path / "samples" / "taken.json").write_text(f'{{"began": "2026-01-31T12:00", {fields}}}')
-    assert archive.newest(["g"]).num_rows == 0  # a time without a zone is one of this machine
+    assert archive.newest(["g"]).num_rows == 0  # a time without a zone is local time
 
 
 def _flipped(content: bytes) -> bytes:
     """Return a file's content with one byte of its data changed."""
-    middle = content.index(b"\x28\xb5\x2f\xfd") + 8  # in the first page that zstd has compressed
+    middle = content.index(b"\x28\xb5\x2f\xfd") + 8  # in the first page compressed by zstd
     return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
 
 
@@ -285,7 +285,7 @@ def damaged(path: Path) -> list[bytes]:
 def test_damaged_file_is_set_aside_and_the_others_are_read(
     tmp_path: Path, how: str, use: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first reader moves the unchanged file, and logs its name and the reason once."""
+    """The first reader moves the file unchanged, and logs its name and the reason once."""
     archive = filled(tmp_path, range(3))
     expected = USES[use](filled(tmp_path / "sound", range(2)))
     file = files(tmp_path)[0].rename(files(tmp_path)[1].with_stem("20260131T115930.000000Z-bad"))
@@ -303,7 +303,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
     assert len(caplog.records) == 1
 
 
-def test_file_of_a_foreign_name_is_set_aside(
+def test_file_with_an_unknown_name_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has the name with escapes, because it could contain terminal codes."""
@@ -316,7 +316,7 @@ def test_file_of_a_foreign_name_is_set_aside(
     assert "\x1b" not in caplog.text
 
 
-def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
+def test_damaged_rows_are_never_read(tmp_path: Path) -> None:
     """If any byte of a file changes, its rows are read unchanged, or not at all."""
     archive = SampleArchive(str(tmp_path))
     append(archive, 0, *(f"g{number}" for number in range(50)))
@@ -332,7 +332,7 @@ def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
     assert 0 < unharmed < len(content) // 97 / 2
 
 
-def test_file_that_cannot_be_set_aside_is_passed_over(
+def test_file_that_cannot_be_set_aside_is_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The archive may be read-only, or its disk full; no file is removed."""
@@ -343,12 +343,12 @@ def test_file_that_cannot_be_set_aside_is_passed_over(
     assert minutes(archive) == [1, 2]
     assert "It cannot be moved to" in caplog.text
     archive.tidy(NOON + timedelta(hours=2), KEPT)
-    assert minutes(archive) == [1]  # the sound ones are tidied all the same
+    assert minutes(archive) == [1]  # valid samples are tidied nevertheless
     assert file.read_bytes() == b"damaged"
 
 
-def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
-    """Counted from the time when they were set aside, for any name."""
+def test_damaged_files_are_removed_after_the_retention(tmp_path: Path) -> None:
+    """Their age counts from the time when they were set aside, for any name."""
     archive = filled(tmp_path, range(1))
     files(tmp_path)[0].with_name("old.parquet").write_bytes(b"damaged")
     now = datetime.now(UTC)
@@ -359,8 +359,8 @@ def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
     assert damaged(tmp_path) == []
 
 
-def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
-    """A damaged or missing sample, or one without a requested group, is an error."""
+def test_incomplete_sample_is_an_error(tmp_path: Path) -> None:
+    """It is damaged or missing, or lacks a requested group."""
     archive = SampleArchive(str(tmp_path))
     sample_id = append(archive, 0, "a", "b")
     assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]
@@ -376,7 +376,7 @@ def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
 
 
 def test_history_has_no_details_of_members(tmp_path: Path) -> None:
-    """Only the newest sample has the details of members."""
+    """Only the newest sample has them."""
     archive = SampleArchive(str(tmp_path))
     for before in (90, 2, 1):
         append(archive, before, "a", "b", "c")
@@ -395,8 +395,8 @@ def test_history_has_no_details_of_members(tmp_path: Path) -> None:
     assert with_history(archive, newest.slice(0, 0), timedelta(hours=1)) == {}
 
 
-def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
-    """The file, the reason and the remedy; no part of it is left, and other files are read."""
+def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
+    """The line has file, reason and remedy; no incomplete file is left, and others are read."""
     archive = filled(tmp_path, range(76, 106))
     with no_room(), pytest.raises(FileSystemError) as full:
         archive.append(sample_at(NOON), "20260131T120000.000000Z-new")
@@ -407,14 +407,14 @@ def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     )
     assert len(files(tmp_path)) == 30
     with no_room():
-        archive.tidy(NOON, KEPT)  # deletes old files, although the archive needs no space
+        archive.tidy(NOON, KEPT)  # deletes old files, because deleting needs no space
     assert minutes(archive) == [76, 91]
 
 
-def test_file_is_on_the_disk_before_readers_see_it(
+def test_file_is_on_the_disk_before_it_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """First its content, then its name: a power cut leaves no empty file."""
+    """So a power cut leaves no empty file that readers find."""
     synced: list[tuple[bytes, list[str]]] = []
 
     def fsync(handle: int) -> None:

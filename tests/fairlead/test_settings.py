@@ -23,10 +23,10 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_variables_win_over_the_file_setting_by_setting(
+def test_variable_overrides_one_setting_of_the_file(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A variable replaces one setting; other settings of the file's section stay."""
+    """Other settings of the same section stay."""
     config.write_text('[kafka]\nbootstrap_servers = "file:1"\nplan_topic = "plans"\n')
     monkeypatch.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "variable:1")
     settings = load_settings()
@@ -34,8 +34,8 @@ def test_variables_win_over_the_file_setting_by_setting(
     assert settings.kafka.plan_topic == "plans"
 
 
-def test_a_file_that_changes_is_read_anew_and_named(config: Path) -> None:
-    """Settings name their file and its content; a wrong file changes nothing."""
+def test_changed_file_is_read_again(config: Path) -> None:
+    """Settings have the file's name and content; an invalid file changes nothing."""
     first = load_settings()
     assert reloaded(first) is first
     text = '[[policies]]\ngroups = "orders"\n'
@@ -69,8 +69,8 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
         ("[web.token]\n{T}algorithms = []", r"web\.token\.algorithms: "),
     ],
 )
-def test_proof_that_proves_too_little_is_refused(config: Path, toml: str, said: str) -> None:
-    """Weak settings of the web login are refused with the key's name and without the secret."""
+def test_weak_web_login_is_refused(config: Path, toml: str, said: str) -> None:
+    """The error has the key's name, and not the secret."""
     secret = "s" * 40
     token = ISSUER.format("https://login.example/keys")
     text = toml.replace("{S}", secret).replace("{T}", token)
@@ -92,7 +92,7 @@ def test_proof_that_proves_too_little_is_refused(config: Path, toml: str, said: 
         ("[[policies]]\nchoose = 'lightest'", r"\[\[policies\]\] 1: choose"),
     ],
 )
-def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -> None:
+def test_invalid_settings_are_named(config: Path, toml: str, name: str) -> None:
     """The error for an unknown key or an invalid value has its full name and the file."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=name) as caught:
@@ -109,8 +109,8 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
         ("kafak.plan_topic = 'x'", "kafka"),
     ],
 )
-def test_mistyped_key_is_told_the_nearest_one(config: Path, toml: str, meant: str) -> None:
-    """In any table; if no key is similar, all keys of the table are named."""
+def test_error_of_a_mistyped_key_has_the_nearest_one(config: Path, toml: str, meant: str) -> None:
+    """In any table; if no key is similar, the error has all keys of the table."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
@@ -132,8 +132,8 @@ def test_errors_in_variables_name_the_variable(
         load_settings()
 
 
-def test_a_variable_below_what_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies are a list, so that no variable can set a part of them."""
+def test_variable_for_a_part_of_a_list_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Policies are such a list."""
     monkeypatch.setenv("FAIRLEAD_POLICIES__0__MAX_MOVES", "1")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_POLICIES__0__MAX_MOVES: policies: "):
         load_settings()
@@ -150,7 +150,7 @@ def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("text", ["[kafka", "kafka = {", "\x00"])
-def test_toml_that_does_not_parse_is_named(config: Path, text: str) -> None:
+def test_file_that_is_not_toml_is_named(config: Path, text: str) -> None:
     """The error for a file that is not TOML has the file's path."""
     config.write_text(text)
     with pytest.raises(ConfigurationError) as caught:
@@ -190,8 +190,8 @@ def test_secrets_are_not_shown(config: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", SECRET])
-def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
-    """An empty key, as from an unset variable, is refused: it would turn signing off."""
+def test_empty_signing_key_is_refused(config: Path, key: str) -> None:
+    """As from an unset variable, it would turn signing off."""
     config.write_text(f'[kafka]\nprivate_key = "{key}"\n')
     with pytest.raises(ConfigurationError, match=r"kafka\.private_key") as refused:
         load_settings()
@@ -207,25 +207,25 @@ def test_a_key_that_could_not_sign_is_refused(config: Path, key: str) -> None:
     ],
 )
 def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
-    """Not even the traceback of a refused setting has the refused value."""
+    """Even the traceback of a refused setting does not have its value."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_variable_that_is_no_json_is_told_apart_from_the_file(
+def test_variable_that_is_not_json_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A variable that is not valid JSON is named, without its value."""
+    """The error does not have its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:
         load_settings()
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_warehouse_is_under_the_state_directory_unless_told(tmp_path: Path) -> None:
-    """Otherwise the warehouse is at an absolute path that every executor understands."""
+def test_warehouse_is_by_default_under_the_state_directory(tmp_path: Path) -> None:
+    """A configured warehouse must be an absolute path that every executor understands."""
     assert Settings(state_dir=tmp_path).warehouse_path == str(tmp_path / "warehouse")
     assert Settings(state_dir=Path("here")).warehouse_path == str(Path.cwd() / "here" / "warehouse")
     assert Settings(warehouse="s3a://bucket/lag").warehouse_path == "s3a://bucket/lag"

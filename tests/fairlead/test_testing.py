@@ -1,4 +1,4 @@
-"""The test helpers for applications: a group in memory behaves like one on a broker."""
+"""The test helpers for applications: groups in memory behave like groups on a broker."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -26,16 +26,16 @@ def group_of(*members: str, plans: MemoryPlanTopic, partitions: int = 3) -> Memo
     return group
 
 
-def test_plan_that_no_reader_takes_is_refused() -> None:
-    """An invalid plan is refused when it is made, as by the planner."""
+def test_invalid_plan_is_refused_when_it_is_made() -> None:
+    """The planner refuses it, too."""
     with pytest.raises(InvalidPlanError, match="more than one owner"):
         plan_of("g", {"a": {"t": [0]}, "b": {"t": [0]}})
     with pytest.raises(InvalidPlanError):
         plan_of("g", {"a": {"t": [3]}}, partition_counts={"t": 3})
 
 
-def test_newer_plan_is_asked_for_once() -> None:
-    """Members request a rebalance once for a newer plan, and never for an older or equal one."""
+def test_newer_plan_causes_one_request() -> None:
+    """Older and equal plans cause none."""
     plans = MemoryPlanTopic()
     group = group_of("a", "b", plans=plans)
     assert group.rebalance() == BY_RANGE
@@ -49,7 +49,7 @@ def test_newer_plan_is_asked_for_once() -> None:
     assert group.rebalance() == SHARES
 
 
-def test_unsigned_plans_are_not_followed_where_keys_are_given() -> None:
+def test_unsigned_plans_are_not_followed_with_keys() -> None:
     """With public keys, members in memory follow only signed plans, as on a broker."""
     signer = Signer.new("k")
     plans = MemoryPlanTopic()
@@ -65,8 +65,8 @@ def test_unsigned_plans_are_not_followed_where_keys_are_given() -> None:
     assert group.rebalance() == SHARES
 
 
-def test_members_that_do_not_exist_are_named() -> None:
-    """Leaving with an unknown name, or joining twice, is an error that has the name."""
+def test_errors_have_the_name_of_the_member() -> None:
+    """An unknown member leaves, or a member joins twice."""
     group = group_of("a", plans=MemoryPlanTopic())
     with pytest.raises(GroupError, match="no member b"):
         group.leave("b")
@@ -75,8 +75,8 @@ def test_members_that_do_not_exist_are_named() -> None:
     assert MemoryGroup("g", {}, MemoryPlanTopic()).rebalance() == {}
 
 
-def test_topic_in_memory_feeds_a_follower_with_its_thread() -> None:
-    """A custom adapter's follower can read plans from memory instead of a connection."""
+def test_follower_reads_plans_from_memory() -> None:
+    """So a custom adapter can be tested without a connection."""
     plans = MemoryPlanTopic()
     plans.publish(plan_of("g", SHARES, version=9))
     follower = Follower("g", FollowOptions(), plans.open)
@@ -108,5 +108,5 @@ def test_group_on_a_broker_ends_with_the_same_shares(
 
 
 def owns(member: Member, share: Mapping[str, Sequence[int]]) -> bool:
-    """Whether a real consumer owns exactly this share."""
+    """Return whether a real consumer owns exactly this share."""
     return member.status().owned == share

@@ -12,30 +12,30 @@ def invoices() -> None:
     """Stand for the project's own assets."""
 
 
-def test_planning_leaves_the_assets_of_the_project_alone() -> None:
-    """The planning job has only the planner's steps and checks."""
+def test_planning_job_has_no_assets_of_the_project() -> None:
+    """It has only the planner's steps and checks."""
     merged = dg.Definitions.merge(dg.Definitions(assets=[invoices]), definitions())
     job = merged.resolve_job_def("planning")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == set(STEPS)
     assert len(job.asset_layer.asset_graph.asset_check_keys) == 5
 
 
-def test_planning_runs_in_one_process_whatever_the_project_does() -> None:
-    """The job uses one process, because each process would start a Spark session."""
+def test_planning_always_runs_in_one_process() -> None:
+    """Each further process would start a Spark session."""
     project = dg.Definitions(assets=[invoices], executor=dg.multiprocess_executor)
     merged = dg.Definitions.merge(project, definitions())
     assert merged.resolve_job_def("planning").executor_def is dg.in_process_executor
 
 
-def test_another_rhythm() -> None:
-    """The project can set the schedule, and other arguments of Definitions."""
+def test_project_can_set_the_schedule() -> None:
+    """It can also set other arguments of Definitions."""
     (schedule,) = definitions(planning_schedule="*/5 * * * *").schedules or []
     assert isinstance(schedule, dg.ScheduleDefinition)
     assert schedule.cron_schedule == "*/5 * * * *"
     assert list(definitions(schedules=[]).schedules or []) == []
 
 
-def test_component_refuses_what_it_does_not_know() -> None:
+def test_component_refuses_unknown_keys() -> None:
     """A misspelt key in `defs.yaml` is an error."""
     assert PlannerComponent.resolve_from_yaml("planning_schedule: '0 * * * *'") == (
         PlannerComponent(planning_schedule="0 * * * *")

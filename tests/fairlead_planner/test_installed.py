@@ -101,7 +101,7 @@ def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
 
 
 def test_project_merges_the_planner_in_one_line(python: Path, project: Path) -> None:
-    """The project has its own assets and the planner's, loaded from the wheel."""
+    """The project has its own assets and those of the planner, loaded from the wheel."""
     (project / "billing/definitions.py").write_text(MERGED)
     check_whole(python, project, "*/15 * * * *", "invoices")
 
@@ -115,8 +115,8 @@ def test_project_has_the_planner_as_a_component(python: Path, project: Path) -> 
     check_whole(python, project, "*/5 * * * *")
 
 
-def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> None:
-    """Dagster validates the planner's module as a separate code location."""
+def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> None:
+    """Dagster validates the planner's module as such."""
     home = tmp_path / "home"
     home.mkdir()
     done = subprocess.run(
@@ -133,7 +133,7 @@ def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> 
 
 @pytest.mark.test_long(
     guarded_by="tests/orchestration/test_installed.py"
-    "::test_group_is_planned_by_what_the_wheel_installs"
+    "::test_group_is_planned_by_the_installed_planner"
 )
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
     """The installed command's usage has its installed module name."""

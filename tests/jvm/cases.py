@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fairlead.wire.document import MemberShare, PlanDocument
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
-#: The order of the last two differs between code points and UTF-16 units.
+#: By code points, the order of the last two differs from that by UTF-16 units.
 NAMES = ("a", "b", "c", "d", "e", "f", "aa", "A", "ä", "\ufb00", "\U0001f600")
 TOPICS = ("t", "t0", "t1", "u", "ü", "\ufb01", "\U0001f601")
 
@@ -34,7 +34,7 @@ def draw_case(rng: random.Random) -> Case:
     planned = _counts(rng, topics)
     members = _group(rng, topics)
     present = _group(rng, [*topics, "absent"])
-    if rng.random() < 0.7:  # mostly the plan's members, with one or two changes
+    if rng.random() < 0.7:  # the plan's members, with one or two changes
         present = {**members, **dict(list(present.items())[:2])}
         for name in rng.sample(sorted(present), min(len(present), rng.randint(0, 2))):
             del present[name]
@@ -71,7 +71,7 @@ def _weights(rng: random.Random, count: int) -> npt.NDArray[np.float64]:
     kind = rng.choice(["whole", "few", "real", "huge"])
     draw: Callable[[], float] = {
         "whole": lambda: float(rng.randint(0, 100_000)),
-        "few": lambda: rng.choice([0.0, 0.1, 0.2, 0.3]),  # sums depend on the order of addition
+        "few": lambda: rng.choice([0.0, 0.1, 0.2, 0.3]),  # their sums depend on the order
         "real": lambda: rng.random() * 10 ** rng.randint(-5, 5),
         "huge": lambda: rng.choice([1e308, 1e16, 1.0, 0.0]),
     }[kind]
@@ -85,7 +85,7 @@ def _shares(
     for topic, count in counts.items():
         readers = [name for name, topics in members.items() if topic in topics]
         for partition in range(count if readers else 0):
-            if rng.random() < 0.9:  # a plan may leave some out
+            if rng.random() < 0.9:  # some partitions may be left out
                 owned[rng.choice(readers)].setdefault(topic, []).append(partition)
     return {
         name: MemberShare(

@@ -33,7 +33,7 @@ class JavaMember:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The newest state that the consumer has written."""
+        """Return the newest state that the consumer has written."""
         assert self.process.poll() is None, (self._folder / "errors").read_text()[-3000:]
         try:
             known: dict[str, Any] = json.loads((self._folder / "state").read_text())
@@ -43,7 +43,7 @@ class JavaMember:
 
     @property
     def owned(self) -> list[int]:
-        """The partitions that the consumer owns."""
+        """Return the partitions that the consumer owns."""
         owned: list[int] = self.state.get("owned", [])
         return owned
 

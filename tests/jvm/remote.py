@@ -207,7 +207,7 @@ class Cluster:
         futures: Any = self.admin.describe_consumer_groups([group], request_timeout=30)
         try:
             members = futures[group].result(timeout=PATIENCE_S).members
-        except KafkaException:  # the first group of a broker waits for the topic of the offsets
+        except KafkaException:  # a broker's first group needs the offsets topic
             return {}
         return {member.member_id: member.client_id for member in members}
 
@@ -233,7 +233,7 @@ class Cluster:
 class Plain:
     """A consumer on a thread that requests the broker's assignor, and records lost partitions.
 
-    A static member keeps its partitions while it is away.
+    A static member keeps its partitions while it is stopped.
     """
 
     def __init__(

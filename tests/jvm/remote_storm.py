@@ -25,8 +25,8 @@ from tests.jvm.remote import Cluster
 
 log = logging.getLogger(__name__)
 
-#: Seconds that a group may differ from its plan before the planner checks it.
-LOOKS_S = 1.0
+#: Seconds between two checks by the planner.
+CHECK_S = 1.0
 
 
 @dataclass(kw_only=True)
@@ -48,7 +48,7 @@ class RemoteStorm(Storm):
     lone: KafkaBroker | None = None
     triggers: int = 0
     _plan: PlanDocument | None = None
-    _look_at: float = 0.0
+    _check_at: float = 0.0
 
     @property
     def following(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class RemoteStorm(Storm):
             shares[self.rng.choice(NAMES)][self.topic].append(partition)
         counts = {self.topic: self.partitions}
         self._plan = self.cluster.publish(self.group, self.version, shares, counts)
-        self._look_at = 0.0  # the planner checks at once after a publication
+        self._check_at = 0.0  # the planner checks at once after a publication
         return f"plan version {self.version}"
 
     def tombstone(self) -> str | None:
@@ -91,15 +91,15 @@ class RemoteStorm(Storm):
     def _settled(self) -> bool:
         """Return whether members own what plan and broker assign; if not, run the planner."""
         if self._as_planned():
-            self._look_at = time.monotonic() + LOOKS_S
+            self._check_at = time.monotonic() + CHECK_S
             return True
-        if time.monotonic() >= self._look_at:
+        if time.monotonic() >= self._check_at:
             for adoption in follow(
                 self.gateway, self.gateway.settings, [self.group], self._published
             ):
                 self.triggers += adoption.triggers
                 log.info("%s", adoption)
-            self._look_at = time.monotonic() + LOOKS_S
+            self._check_at = time.monotonic() + CHECK_S
         return False
 
     def _as_planned(self) -> bool:

@@ -39,7 +39,7 @@ def keeps(group: Group, comes: str) -> None:
     assert group.owned() == before | {comes: []}
 
 
-def test_members_topic_is_found_sooner_than_any_other_change(
+def test_new_members_topic_is_found_within_seconds(
     broker: KafkaBroker, checks: Checks, unique_name: str
 ) -> None:
     """Brokers check for a missing topic every second, and for changes of topics every 15 s.
@@ -47,7 +47,7 @@ def test_members_topic_is_found_sooner_than_any_other_change(
     The topic is created with a broker's first plan, and rebalance triggers end after 11 seconds.
     """
     cluster = Cluster(broker)
-    assert MEMBERS not in cluster.admin.list_topics().topics  # this file is the broker's first
+    assert MEMBERS not in cluster.admin.list_topics().topics  # these are the broker's first tests
     allow(cluster, AclOperation.READ)
     cluster.create(PLANS, 1, compact=True)
     eventually(lambda: shown(broker, checks)["Complete"], "it has read the plans")
@@ -67,10 +67,10 @@ def test_members_topic_is_found_sooner_than_any_other_change(
 
 
 @pytest.mark.parametrize("without", form(short=["a right"], long=["a right", "a topic"]))
-def test_nothing_moves_if_plans_may_not_be_read_or_have_no_topic(
+def test_nothing_moves_without_rights_or_topic(
     broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
-    """Nothing moves even after a restart; once the right is back, plans are followed again."""
+    """Nothing moves after a restart either; once the right is back, plans are followed again."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)

@@ -71,8 +71,8 @@ def python_knows(steps: list[Step], verifier: Verifier | None) -> list[Any]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("keys", [None, PUBLIC], ids=["unsigned", "signed"])
-def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) -> None:
-    """States agree for epochs, versions, withdrawals, leases, garbage and new connections."""
+def test_states_are_equal_after_each_record(checks: Checks, keys: str | None) -> None:
+    """For epochs, versions, withdrawals, leases, garbage and new connections."""
     rng = random.Random(5)
     verifier = None if keys is None else Verifier.from_text(keys)
     histories = [[draw_step(rng) for _ in range(20)] for _ in range(HISTORIES)]
@@ -80,14 +80,14 @@ def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) 
     def b64(raw: bytes) -> str:
         return base64.b64encode(raw).decode()
 
-    def told(step: Step) -> Any:
+    def step_for_java(step: Step) -> Any:
         if step is None:
             return None
         value, headers = step
         return [None if value is None else b64(value), [[n, b64(text)] for n, text in headers]]
 
     questions = [
-        {"ask": "cache", "public_keys": keys, "records": [told(step) for step in steps]}
+        {"ask": "cache", "public_keys": keys, "records": [step_for_java(step) for step in steps]}
         for steps in histories
     ]
     for steps, answer in zip(histories, checks.lines(questions), strict=True):
@@ -99,8 +99,8 @@ def draw_seen(rng: random.Random) -> Identity:
     return Identity(1, rng.randint(0, 2), rng.random() < 0.2, rng.choice(["a", "b"]))
 
 
-def test_both_ask_for_a_rebalance_at_the_same_moments(checks: Checks) -> None:
-    """Requests agree for newer plans, renewed leases, turns, and rebalances in between."""
+def test_rebalance_requests_are_made_at_the_same_moments(checks: Checks) -> None:
+    """For newer plans, renewed leases, turns, and rebalances in between."""
     rng = random.Random(9)
     questions, expected = [], []
     for _ in range(HISTORIES):

@@ -67,9 +67,7 @@ def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Call
 @pytest.mark.parametrize(
     "strategy", form(short=[COOPERATIVE], long=[COOPERATIVE, EAGER]), ids=lambda name: name[-16:]
 )
-def test_plans_are_adopted_as_they_come_and_go(
-    fleet: Fleet, group: JavaGroup, strategy: str
-) -> None:
+def test_plans_are_adopted_and_withdrawn(fleet: Fleet, group: JavaGroup, strategy: str) -> None:
     """Members follow range, plans, and range again while the application only polls."""
     first, second = (
         group.join(name, partition_assignment_strategy=strategy) for name in ("one", "two")
@@ -96,7 +94,7 @@ def test_plans_are_adopted_as_they_come_and_go(
     revoked = first.state["revoked"] - before[0], second.state["revoked"] - before[1]
     if strategy == EAGER:
         assert revoked == (1, 5)
-    else:  # only moved partitions
+    else:  # only moved partitions were revoked
         assert revoked == ((0, 2) if first.owned == halves[0] else (1, 3))
 
 
@@ -104,7 +102,7 @@ def test_plans_are_adopted_as_they_come_and_go(
 def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool
 ) -> None:
-    """Both adopt each plan and report its version, whichever of them leads."""
+    """Both adopt each plan and report its version, with a leader of either language."""
     publish(fleet, 1, {"java": [0, 1], "python": [2, 3, 4, 5]})
     if java_leads:
         java = group.join("java")

@@ -1,4 +1,4 @@
-"""Leaders of both languages decide alike, and read and write the same notes."""
+"""Leaders of both languages make the same decisions, and read and write the same notes."""
 
 import base64
 import json
@@ -68,8 +68,8 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 
 @pytest.mark.long
-def test_leaders_decide_alike(checks: Checks) -> None:
-    """Names, plan or range, partitions to give up first, and every note: byte for byte."""
+def test_decisions_of_leaders_are_equal(checks: Checks) -> None:
+    """Names, plan or range, partitions to give up first, and every note are equal in each byte."""
     rng = random.Random(11)
     cases = []
     for number in range(CASES):
@@ -110,8 +110,8 @@ NOTES = [
     "user_data",
     [*map(encode_assignment, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
 )
-def test_leaders_say_alike_what_they_follow(checks: Checks, user_data: bytes) -> None:
-    """An assignment's note is written and read alike; other bytes are no note."""
+def test_notes_of_assignments_are_equal(checks: Checks, user_data: bytes) -> None:
+    """Both languages write and read the same note; other bytes are no note."""
     note = decode_assignment(user_data)
     written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())
     assert written == encode_assignment(note).decode()

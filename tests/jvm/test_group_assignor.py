@@ -15,15 +15,15 @@ from tests.waiting import PATIENCE_S, eventually
 FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
-def test_random_groups_are_whole_and_move_by_plans_alone(checks: Checks) -> None:
-    """For random groups, the assignor never throws, and partitions move only by a valid plan."""
+def test_random_groups_are_complete_and_move_only_by_plans(checks: Checks) -> None:
+    """The assignor never throws an exception."""
     count = form(short=2_000, long=200_000)
     outcomes = checks.ask("groups", count=count)
     assert sum(outcomes.values()) == count
     assert min(outcomes.values()) > count / 200, outcomes
 
 
-def test_hostile_plans_do_not_take_the_place_of_others(checks: Checks) -> None:
+def test_hostile_plans_do_not_replace_others(checks: Checks) -> None:
     """On a heap of 64 MB, the largest plans of groups that do not exist are dropped."""
     count = form(short=1_500, long=100_000)
     found = checks.ask("hostile", count=count)
@@ -52,7 +52,7 @@ def group(cluster: Cluster, unique_name: str) -> Iterator[Group]:
 
 
 @pytest.mark.kafka
-def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> None:
+def test_plain_consumers_adopt_plans_and_lose_only_moved_partitions(group: Group) -> None:
     """Members adopt a plan after a rebalance trigger; a second plan moves only one partition."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
@@ -62,7 +62,7 @@ def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> N
 
 
 @pytest.mark.kafka
-def test_small_plans_of_millions_of_partitions_do_no_harm(
+def test_memory_for_compact_plans_is_bounded(
     cluster: Cluster, group: Group, broker: KafkaBroker, checks: Checks
 ) -> None:
     """Forty plans fit on a heap of 512 MB; an int per partition would need three times as much."""
@@ -96,8 +96,8 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
-def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -> None:
-    """Present members keep even uneven shares; only a leaving member's partitions move."""
+def test_members_keep_partitions_after_the_end_of_a_plan(group: Group, end: str) -> None:
+    """Even uneven shares stay; only a leaving member's partitions move."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()
@@ -113,8 +113,8 @@ def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -
 
 
 @pytest.mark.kafka
-def test_group_without_a_plan_is_spread_by_kafkas_own_assignor(group: Group) -> None:
-    """A group may request the assignor before it has a plan; a foreign trigger changes nothing."""
+def test_group_without_a_plan_uses_kafkas_assignor(group: Group) -> None:
+    """Groups may request the assignor before they have a plan; a foreign trigger moves nothing."""
     group.join("a")
     group.join("b", "c")
 

@@ -51,8 +51,8 @@ def draw(rng: random.Random) -> list[list[Any]]:
     return events
 
 
-def test_reported_records_never_outgrow_committed_offsets(checks: Checks) -> None:
-    """Records grow by no more than the committed offset does, and counters never decrease."""
+def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) -> None:
+    """Counters never decrease."""
     rng = random.Random(1)
     compared = 0
     for _ in range(form(short=200, long=5000)):
@@ -102,7 +102,7 @@ class Applications:
         self.names[name] = f"{name}-{uuid.uuid4()}"
         given = {key.replace("_", "."): value for key, value in configs.items()}
         if given["group.protocol"] == "classic":
-            given["heartbeat.interval.ms"] = "300"  # by the consumer protocol, the broker sets it
+            given["heartbeat.interval.ms"] = "300"  # in the consumer protocol, the broker sets it
         return self.act(name, "open", configs=self.configs | given)
 
     def act(self, name: str, act: str, **more: Any) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def reports(committed: dict[int, tuple[int, str]]) -> WorkReports:
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_reported_work_is_what_the_application_measured(
+def test_reported_work_equals_the_applications_measurement(
     applications: Applications, protocol: str
 ) -> None:
     """Each partition's time is between the bounds that the application measured."""
@@ -177,7 +177,7 @@ def test_reported_work_is_what_the_application_measured(
     assert found.owners.tolist() == [member_hash(state["member"])] * PARTITIONS
     elapsed, waiting, handler, calls, records, busy, squares, paused, _ = found.numbers.T
     inside, outside = 1e3 * np.array([state["took"][str(key)] for key in range(PARTITIONS)]).T
-    between = 1e3 * state["between"] - outside.sum()  # includes time outside records
+    between = 1e3 * state["between"] - outside.sum()  # with time outside of records
     assert records.tolist() == [20] * PARTITIONS
     assert (inside - 1 <= busy).all()
     assert (busy <= outside + between + 1).all()
@@ -191,7 +191,7 @@ def test_reported_work_is_what_the_application_measured(
 
 @pytest.mark.kafka
 def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
-    """Commits carry reports in every form, except if they have the application's metadata."""
+    """Commits in every form have them, unless they have the application's metadata."""
     applications.send(1)
     applications.start("a", group_protocol="consumer")
     applications.act("a", "assign")
@@ -222,7 +222,7 @@ def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
 def test_automatic_commits_lose_nothing_and_carry_reports(
     applications: Applications, protocol: str
 ) -> None:
-    """Commits on revocation, unsubscribe and close carry reports; no record is read twice."""
+    """So do commits on revocation, unsubscribe and close; no record is read twice."""
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "3600000"}
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol, **automatic)
@@ -256,7 +256,7 @@ def test_automatic_commits_lose_nothing_and_carry_reports(
 
 @pytest.mark.kafka
 def test_automatic_commits_are_made_while_poll_waits(applications: Applications) -> None:
-    """One poll that finds no records commits the first position, with a report."""
+    """A poll that finds no records commits the first position, with a report."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "500"}
     applications.start("a", group_protocol="consumer", auto_offset_reset="latest", **automatic)
@@ -269,7 +269,7 @@ def test_automatic_commits_are_made_while_poll_waits(applications: Applications)
 
 @pytest.mark.kafka
 def test_a_setting_switches_reports_off(applications: Applications) -> None:
-    """Without reports, explicit and automatic commits have no metadata."""
+    """Explicit and automatic commits then have no metadata."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "fairlead_report_work": "false"}
     applications.start("a", group_protocol="consumer", **automatic)
@@ -306,7 +306,7 @@ def test_listeners_of_spring_report_their_work(
     assert (busy <= handler + 1).all()
 
 
-def test_the_docs_show_the_factory_of_the_listener() -> None:
+def test_documentation_has_the_tested_listener_factory() -> None:
     """The factory in docs/consumers/java.md is the one that is tested here."""
     line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
     docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"

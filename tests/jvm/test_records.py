@@ -44,25 +44,25 @@ def java_reads(checks: Checks, vector: dict[str, Any], **changes: Any) -> dict[s
 
 
 @pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
-def test_java_believes_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
-    """Java reads the same identity, plan and lease from each record as Python."""
-    told = read_record(
+def test_java_accepts_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
+    """It reads the same identity, plan and lease from each record as Python."""
+    read_in_python = read_record(
         vector["value"].encode(),
         [(name, text.encode()) for name, text in vector["headers"].items()],
         group=vector["group"],
         origin=Origin(vector["topic"], vector["headers"]["cluster"], vector["headers"]["log"]),
         verifier=Verifier.from_text(VECTORS["public_key"]),
     )
-    until = told.lease_until
+    until = read_in_python.lease_until
     assert java_reads(checks, vector) == {
-        "identity": list(told.identity),
-        "plan": told.plan is not None,
+        "identity": list(read_in_python.identity),
+        "plan": read_in_python.plan is not None,
         "lease_ms": None if until is None else round(until.timestamp() * 1000),
     }
 
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
-def test_java_refuses_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
+def test_java_refuses_invalid_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
     """Java refuses every record that must not be followed."""
     assert "refused" in java_reads(checks, vector)
 
@@ -94,7 +94,7 @@ def python_reads_document(value: bytes) -> dict[str, Any] | None:
 
 
 def same(checks: Checks, values: list[bytes]) -> int:
-    """Assert that both read documents alike; return the number of refused ones."""
+    """Assert that both read documents in the same way; return the number of refused ones."""
     questions = [{"ask": "document", "value": b64(value)} for value in values]
     refused = 0
     for value, line in zip(values, checks.lines(questions), strict=True):
@@ -108,7 +108,7 @@ def same(checks: Checks, values: list[bytes]) -> int:
     return refused
 
 
-def test_both_read_the_shared_documents_alike(checks: Checks) -> None:
+def test_java_and_python_accept_the_same_shared_documents(checks: Checks) -> None:
     """Both accept or refuse each shared document as expected of any implementation."""
     values = [vector["value"].encode("utf-8", "surrogatepass") for vector in DOCUMENTS["documents"]]
     for vector, value in zip(DOCUMENTS["documents"], values, strict=True):
@@ -118,8 +118,8 @@ def test_both_read_the_shared_documents_alike(checks: Checks) -> None:
 
 
 @pytest.mark.long
-def test_both_read_spoilt_documents_alike(checks: Checks) -> None:
-    """Documents with bytes cut, doubled, replaced or inserted are read alike or refused by both."""
+def test_java_and_python_accept_the_same_altered_documents(checks: Checks) -> None:
+    """Bytes of documents are cut, doubled, replaced or inserted."""
     rng = random.Random(7)
     pieces = [
         b"0",

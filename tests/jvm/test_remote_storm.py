@@ -83,7 +83,7 @@ def storm(  # noqa: PLR0917 - fixtures
     seed = pytestconfig.getoption("--storm-seed")
     settings = KafkaSettings(
         bootstrap_servers=cluster.servers,
-        request_timeout_s=30.0,  # clock: it may be waited out while brokers are away
+        request_timeout_s=30.0,  # clock: brokers may be down for as long
         private_key=SecretStr(SIGNER.private_text()),
     )
     with KafkaGateway(settings) as gateway:
@@ -106,7 +106,7 @@ def storm(  # noqa: PLR0917 - fixtures
 
 
 @pytest.mark.test_long(
-    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_what_moves"
+    guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_moved_partitions"
 )
 @pytest.mark.parametrize(
     ("brokers", "more"),
@@ -117,8 +117,8 @@ def storm(  # noqa: PLR0917 - fixtures
     ],
     indirect=["brokers"],
 )
-def test_storm_loses_nothing_and_always_settles_as_planned(
+def test_storm_settles_as_planned_and_loses_no_message(
     storm: RemoteStorm, pytestconfig: pytest.Config, more: Mapping[str, int]
 ) -> None:
-    """After each event the owners are those of the newest plan; no message is lost at the end."""
+    """After each event, the owners are those of the newest plan."""
     weather(storm, pytestconfig.getoption("--storm-events"), {**WEIGHTS, **more})

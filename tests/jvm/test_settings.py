@@ -1,4 +1,4 @@
-"""Valid configurations make a consumer; invalid ones are errors before it joins a group."""
+"""Valid configurations make a consumer; invalid ones cause errors before it joins a group."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from tests.records import PUBLIC, SIGNER
 KAFKAS = "org.apache.kafka.clients.consumer."
 
 
-def made(checks: Checks, **configs: str) -> str | None:
-    """Return the error of a configuration, or None if a consumer was made."""
+def error_of(checks: Checks, **configs: str) -> str | None:
+    """Return the error of a configuration, or None if a consumer was error_of."""
     given: dict[str, Any] = {
         "bootstrap.servers": "localhost:1",
         "group.id": "group",
@@ -35,9 +35,9 @@ def made(checks: Checks, **configs: str) -> str | None:
         {"fairlead_rejoin_jitter_ms": "-1", "fairlead_read_timeout_ms": "0"},
     ],
 )
-def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[str, str]) -> None:
+def test_one_setting_suffices_and_more_are_valid(checks: Checks, configs: dict[str, str]) -> None:
     """Each of these configurations makes a consumer."""
-    assert made(checks, **configs) is None
+    assert error_of(checks, **configs) is None
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[
         ("fairlead_read_timeout_ms", "-1", "milliseconds"),
     ],
 )
-def test_what_cannot_be_meant_is_an_error(
+def test_invalid_and_empty_settings_are_errors(
     checks: Checks, name: str, value: str, problem: str
 ) -> None:
-    """An invalid or empty setting is an error; an empty one does not switch a check off."""
-    answer = made(checks, **{name: value})
+    """An empty setting must not switch a check off."""
+    answer = error_of(checks, **{name: value})
     assert answer is not None
     assert problem in answer

@@ -1,4 +1,4 @@
-"""Migrations: in agreement with the models, whole or not at all."""
+"""Migrations agree with the models, and are completed or change nothing."""
 
 import shutil
 import subprocess
@@ -80,7 +80,7 @@ def rows(engine: Engine, query: str) -> set[tuple[str, ...]]:
         return {tuple(row) for row in connection.execute(text(query))}
 
 
-def test_a_database_of_another_encoding_is_refused(database: str) -> None:
+def test_database_with_another_encoding_is_refused(database: str) -> None:
     """The error has the remedy, and is raised before anything is written."""
     ascii_only = make_url(database).set(database=f"{make_url(database).database}_ascii")
     with psycopg.connect(database, autocommit=True) as connection:
@@ -106,8 +106,8 @@ def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
     assert len(migrated) > 5
 
 
-def test_a_database_that_differs_is_found(database: str, engine: Engine) -> None:
-    """The check reports an added column, and a database that was never migrated."""
+def test_check_finds_differences(database: str, engine: Engine) -> None:
+    """They are an added column, and a database that was never migrated."""
     with pytest.raises(ConfigurationError, match="fairlead db upgrade"):
         migrate.check(database)
     migrate.upgrade(database)
@@ -117,8 +117,8 @@ def test_a_database_that_differs_is_found(database: str, engine: Engine) -> None
         migrate.check(database)
 
 
-def test_a_migration_that_fails_changes_nothing(database: str, engine: Engine) -> None:
-    """A migration is one transaction: if a name is taken, no table is left."""
+def test_failed_migration_changes_nothing(database: str, engine: Engine) -> None:
+    """It is one transaction: if a name is taken, no table is left."""
     with transaction(engine) as connection:
         connection.execute(text("CREATE SCHEMA fairlead"))
         connection.execute(text("CREATE VIEW fairlead.adoption AS SELECT 1"))
@@ -127,8 +127,8 @@ def test_a_migration_that_fails_changes_nothing(database: str, engine: Engine) -
     assert rows(engine, OBJECTS) == {("fairlead", "relation", "adoption")}
 
 
-def test_upgrades_at_once_take_turns(database: str) -> None:
-    """Two simultaneous upgrades both succeed."""
+def test_simultaneous_upgrades_succeed(database: str) -> None:
+    """Two upgrades take turns."""
     program = "import sys; from fairlead.store.migrate import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-c", program, database]
     upgrades = [subprocess.Popen(command) for _ in range(2)]
@@ -136,17 +136,17 @@ def test_upgrades_at_once_take_turns(database: str) -> None:
     assert migrate.current(database) == migrate.head()
 
 
-def test_everything_has_a_comment(database: str, engine: Engine) -> None:
-    """Each schema, table, view, column and function has a comment in Postgres."""
+def test_every_object_has_a_comment(database: str, engine: Engine) -> None:
+    """Objects are schemas, tables, views, columns and functions."""
     migrate.upgrade(database)
     with transaction(engine) as connection:
         connection.execute(text("SELECT fairlead_raw.ensure_day('2026-01-31')"))
     assert rows(engine, UNCOMMENTED) == set()
 
 
-def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:
-    """An owner who may not create roles can migrate after an administrator's statements."""
-    server = Postgres(own_services / "postgres")  # without the roles of other tests
+def test_owner_without_createrole_gets_the_statements(own_services: Path) -> None:
+    """After an administrator has run them, the owner can migrate."""
+    server = Postgres(own_services / "postgres")  # has no roles of other tests
     if server.state_dir.exists():
         shutil.rmtree(server.state_dir)
     server.start()
@@ -161,7 +161,7 @@ def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:
             administrator.execute(statements.encode())
         migrate.upgrade(url)
         assert migrate.current(url) == migrate.head()
-        # An owner with fewer rights: a schema in another owner's database, where the roles exist.
+        # The roles exist, and this owner has only a schema in another owner's database.
         with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:
             administrator.execute("CREATE SCHEMA fairlead AUTHORIZATION owner")
             administrator.execute("CREATE ROLE reader LOGIN IN ROLE fairlead_reader")

@@ -1,4 +1,4 @@
-"""An invented next revision keeps stored rows. Databases of other builds are refused."""
+"""An invented next revision keeps stored rows; databases of other builds are refused."""
 
 import shutil
 from collections.abc import Iterator
@@ -127,7 +127,7 @@ COLUMNS = """
 
 @pytest.fixture
 def another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return a copy of the migrations to edit; it is used until `monkeypatch.undo`."""
+    """Return a copy of the migrations that can be edited; it is used until `monkeypatch.undo`."""
     migrations = tmp_path / "migrations"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(migrate.MIGRATIONS, migrations, ignore=ignored)
@@ -148,7 +148,7 @@ def engine(migrated: str) -> Iterator[Engine]:
 def test_rows_survive_the_next_revision(
     migrated: str, engine: Engine, another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All rows of all tables stay the same; this build then refuses the database."""
+    """All rows of all tables stay the same; the present build then refuses the database."""
     with transaction(engine) as connection:
         connection.execute(text(ROWS))
         columns = {row.table: row.names for row in connection.execute(text(COLUMNS))}
@@ -173,10 +173,10 @@ def test_rows_survive_the_next_revision(
         migrate.upgrade(migrated)
 
 
-def test_every_source_is_in_the_name_of_the_first_revision(
+def test_name_of_the_first_revision_depends_on_every_file(
     another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A change in any of the schema's files changes the revision's name."""
+    """These are the schema's files."""
     tables = shutil.copytree(Path(models.__file__).parent, another_build / "models")
     monkeypatch.setattr(models, "__file__", str(tables / "__init__.py"))
     names = [migrate.head()]
@@ -190,10 +190,8 @@ def test_every_source_is_in_the_name_of_the_first_revision(
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("revision", ["0001", "0001_0123abcd", "0015"])
-def test_a_database_of_another_build_is_refused(
-    migrated: str, engine: Engine, revision: str
-) -> None:
-    """A database with an unknown schema is not upgraded."""
+def test_unknown_schema_is_not_upgraded(migrated: str, engine: Engine, revision: str) -> None:
+    """It was made by another build."""
     with transaction(engine) as connection:
         connection.execute(
             text("UPDATE fairlead.alembic_version SET version_num = :revision"),

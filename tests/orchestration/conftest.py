@@ -26,7 +26,7 @@ MakeGroup = Callable[..., str]
 
 
 class StartConsumers(Protocol):
-    """Starts two consumers of a group with a backlog; they follow plans, and range without one."""
+    """Starts two consumers of a group with a backlog; they follow plans, and otherwise range."""
 
     def __call__(self, group: str, *, backlog: tuple[int, ...] = SKEWED) -> Consumers:
         """Start the group and return it once it has settled; it ends with the test."""
@@ -95,7 +95,7 @@ def make_group(
     return make
 
 
-def look(pipeline: Pipeline, *groups: str) -> str:
+def sample(pipeline: Pipeline, *groups: str) -> str:
     """Store earlier samples of groups, take a sample, and return the tick's message."""
     for group in groups:
         pipeline.recall(group)

@@ -29,8 +29,8 @@ print(*{module.partition(".")[0] for module in sys.modules})
 
 
 @pytest.mark.parametrize("reason", ["", " "])
-def test_a_person_says_why(reason: str) -> None:
-    """Jobs of persons require a reason, which the history keeps."""
+def test_jobs_of_persons_require_a_reason(reason: str) -> None:
+    """The history has it."""
     assert GroupConfig(group="orders", reason="CHG-1234").reason == "CHG-1234"
     with pytest.raises(ValueError, match="reason"):
         GroupConfig(group="orders", reason=reason)
@@ -54,13 +54,13 @@ def imported() -> set[str]:
 
 
 @pytest.mark.long
-def test_loading_does_no_io() -> None:
-    """Importing the definitions makes no connection, starts no process and writes no file."""
+def test_import_does_no_io() -> None:
+    """It makes no connection, starts no process and writes no file."""
     assert "orchestration" in imported()
 
 
 @pytest.mark.long
-def test_a_run_imports_nothing_that_it_may_not_need() -> None:
-    """Spark, plots, solvers and clients are imported only on use, because they import slowly."""
+def test_optional_modules_are_imported_only_on_use() -> None:
+    """Spark, plots, solvers and clients would slow down each process."""
     late = {"matplotlib", "ortools", "pandas", "aiokafka", "kafka", "pyspark"}
     assert not late & imported()

@@ -12,14 +12,14 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
 
-def test_group_is_planned_by_what_the_wheel_installs(
+def test_group_is_planned_by_the_installed_planner(
     pipeline: Pipeline,
     start_consumers: StartConsumers,
     unique_name: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The installed planner plans a group with a separate Spark, and consumers follow."""
+    """It starts a Spark of its own, and consumers follow the plan."""
     python = beside_the_tests_own(tmp_path, build("wheel", tmp_path / "dist"))
     home = tmp_path / "dagster"
     home.mkdir()

@@ -9,10 +9,10 @@ from assets.partitions import COHORT
 from orchestration.shell import run
 
 
-def test_a_run_that_fails_is_named_and_does_not_end_the_others(
+def test_failed_run_is_reported_and_the_next_one_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error has cohorts, step, cause and log; the next run starts anyway."""
+    """The error has cohorts, step, cause and log."""
     config = tmp_path / "fairlead.toml"
     config.write_text("kafka.lease = 5\n")
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))

@@ -1,4 +1,4 @@
-"""Faults around the planner do not prevent the right plan, and no message is false.
+"""Faults around the planner prevent no correct plan, and cause no wrong message.
 
 The faults are wrong clocks, two simultaneous runs, a missing database and damaged files. Kills are
 in `tests/fairlead/workflows/test_crashes.py`.
@@ -26,7 +26,7 @@ from fairlead.workflows.snapshot_decisions import decide_on
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import Commit, Join
 from tests.full_disk import no_room
-from tests.orchestration.conftest import MakeGroup, StartConsumers, look
+from tests.orchestration.conftest import MakeGroup, StartConsumers, sample
 from tests.pipeline import SKEWED, Pipeline
 from tests.recalled import BUSY, CONSUMED, IDLE
 
@@ -45,7 +45,7 @@ PLANNER = {"assets", "fairlead", "orchestration"}
 
 @contextmanager
 def clock_off(by: timedelta) -> Iterator[None]:
-    """Make the planner's modules read a wrong clock; brokers and the database keep theirs."""
+    """Make the planner's modules read a wrong clock; brokers and database keep the right time."""
 
     class Clock(datetime):
         @classmethod
@@ -88,7 +88,7 @@ def assert_relieved(pipeline: Pipeline, group: str) -> None:
     assert sorted(of_heavy) == ["one", "two"]
 
 
-def told(pipeline: Pipeline, group: str) -> dict[str, Any]:
+def row_of(pipeline: Pipeline, group: str) -> dict[str, Any]:
     """Return a group's row in the output of `fairlead groups`."""
     (row,) = [row for row in read_groups(pipeline.store.engine) if row["group"] == group]
     return row
@@ -97,14 +97,14 @@ def told(pipeline: Pipeline, group: str) -> dict[str, Any]:
 def test_clock_that_jumps_an_hour(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Samples and runs report a wrong clock and store nothing; they continue once it is right."""
+    """Samples and runs report a wrong clock and store nothing; they continue when it is right."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
-    look(pipeline, group)
-    before = told(pipeline, group)
+    sample(pipeline, group)
+    before = row_of(pipeline, group)
     request = requested(pipeline)
     monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
-    # On a busy machine the previous sample may have been so slow that the next one is a run.
+    # On a busy machine a slow sample would make the next one a run.
     monkeypatch.setattr("orchestration.samples.IN_A_TICK_S", float("inf"))
     with clock_off(HOUR):
         series = pipeline.warehouse.snapshots()
@@ -114,7 +114,7 @@ def test_clock_that_jumps_an_hour(
         run = pipeline.run("planning", group, raise_on_error=False, **arguments)
         assert not run.success
         assert pipeline.warehouse.snapshots() == series
-    assert told(pipeline, group) == before
+    assert row_of(pipeline, group) == before
     assert pipeline.decisions(group) == []
 
     # Nothing has arrived since the first sample, on a slow machine for minutes: start again.
@@ -122,7 +122,7 @@ def test_clock_that_jumps_an_hour(
     look(pipeline, group)
     assert run_requested(pipeline).success
     assert_relieved(pipeline, group)
-    after = told(pipeline, group)
+    after = row_of(pipeline, group)
     assert (after["diagnosis"], after["outcome"]) == ("unbalanced", "plan")
     assert after["since"] == before["since"] < after["last_seen"] < datetime.now(UTC)
 
@@ -148,7 +148,7 @@ def test_two_runs_over_one_cohort(
         assert pipeline.run("planning", "fleet", run_config=run_config({"fleet": [b]})).success
         return decide_on(*arguments)
 
-    with pytest.MonkeyPatch.context() as patch:  # the first run is about to decide
+    with pytest.MonkeyPatch.context() as patch:  # the first run has not decided yet
         patch.setattr("assets.assignment_plan.decide_on", second)
         assert pipeline.run("planning", "fleet").success
 
@@ -184,7 +184,7 @@ def database_away(pipeline: Pipeline) -> Iterator[None]:
             connection.execute(allow.format(name, sql.SQL("true")))
 
 
-def test_database_that_is_away_for_ten_minutes(
+def test_outage_of_the_database_for_ten_minutes(
     pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, join: Join, unique_name: str
 ) -> None:
     """Samples are archived meanwhile; the first one afterwards uses them and requests a plan."""
@@ -195,7 +195,7 @@ def test_database_that_is_away_for_ten_minutes(
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
     members = join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
 
-    def a_minute_passes() -> None:
+    def age_by_a_minute() -> None:
         pipeline.produce(topic, arrives)
         for member in members:
             mine = [partition.partition for partition in member.assignment()]
@@ -210,7 +210,7 @@ def test_database_that_is_away_for_ten_minutes(
     began = datetime.now(UTC)
     with database_away(pipeline):
         for minutes in range(9, 0, -1):
-            a_minute_passes()
+            age_by_a_minute()
             with clock_off(timedelta(minutes=-minutes)):
                 skipped = str(pipeline.sensor("group_samples").skip_message)
             assert "not currently accepting connections" in skipped
@@ -222,19 +222,19 @@ def test_database_that_is_away_for_ten_minutes(
     assert during.num_rows == 9
     assert pipeline.store.known_groups() == []
 
-    a_minute_passes()
+    age_by_a_minute()
     assert f"1 group needs a plan: {unique_name}" in str(
         pipeline.sensor("group_samples").skip_message
     )
     assert run_requested(pipeline).success
     assert_relieved(pipeline, unique_name)
-    assert told(pipeline, unique_name)["since"] > now  # it could not be stored before
+    assert row_of(pipeline, unique_name)["since"] > now  # it could not be stored earlier
 
 
-def test_damaged_sample_files_stop_nothing(
+def test_damaged_sample_files_prevent_no_plan(
     pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
 ) -> None:
-    """Damaged files are set aside; groups are analysed and planned with the others."""
+    """Damaged files are set aside; their groups are planned from the others."""
     trouble, fine = make_group("a", trouble=True), make_group("b", trouble=False)
     pipeline.know(trouble, fine)
     for group in (trouble, fine):
@@ -251,12 +251,12 @@ def test_damaged_sample_files_stop_nothing(
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
-    )  # the sample that requests the run, which takes another one
+    )  # this sample requests a run, which takes another one
     assert run_requested(pipeline).success
     assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)
-    assert told(pipeline, trouble)["diagnosis"] == "unbalanced"
-    assert told(pipeline, fine)["diagnosis"] == "healthy"
+    assert row_of(pipeline, trouble)["diagnosis"] == "unbalanced"
+    assert row_of(pipeline, fine)["diagnosis"] == "healthy"
 
 
 def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
@@ -267,4 +267,4 @@ def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group:
         tick = str(pipeline.sensor("group_samples").skip_message)
         assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
     assert f"1 group needs a plan: {trouble}. It is analysed, but not stored: cannot write" in tick
-    assert told(pipeline, trouble)["diagnosis"] == "unbalanced"
+    assert row_of(pipeline, trouble)["diagnosis"] == "unbalanced"

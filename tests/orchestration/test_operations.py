@@ -46,7 +46,7 @@ def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
 def test_plan_is_approved_withdrawn_and_rolled_back_to(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Consumers follow the plan, fall back, and follow it again; two jobs import no Spark."""
+    """Consumers follow the plan, fall back, and follow it again; two jobs do not import Spark."""
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
@@ -77,7 +77,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
         return [row["state"] for row in pipeline.history(unique_name)]
 
     def followed_again() -> bool:
-        pipeline.sensor("approved_plans")  # again and again, as the daemon does
+        pipeline.sensor("approved_plans")  # repeatedly, as the daemon does
         return consumers.owned == planned
 
     eventually(followed_again, lambda: f"the plan is followed again: {states()} {consumers.owned}")
@@ -93,8 +93,8 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
     ]
 
 
-def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_name: str) -> None:
-    """A refused operation is not retried, because a retry cannot change the plan's state."""
+def test_refused_operation_is_not_retried(pipeline: Pipeline, unique_name: str) -> None:
+    """The error has the reason; a retry cannot change the plan's state."""
     result = pipeline.operate("reject", group=unique_name, version=7, reason="no")
     assert not result.success
     (failure,) = (event for event in result.all_events if event.is_step_failure)
@@ -107,7 +107,7 @@ def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_n
 def test_keys_of_a_topic_are_an_observation(
     pipeline: Pipeline, kafka_topic: KafkaTopic, services: Services
 ) -> None:
-    """It has a table of hashed keys; for a missing topic the job fails without retries."""
+    """It has a table of hashed keys; for a missing topic, the job fails without retries."""
     topic = kafka_topic(partitions=2)
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for _ in range(100):

@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 
-#: Maximum number of entries in the metadata of one partition's event.
+#: Bytes. Maximum size of the metadata of one partition's event.
 MOST_BYTES = 100_000
 
 
@@ -99,7 +99,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["position, or reason"]
 
-    # The remaining member owns all partitions under the fitted plan; the newest sample counts.
+    # Under the fitted plan, the remaining member owns all partitions; the newest sample counts.
     consumers.members["two"].stop()
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)
@@ -110,7 +110,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 def test_one_run_covers_a_range_of_cohorts_and_no_other(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Two of three groups are planned in one run from one snapshot; the third is left alone."""
+    """Two of three groups are planned in one run from one snapshot."""
     names = [f"{unique_name}-{number}" for number in range(3)]
     for name in names:
         start_consumers(name)
@@ -133,18 +133,18 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
         if materialization.asset_key == dg.AssetKey("partition_lag"):
             assert (
                 materialization.metadata["total lag (records)"].value == 190
-            )  # its own group's alone
+            )  # only of its own group
 
 
-def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
+def test_invalid_group_does_not_delay_others_and_is_tried_again(
     pipeline: Pipeline,
     start_consumers: StartConsumers,
     join_raw: Callable[[str, bytes], None],
     unique_name: str,
 ) -> None:
-    """A group with invalid metadata causes a warning; the other groups are planned.
+    """A group with invalid metadata causes a warning; the others are planned.
 
-    In a second run the others' decision is 'no change' with a reason, and no second version.
+    In a second run, the others' decision is 'no change' with a reason, without a new version.
     """
     good, broken = f"{unique_name}-a", f"{unique_name}-b"
     consumers = start_consumers(good)
@@ -183,7 +183,7 @@ def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
     assert consumers.owned == adopted == planned_shares(pipeline, consumers, 1)
 
 
-def test_groups_in_which_there_is_nothing_to_plan(
+def test_groups_with_nothing_to_plan(
     pipeline: Pipeline,
     start_consumers: StartConsumers,
     kafka_topic: KafkaTopic,

@@ -9,13 +9,13 @@ from confluent_kafka.admin import AdminClient
 
 from assets.scope import run_config
 from orchestration.planning_sensor import WHY_TAG
-from tests.orchestration.conftest import MakeGroup, look
+from tests.orchestration.conftest import MakeGroup, sample
 from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
-def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
+def requested(pipeline: Pipeline) -> list[dict[str, Any]]:
     """Return the groups by cohort of each run that the sensor requests."""
     tick = pipeline.sensor("planning_sensor")
     return [
@@ -40,14 +40,12 @@ def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
     pipeline.sql("INSERT INTO fairlead_raw.decision VALUES (%s, %s, %s, %s, %s, %s)", *values)
 
 
-def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
-    pipeline: Pipeline, make_group: MakeGroup
-) -> None:
-    """One run covers all groups that need a plan; its tags have names and reasons."""
+def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """The run's tags have names and reasons; healthy groups are left out."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
     assert "There is no sample yet" in skipped(pipeline)
-    assert f"2 groups need a plan: {a}, {c}" in look(pipeline, a, b, c)
+    assert f"2 groups need a plan: {a}, {c}" in sample(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()
     first, second = (a, c) if request.partition_key == a else (c, a)  # the newest comes first
@@ -57,11 +55,11 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     assert f"2 groups: {first}, {second}." in str(tick.cursor)
 
 
-def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """No run is requested while one is in progress, or within a pause after a failure."""
+def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """Nor is a run requested within a pause after a failure."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
-    look(pipeline, group)
+    sample(pipeline, group)
     started = dg.DagsterRunStatus.STARTED
     deciding = frozenset({dg.AssetKey("assignment_plan")})
     for job, selected in (("planning", None), ("__ASSET_JOB", deciding)):
@@ -75,23 +73,25 @@ def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: Ma
     assert "last planning run failed; the next one starts in" in skipped(pipeline)
 
 
-def test_call_that_was_decided_on_is_repeated_after_a_while(
+def test_request_after_a_decision_is_repeated_later(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """A group with a recent decision gets no new run at every sample."""
+    """A group with a recent decision does not get a new run at every sample."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
-    look(pipeline, group)
+    sample(pipeline, group)
     decide(pipeline, group, datetime.now(UTC) - timedelta(hours=1))
-    assert asked(pipeline) == [{group: [group]}]
+    assert requested(pipeline) == [{group: [group]}]
     decide(pipeline, group, datetime.now(UTC))
     why = skipped(pipeline)
     assert "had a decision within the last" in why
     assert why.endswith(f": {group}.")
 
 
-def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """All groups without a decision within the cadence are planned, including healthy ones."""
+def test_groups_without_a_recent_decision_are_planned(
+    pipeline: Pipeline, make_group: MakeGroup
+) -> None:
+    """Within each cadence every group gets a decision, including healthy ones."""
     a, b = (make_group(name, trouble=False) for name in "ab")
     prefix = a.removesuffix("-a")
     pipeline.configure(
@@ -99,16 +99,16 @@ def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup)
         f'[[policies]]\ngroups = "{prefix}-*"\ncohort = "fleet"\ncadence = "P1D"\n'
     )
     pipeline.know("fleet")
-    look(pipeline, a, b)
+    sample(pipeline, a, b)
     decide(pipeline, a, datetime.now(UTC) - timedelta(days=2))
     decide(pipeline, b, datetime.now(UTC))
-    assert asked(pipeline) == [{"fleet": [a]}]
+    assert requested(pipeline) == [{"fleet": [a]}]
 
 
-def test_brokers_that_are_away_cost_a_tick_and_no_more(
+def test_missing_brokers_skip_one_tick(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick is skipped without a traceback; the next one takes a sample."""
+    """The tick has no traceback; the next one takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")

@@ -1,4 +1,4 @@
-"""The proxy's header decides who launched a run, whatever else a client sends."""
+"""The proxy's header decides who launched a run, in spite of other data from a client."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
-    """The name in the header replaces a client's own tag; without a header the tag is emptied."""
+    """The name in the header replaces a client's own tag; without a header, the tag is empty."""
     actors = {}
     for person in ("kim", " ", None):
         for claimed in ("lee", None):
@@ -97,10 +97,10 @@ def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserv
 
 
 @pytest.mark.long
-def test_run_that_is_run_again_is_by_who_runs_it_again(
+def test_repeated_run_has_the_person_who_repeats_it(
     instance: dg.DagsterInstance, webserver: str
 ) -> None:
-    """A second launch has the second person, although Dagster copies the first run's tags."""
+    """Dagster copies the tags of the first run."""
     first = graphql(webserver, LAUNCH, {"params": parameters([])}, "kim")
     stored = instance.get_run_by_id(first)
     assert stored is not None

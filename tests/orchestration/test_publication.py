@@ -1,4 +1,4 @@
-"""Publication of plans by the sensor, however they were approved; refusals by the job.
+"""Publication of plans by the sensor after each way to approve; refusals by the job.
 
 Publication by a planning run is tested in `test_planning`.
 """
@@ -63,10 +63,10 @@ def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
     return stored
 
 
-def test_plan_is_published_at_whichever_door_it_was_approved(
+def test_plan_is_published_after_each_way_to_approve(
     pipeline: Pipeline, proposed: Consumers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick publishes the approved plan, and requests only an adoption run.
+    """The tick publishes the plan, and requests only an adoption run.
 
     For SQL, the command and the job, an approver's login suffices.
     """
@@ -137,7 +137,7 @@ def test_plan_is_published_at_whichever_door_it_was_approved(
 def test_plan_of_a_group_without_a_partition_is_published(
     pipeline: Pipeline, approved: Consumers
 ) -> None:
-    """A group without a partition in Dagster gets its plan published without any run."""
+    """The group has no partition in Dagster, so no run is needed."""
     pipeline.know(f"{approved.group}-other")
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
@@ -146,7 +146,7 @@ def test_plan_of_a_group_without_a_partition_is_published(
     assert pipeline.sensor("approved_plans").skip_message == "There is nothing to send."
 
 
-def test_plan_topic_is_there_before_the_first_plan(
+def test_plan_topic_exists_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run with nothing to send creates the topic, which waiting followers then read."""

@@ -38,7 +38,7 @@ def tick(
         return definitions.resolve_schedule_def("planning_schedule").evaluate_tick(context)
 
 
-def test_schedule_asks_for_one_run_over_all_cohorts(instance: dg.DagsterInstance) -> None:
+def test_schedule_requests_one_run_over_all_cohorts(instance: dg.DagsterInstance) -> None:
     """All cohorts are one range, in Dagster's order."""
     (request,) = tick(instance, "c", "a", "b").run_requests or ()
     assert request.partition_key is None
@@ -46,8 +46,8 @@ def test_schedule_asks_for_one_run_over_all_cohorts(instance: dg.DagsterInstance
     assert request.tags["dagster/asset_partition_range_end"] == "b"
 
 
-def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings change the intervals of schedule and sampling; an invalid one means the default."""
+def test_intervals_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of schedule and sampling; an invalid one means the default."""
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
@@ -63,8 +63,8 @@ def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:
     assert "group_discovery" in str(found.skip_message)
 
 
-def test_schedule_waits_for_the_run_before(instance: dg.DagsterInstance) -> None:
-    """The schedule skips while a run is in progress, so that no group is planned twice."""
+def test_schedule_waits_for_the_previous_run(instance: dg.DagsterInstance) -> None:
+    """It skips while a run is in progress, so that no group is planned twice."""
     instance.add_run(dg.DagsterRun(job_name="planning", status=dg.DagsterRunStatus.STARTED))
     found = tick(instance, "a")
     assert not found.run_requests

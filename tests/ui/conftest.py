@@ -87,7 +87,7 @@ class Surroundings:
         statement = "SELECT status FROM runs WHERE pipeline_name <> 'sample' AND status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
-    def seen_to_change(self) -> bool:
+    def change_sampled(self) -> bool:
         """Return whether samples show a change of the group's owners."""
         statement = (
             "SELECT digest FROM fairlead.group_sample"
@@ -151,7 +151,7 @@ horizon = "PT30S"
         eventually(lambda: all(member.owned.get(topic) for member in members), f"{group} settles")
         kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
         recall(kafka, str(folder / "warehouse"), group)
-        # Start only now: samples of a group that is settling must not follow the recalled samples.
+        # Start only now: no samples of a rebalancing group must follow the recalled samples.
         starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))
         for ready in starting:
             ready()
@@ -199,7 +199,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
     context = browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT},
-        locale="en-US",  # under the locale C, Chromium asks for none that its own Intl takes
+        locale="en-US",  # under the locale C, Chromium's own Intl has no locale
     )
     context.set_default_timeout(PATIENCE_MS)
     context.on("console", note)

@@ -10,7 +10,7 @@ from typing import Final
 from tests.ui.running import ROOT, SCREENSHOTS
 
 PICTURES: Final = ROOT / "docs" / "pictures"
-#: Screenshots that pages of the documentation show; others help with failed tests.
+#: Screenshots in the documentation; the others help with failed tests.
 SHOWN: Final = (
     "asset-graph",
     "materialize",

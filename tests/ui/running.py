@@ -23,7 +23,7 @@ from tests.interrupts import accepting_ctrl_c
 from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
-#: Folder of the last run's screenshots, for people only.
+#: Folder of the last run's screenshots, which no program reads.
 SCREENSHOTS: Final = ROOT / ".fairlead" / "screenshots"
 _WORKSPACE: Final = """\
 load_from:
@@ -46,7 +46,7 @@ def warm_spark(state_dir: Path) -> Iterator[Ready]:
         try:
             yield starting.result
         finally:
-            server.stop()  # waits until it has started
+            server.stop()  # also waits for its start
 
 
 @contextmanager

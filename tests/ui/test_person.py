@@ -20,10 +20,10 @@ LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
 #: Return only violations, because passed checks list thousands of elements.
 VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
-#: Page to show while waiting, since Dagster's pages query and redraw several times a second.
+#: Page shown while waiting, because Dagster's pages poll several times a second.
 NOWHERE = "about:blank"
 PHONE_PX = 390
-#: Charts whose right end, the newest, is not visible.
+#: Returns charts whose right end, with the newest values, is not visible.
 NEWEST_SHOWN = """[...document.querySelectorAll("figure.scroll")].filter(figure =>
     figure.firstElementChild.getBoundingClientRect().right
         > figure.getBoundingClientRect().right + 1).map(figure => figure.ariaLabel)"""
@@ -34,7 +34,7 @@ PAPER_PX = 718
 def test_person_plans_reviews_approves_and_sees_the_plan_followed(
     around: Surroundings, page: Page
 ) -> None:
-    """A person gets from the asset graph to a plan that is followed, only by clicking."""
+    """From the asset graph to a plan that is followed, the person only clicks."""
     group = around.group
     eventually(lambda: group in around.cohorts(), f"{group} found")
 
@@ -116,9 +116,9 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
 
 
 def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
-    """Go from the list of groups to a group, its owners over time, and the reason for one move."""
+    """Open the list of groups, a group, its owners over time, and the reason for one move."""
     page.goto(NOWHERE)
-    eventually(around.seen_to_change, "a look sees other owners")
+    eventually(around.change_sampled, "a look sees other owners")
     page.goto(around.review_url)
     keep(page, "why-groups")
     page.get_by_role("link", name=around.group, exact=True).click()
@@ -136,8 +136,8 @@ def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
 
 
 @pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])
-def test_words_are_those_that_the_ui_has(page_of_the_site: str) -> None:
-    """The documentation uses the labels that the test above clicks."""
+def test_documentation_has_the_labels_of_the_ui(page_of_the_site: str) -> None:
+    """They are the labels that the test above clicks."""
     text = " ".join((ROOT / page_of_the_site).read_text().split())
     assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 

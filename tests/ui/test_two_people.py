@@ -174,7 +174,7 @@ def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator
 
 @pytest.fixture
 def people(browser: Browser) -> Iterator[tuple[Page, Page]]:
-    """Return pages of two people, each in a browser of their own behind the proxy."""
+    """Return pages of two people, each in a separate browser behind the proxy."""
     with ExitStack() as stack:
 
         def open_for(name: str) -> Page:
@@ -213,7 +213,7 @@ def step(
 def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team: Team, people: tuple[Page, Page]
 ) -> None:
-    """Each action needs both people, except a freeze, and real consumers follow its result."""
+    """Each action except a freeze needs both people, and real consumers follow its result."""
     kim, lee = people
     group = f"{team.address}/group?group={team.fleet.group}"
     review = f"{team.address}/review?group={team.fleet.group}&version="

@@ -1,4 +1,4 @@
-"""librdkafka fetches while chunks wait, and reads in the order of arrival."""
+"""librdkafka fetches more chunks while others wait, and returns records in the order of arrival."""
 
 import numpy as np
 

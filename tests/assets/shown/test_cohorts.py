@@ -1,4 +1,4 @@
-"""Metadata that each partition of a run shows."""
+"""Metadata that a step adds to each partition of its run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,8 +12,8 @@ from orchestration.runs import range_tags
 SINGLE_RUN = dg.BackfillPolicy.single_run()
 
 
-def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None:
-    """Metadata of one partition costs a query, so their number is bounded."""
+def test_cohorts_that_need_attention_get_metadata_first() -> None:
+    """Each partition with metadata costs a query, so their number is limited."""
     keys = [f"cohort-{n}" for n in range(120)]
     described: list[str] = []
 
@@ -36,8 +36,8 @@ def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None
     assert all("one of 120 cohorts" in str(event["planned together"]) for event in events.values())
 
 
-def test_a_partition_shows_its_own_groups_whatever_the_snapshot_holds() -> None:
-    """A snapshot of many cohorts also has groups of other cohorts."""
+def test_metadata_of_a_partition_has_only_its_own_groups() -> None:
+    """The snapshot also has groups of other cohorts."""
 
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -55,8 +55,8 @@ def test_a_partition_shows_its_own_groups_whatever_the_snapshot_holds() -> None:
     }
 
 
-def test_what_cannot_be_shown_fails_no_step() -> None:
-    """An example is an old plan without a row of balances, which must still be published."""
+def test_step_succeeds_although_its_metadata_fails() -> None:
+    """For example, an old plan without rows of metrics must still be published."""
 
     def describe(groups: Sequence[str]) -> dict[str, Any]:  # noqa: ARG001 - `Describe`
         raise KeyError("orders", 7)

@@ -1,4 +1,4 @@
-"""Metadata of steps stay small for any number of groups, size of groups, and length of names."""
+"""Metadata of steps are small for any number of groups, size of groups, and length of names."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_candidates_of_a_fleet() -> None:
-    """The groups with the largest forecast lag, each with its diagnosis."""
+    """Metadata have the groups with the largest forecast lag, each with its diagnosis."""
     table = pa.Table.from_pylist(
         [
             {
@@ -99,7 +99,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
 @pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
-    """Metadata list only the heaviest moves, or the groups that need attention."""
+    """Metadata list only the heaviest moves, and the groups that need attention."""
     draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [

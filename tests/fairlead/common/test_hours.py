@@ -16,10 +16,10 @@ from fairlead.common.hours import parse_hours, within
         ("00:00-24:00", ["00:00", "23:59"], []),
     ],
 )
-def test_hours_hold_their_start_and_not_their_end(
+def test_hours_include_their_start_but_not_their_end(
     text: str, inside: list[str], outside: list[str]
 ) -> None:
-    """Hours include their start minute and exclude their end, also over midnight and all day."""
+    """Hours may pass midnight, or last all day."""
 
     def minute(clock: str) -> int:
         return 60 * int(clock[:2]) + int(clock[3:])
@@ -51,7 +51,7 @@ def test_days_are_those_on_which_hours_begin(
 
 
 def test_hours_on_the_days_when_the_clock_changes() -> None:
-    """Hours never include a skipped hour, and include both passes of a repeated one."""
+    """Hours never include a skipped hour, and include a repeated hour twice."""
 
     def held(month: int, day: int) -> list[int]:
         hours = (datetime(2026, month, day, hour, 30, tzinfo=UTC) for hour in range(4))

@@ -18,7 +18,7 @@ def decided(rules: Approval, given: PlanFacts) -> ApprovalDecision:
     return decide_approval(Policy(approval=rules), given, DAY)
 
 
-def test_an_approval_says_what_was_approved() -> None:
+def test_reason_of_an_approval() -> None:
     decision = decided(Approval(automatic=True), facts(placed=2))
     assert decision.approved
     assert decision.reason == (
@@ -71,7 +71,7 @@ def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
         assert decision.reason == "waits for a person: the policy approves at 01:00-05:00, UTC"
 
 
-def test_four_eyes_are_never_the_policys() -> None:
+def test_policy_does_not_approve_under_four_eyes() -> None:
     policy = Policy(four_eyes="database").model_copy(update={"approval": Approval(automatic=True)})
     decision = decide_approval(policy, facts(), DAY)
     assert not decision.approved

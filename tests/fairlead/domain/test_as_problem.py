@@ -9,7 +9,7 @@ PLAN = make_plan(
 )
 
 
-def test_plan_as_its_own_solution_breaks_no_rule() -> None:
+def test_plan_is_a_valid_solution_of_its_problem() -> None:
     problem = problem_of(PLAN, planned(PLAN))
     assignment = assignment_of(problem, planned(PLAN))
     assert violations(problem, assignment) == []

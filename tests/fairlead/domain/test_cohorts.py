@@ -43,7 +43,7 @@ def test_group_that_moved_into_a_cohort_is_not_planned_under_its_own_name() -> N
 
 
 @given(st.lists(st.booleans(), max_size=40))
-def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None:
+def test_stretches_cover_exactly_the_chosen_cohorts(chosen: list[bool]) -> None:
     ordered = [str(number) for number in range(len(chosen))]
     wanted = [name for name, taken in zip(ordered, chosen, strict=True) if taken]
     ranges = [
@@ -63,15 +63,15 @@ def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None
         (at(10, 2), at(11, 0), ["hourly", "often"]),
     ],
 )
-def test_cohort_is_due_once_in_each_stretch_of_its_cadence(
+def test_cohort_is_due_once_in_each_interval_of_its_cadence(
     decided: datetime | None, tick: datetime, expected: list[str]
 ) -> None:
-    """From the full hour, even if the last run was delayed; without a cadence at every tick."""
+    """Intervals start at the full hour, even after a delayed run; no cadence means every tick."""
     decided_at = {"hourly": decided, "often": decided} if decided else {}
     assert due(["hourly", "often"], [HOURLY], decided_at, tick) == expected
 
 
-def test_named_cohort_is_due_by_the_policy_that_asks_most_often() -> None:
+def test_named_cohort_is_due_by_its_shortest_cadence() -> None:
     rules = [
         Policy(groups="a-*", cohort="all", cadence=timedelta(hours=6)),
         Policy(groups="b-*", cohort="all", cadence=timedelta(hours=1)),
@@ -82,14 +82,14 @@ def test_named_cohort_is_due_by_the_policy_that_asks_most_often() -> None:
     assert due(["all"], rules, decided_at, at(11, 0)) == ["all"]
 
 
-def test_one_group_that_was_decided_on_does_not_count_for_its_cohort() -> None:
+def test_decision_on_one_group_does_not_count_for_its_cohort() -> None:
     fleet = [Policy(groups="f-*", cohort="fleet", cadence=timedelta(hours=6))]
     decided_at = {f"f-{number}": at(6, 2) for number in range(10)} | {"f-7": at(12, 1)}
     assert due(["fleet"], fleet, decided_at, at(12, 15)) == ["fleet"]
     assert due(["fleet"], fleet, dict.fromkeys(decided_at, at(12, 1)), at(12, 15)) == []
 
 
-def test_groups_outside_the_last_sample_are_not_waited_for() -> None:
+def test_groups_outside_the_last_sample_make_no_cohort_due() -> None:
     fleet = [Policy(groups="f-*", cohort="fleet", cadence=timedelta(hours=6))]
     decided_at = {"f-1": at(12, 1), "f-gone": at(6, 2)}
     assert due(["fleet"], fleet, decided_at, at(12, 15), seen=["f-1"]) == []

@@ -15,13 +15,13 @@ def test_heaviest_consumer_before_comes_first() -> None:
     ]
 
 
-def test_consumer_that_came_or_went_is_listed_with_nothing_on_the_other_side() -> None:
+def test_new_and_former_consumers_are_listed_with_zeros() -> None:
     assert changes(PLAN, {"old": {"t": [0]}}, {"new": {"t": [0]}}) == [
         ConsumerChange("old", 1, 100, 0, 0),
         ConsumerChange("new", 0, 0, 1, 100),
     ]
 
 
-def test_partition_without_a_weight_counts_as_a_partition_alone() -> None:
-    """A partition added since, or a topic without lag, has no records in the plan."""
+def test_partition_without_a_weight_has_no_records() -> None:
+    """Such a partition was added after the plan, or its topic had no lag."""
     assert load(PLAN, {"a": {"t": [0, 9], "other": [0]}}, "a") == (3, 100)

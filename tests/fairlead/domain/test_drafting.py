@@ -20,7 +20,7 @@ from tests.samples import filled, samples
 
 POLICY = Policy(assignors=("lag-aware", "range"))
 Tables = tuple[pa.Table, pa.Table]
-#: Name to topics that it subscribes to, and partitions of `t` that it owns.
+#: Member to its subscriptions, and to the partitions of `t` that it owns.
 Members = dict[str, tuple[tuple[str, ...], list[int]]]
 
 
@@ -66,7 +66,7 @@ def snapshot(
 
 
 def _held_back(series: pa.Table, every: int) -> pa.Table:
-    """Hold back commits until every n-th sample."""
+    """Repeat the commits of every n-th sample in the samples that follow."""
     rows = series.to_pylist()
     for number, row in enumerate(rows):
         row["committed"] = rows[number - number % every]["committed"]
@@ -81,8 +81,8 @@ def decide(tables: Tables, policy: Policy = POLICY) -> NoPlan:
 TWO: Members = {"a": (("t",), [0, 1]), "b": (("t",), [2])}
 
 
-def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
-    """Shares, weights, partition counts, moves and both balances come from one snapshot."""
+def test_draft_has_the_chosen_candidate_and_its_changes() -> None:
+    """Shares, weights, partition counts, moves and metrics come from one snapshot."""
     draft = decide(snapshot(TWO, [100, 60, 5]))
     assert isinstance(draft, PlanDraft)
     assert draft.assignor == "lag-aware"
@@ -100,7 +100,7 @@ def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
     assert {candidate.assignor for candidate in draft.candidates} == set(POLICY.assignors)
 
 
-def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> None:
+def test_forecast_of_other_plans_equals_that_of_the_analysis() -> None:
     """Records read by members that commit rarely do not count as behind."""
     draft = decide(snapshot(TWO, [100, 60, 5], commits_every=4))
     assert isinstance(draft, PlanDraft)
@@ -110,7 +110,7 @@ def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> No
     assert as_it_is.time_lag_s == pytest.approx(draft.findings.forecast_time_lag_s)
 
 
-def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
+def test_columns_of_several_topics_are_split_by_topic() -> None:
     findings = Findings(
         diagnosis="healthy",
         names=(),
@@ -164,7 +164,7 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
     ]
 
 
-def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
+def test_healthy_group_gets_no_plan() -> None:
     decision = decide(snapshot(TWO, [0, 0, 0]))
     assert not isinstance(decision, PlanDraft)
     assert decision.outcome == "no change"
@@ -181,7 +181,7 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
     assert found == [("a-failed", "failed"), ("orders", "plan")]
 
 
-def test_where_the_broker_assigns_topic_ids_are_named_and_who_follows_no_plans() -> None:
+def test_group_with_a_broker_assignor_gets_topic_ids_and_advice() -> None:
     """The document has the topic ids; advice about the broker's assignor follows the evidence."""
     draft = decide(
         snapshot(

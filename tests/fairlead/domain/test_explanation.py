@@ -46,11 +46,11 @@ def test_matches_come_in_the_order_in_which_they_decide() -> None:
         ),
     ],
 )
-def test_why_is_a_sentence(group: str, rules: list[Policy], why: str) -> None:
+def test_reason_is_a_sentence(group: str, rules: list[Policy], why: str) -> None:
     assert explain(group, rules).why == why
 
 
-def test_values_say_where_they_come_from() -> None:
+def test_values_have_their_source() -> None:
     found = explain("orders-us", RULES)
     assert source(found, "horizon") == ("PT5M", "[[policies]] 2")
     assert source(found, "cooldown") == (None, "default")

@@ -4,7 +4,7 @@ from fairlead.domain.figures import FIGURES, figure
 
 
 def test_text_of_a_value_follows_its_unit() -> None:
-    """Durations, shares, counts and money; and a word if there is no value."""
+    """Units are durations, shares, counts and money; a missing value has a word."""
     assert figure("forecast_time_lag_s").text(7300.0) == "2 h"
     assert figure("adherence").text(0.9999) == "99.9 %"
     assert figure("lag_max_predicted").text(18_125) == "18,125"
@@ -15,6 +15,6 @@ def test_text_of_a_value_follows_its_unit() -> None:
     ] == [*("unknown", "never", "none")]
 
 
-def test_every_figure_has_a_text_and_a_label_of_its_own() -> None:
+def test_every_figure_has_a_text_and_a_unique_label() -> None:
     assert all(each.text(1.0) and each.meaning.endswith(".") for each in FIGURES.values())
     assert len({each.label for each in FIGURES.values()}) == len(FIGURES)

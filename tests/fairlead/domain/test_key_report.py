@@ -33,15 +33,15 @@ def by_chance(key: bytes, count: int) -> int:
 
 
 def logs(keys: list[bytes | None], count: int, place: object = by_murmur2) -> Log:
-    """Return the keys of each partition's records, in their order; null keys in turn."""
-    found: Log = [[] for _ in range(count)]
+    """Return the keys of each partition's records, in order; null keys go to partitions in turn."""
+    partitions: Log = [[] for _ in range(count)]
     for number, key in enumerate(keys):
-        found[number % count if key is None else place(key, count)].append(key)  # type: ignore[operator]
-    return found
+        partitions[number % count if key is None else place(key, count)].append(key)  # type: ignore[operator]
+    return partitions
 
 
 def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSample:
-    """Sample logs of one record an offset."""
+    """Sample logs in which each offset has a record."""
     window = LogWindow("t", np.zeros(len(log), np.int64), np.array([len(each) for each in log]), 60)
     planned = plan_runs(window, records, runs, seed=seed)
     cells: Counter[tuple[int, bytes | None]] = Counter()
@@ -54,7 +54,7 @@ def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSamp
 
 
 def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None]:
-    """Return keys of a Zipf distribution, or with one key of this share."""
+    """Return keys of a Zipf distribution; `giant` is an additional share of the first key."""
     random = np.random.default_rng(3)
     weights = 1 / np.arange(1, 5_001) ** exponent
     weights *= (1 - giant) / weights.sum()
@@ -63,22 +63,22 @@ def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None
 
 
 @pytest.mark.parametrize("exponent", [0.8, 1.1])
-def test_intervals_hold_nine_in_ten(exponent: float) -> None:
-    """Of the ten heaviest keys, over twelve samples of a twentieth."""
+def test_intervals_contain_nine_of_ten_true_shares(exponent: float) -> None:
+    """The ten heaviest keys, in twelve samples of a twentieth of the records."""
     keys = drawn(100_000, exponent)
     truth = {key: count / len(keys) for key, count in Counter(keys).most_common(10)}
     log = logs(keys, 6)
-    held = []
+    contained = []
     for seed in range(12):
         shares = KeyShares(read(log, 5_000, seed=seed)).heaviest(100)
-        held += [
+        contained += [
             key["low"] <= truth[key["key"]] <= key["high"] for key in shares if key["key"] in truth
         ]
-    assert len(held) >= 100
-    assert sum(held) >= 0.85 * len(held)
+    assert len(contained) >= 100
+    assert sum(contained) >= 0.85 * len(contained)
 
 
-def test_interval_knows_that_neighbours_are_alike() -> None:
+def test_interval_is_wider_if_equal_keys_are_adjacent() -> None:
     random = np.random.default_rng(5)
     bursts = random.choice([b"a", b"b", b"c"], 400)
     keys: list[bytes | None] = [bytes(key) for key in np.repeat(bursts, 100)]
@@ -90,8 +90,8 @@ def test_interval_knows_that_neighbours_are_alike() -> None:
     assert first["high"] - first["low"] < 0.05
 
 
-def test_whole_log_has_no_doubt() -> None:
-    """If every record was read, intervals are points, and loads are exact."""
+def test_complete_sample_is_exact() -> None:
+    """Intervals are points, and loads are exact."""
     keys = drawn(2_000, 1.0)
     shares = KeyShares(read(logs(keys, 3), 5_000))
     (first, *_) = shares.heaviest(1)
@@ -109,8 +109,8 @@ def test_whole_log_has_no_doubt() -> None:
         (by_murmur2, 1, "assumed"),
     ],
 )
-def test_partitioner_is_seen(place: object, count: int, name: str) -> None:
-    """By the partition of each key; one partition shows nothing."""
+def test_partitioner_is_recognised(place: object, count: int, name: str) -> None:
+    """The partitions of keys show it, unless there is only one partition."""
     shares = KeyShares(read(logs(drawn(20_000, 0.8), count, place), 5_000))
     assert shares.placement[0] == name
     assert len(key_report(shares)["scenarios"]) == (1 if name == "unknown" else 2)
@@ -118,7 +118,7 @@ def test_partitioner_is_seen(place: object, count: int, name: str) -> None:
 
 @pytest.mark.parametrize(("place", "count"), [(by_murmur2, 12), (by_crc32, 12), (by_murmur2, 9)])
 def test_load_of_more_partitions(place: object, count: int) -> None:
-    """Each partition within 6 %, from a sample of a fifth; null keys are spread evenly."""
+    """Within 6 % for each partition, from a fifth of the records; null keys are spread evenly."""
     keys = drawn(100_000, 0.8) + [None] * 9_000
     shares = KeyShares(read(logs(keys, 6, place), 20_000))
     real = np.array([len(each) for each in logs(keys, count, place)])
@@ -196,8 +196,8 @@ def test_other_topics_take_part_of_the_consumers() -> None:
         assert forecast["utilisation"] == pytest.approx(utilisation)
 
 
-def test_runs_cover_partitions_by_their_share() -> None:
-    """No record is in two runs."""
+def test_runs_are_proportional_to_partitions() -> None:
+    """Larger partitions get more records, and no record is in two runs."""
     window = LogWindow("t", np.zeros(3, np.int64), np.array([1000, 3000, 0]), 60.0)
     runs = plan_runs(window, 400, 100)
     taken = (runs.stop - runs.begin).sum(axis=0)

@@ -82,13 +82,13 @@ def test_discovery_excludes_after_it_includes(group: str, covered: bool) -> None
         {"approval": {"time_zone": "../etc"}},
     ],
 )
-def test_rules_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
+def test_invalid_rules_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Policy.model_validate(wrong)
 
 
-def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
-    """In the assignor's own units; the assignor's options override them."""
+def test_policy_keys_are_options_of_assignors_that_have_them() -> None:
+    """They are converted to the assignor's units; the assignor's options override them."""
     policy = Policy(
         horizon=timedelta(minutes=5),
         max_moves=20,
@@ -103,8 +103,8 @@ def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
 
 
 def test_racks_are_preferred_ignored_or_priced() -> None:
-    told = [Policy.model_validate(given).rules() for given in ({}, {"racks": "ignore"})]
-    assert [(policy.racks, policy.price_per_gb) for policy in told] == [(True, None), (False, None)]
+    both = [Policy.model_validate(given).rules() for given in ({}, {"racks": "ignore"})]
+    assert [(policy.racks, policy.price_per_gb) for policy in both] == [(True, None), (False, None)]
     priced = Policy.model_validate({"racks": {"price_per_gb": 0.02}}).rules()
     assert (priced.racks, priced.price_per_gb, priced.least_saving_per_day) == (True, 0.02, 1.0)
 

@@ -56,7 +56,7 @@ def after(group: Situation, action: Action) -> Situation:
 
 @given(situations())
 def test_steps_come_to_an_end(group: Situation) -> None:
-    """Within five: the rest after a crash, a plan, the lease; then no step, or an alarm."""
+    """After at most five steps there is nothing to do, or an alarm."""
     for _ in range(5):
         action = decide(group).action
         group = after(group, action)
@@ -66,7 +66,7 @@ def test_steps_come_to_an_end(group: Situation) -> None:
 
 
 @given(situations())
-def test_nothing_is_sent_that_may_not_be(group: Situation) -> None:
+def test_no_invalid_plan_is_sent(group: Situation) -> None:
     """No plan with an objection, no damaged document, no plan without an approval."""
     action = decide(group).action
     if action is Action.SEND:
@@ -82,15 +82,15 @@ def test_nothing_is_sent_that_may_not_be(group: Situation) -> None:
 
 
 @given(situations())
-def test_what_the_topic_has_is_recorded_before_anything_else(group: Situation) -> None:
+def test_a_record_on_the_topic_is_stored_first(group: Situation) -> None:
     assert (decide(group).action is Action.FINISH) == (
         group.on_its_way is not None and group.arrived
     )
 
 
 @given(situations())
-def test_a_group_at_rest_agrees(group: Situation) -> None:
-    """Without a step, nothing is pending or approved, and the topic agrees with the database."""
+def test_a_group_without_a_step_agrees_with_the_topic(group: Situation) -> None:
+    """Nothing is pending or approved, and the topic agrees with the database."""
     if decide(group).action is Action.NOTHING:
         assert (group.on_its_way, group.approved, group.difference) == (None, False, "")
         assert group.followed != "plan" or group.lease is Lease.HOLDS
@@ -103,7 +103,7 @@ def test_an_alarm_says_why(group: Situation) -> None:
 
 
 @given(situations())
-def test_a_plan_that_waits_holds_no_lease_up(group: Situation) -> None:
+def test_a_waiting_plan_delays_no_lease_renewal(group: Situation) -> None:
     """The published plan's lease is renewed while an approved plan waits."""
     waits = replace(group, on_its_way=None, arrived=False, approved=True, objection=WAITS)
     if decide(waits).action is Action.ALARM and not waits.damage and waits.exists:

@@ -1,4 +1,4 @@
-"""Tests of which samples of a group are stored, and of the history read from them."""
+"""Stored samples of a group, and the history read from them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ def sample(minute: int, forecast_time_lag_s: float | None) -> StoredSample:
 def test_samples_that_differ_are_stored(
     minute: int, changes: dict[str, Any], *, stored: bool
 ) -> None:
-    """Also the first sample of each quarter of an hour, and the first with a forecast."""
+    """The first sample of each quarter of an hour is stored, too, and the first with a forecast."""
     newest = replace(sample(minute, 2.0), **changes)
     last = LastStored(sample(0, 2.0).at, digest=1, known=True)
     assert newest.is_news(last) == stored

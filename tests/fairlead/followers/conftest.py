@@ -15,9 +15,9 @@ def fleet(
     unique_name: str,
     kafka_topic: Callable[..., str],
 ) -> Iterator[Fleet]:
-    """Return a group that reads one topic of four partitions and follows a plan topic of five.
+    """Return a group that reads one topic of four partitions, and a plan topic of five.
 
-    Once for each client library, whose consumers it starts by default.
+    There is one for each client library, whose consumers it starts by default.
     """
     plan_topic = kafka_topic(
         partitions=5, config={"cleanup.policy": "compact", "max.message.bytes": "10000000"}

@@ -142,7 +142,7 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
     def is_made() -> bool:
         try:
             admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=PATIENCE_S)
-        except KafkaException:  # a deleted topic still exists for a moment
+        except KafkaException:  # the deleted topic may still exist
             return False
         return True
 
@@ -178,7 +178,7 @@ class ScriptedSource:
         return False
 
     def at_end(self) -> bool:
-        """Whether the test has set the end and all records are read."""
+        """Return whether the test has set the end and all records are read."""
         return self.ended.is_set() and self.feed.empty()
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
 WORKER = Path(__file__).with_name("storm_worker.py")
-#: Session timeout: removes members that vanished, not those that are only slow.
+#: Seconds. Session timeout: long enough for slow members.
 SESSION_S = 10.0
 #: Client log messages about a missed session or a failed last commit. Lines: kafka-python and
 #: aiokafka; librdkafka and its worker; Java and its member.
@@ -40,9 +40,9 @@ _HARM = re.compile(
 )
 NAMES = [f"c{number:02}" for number in range(12)]
 MOST_PARTITIONS = 20
-#: Exit codes of processes that end in order on SIGTERM: Python's, and a JVM's.
+#: Exit codes after SIGTERM: of Python's processes, and of a JVM.
 IN_ORDER = (0, 128 + signal.SIGTERM)
-#: Longer than the time in which the controller must hear from a broker.
+#: Seconds. Longer than the brokers' session timeout at the controller.
 FROZEN_S = 8.0
 #: Seconds between two samples of owners. Members record a revocation before it takes effect.
 SAMPLE_S = 0.05
@@ -143,7 +143,7 @@ class Storm:
     gone: list[Worker] = field(default_factory=list)
     #: Folders of members that died or were fenced: their messages may be read twice.
     harmed: set[Path] = field(default_factory=set)
-    #: Number of broker outages: commits of that time may be lost, through no member's fault.
+    #: Number of broker outages, in which commits of any member may be lost.
     outages: int = 0
     version: int = 0
     followed: int | None = None
@@ -246,7 +246,7 @@ class Storm:
             and {state["problem"] for state in states} == {self.spoilt}
         )
 
-    # Events. Each returns its line for the history; None: it is not possible now.
+    # Events. Each returns its line for the history; None: the event is not possible now.
 
     def join(self) -> str | None:
         """Start a consumer under a free name."""
@@ -288,7 +288,7 @@ class Storm:
         }
 
     def leave(self) -> str | None:
-        """Stop a consumer in order."""
+        """Stop a consumer with SIGTERM."""
         if (worker := self._some()) is None:
             return None
         worker.process.terminate()
@@ -401,7 +401,7 @@ class Storm:
             self.plan_topic, key=self.group.encode(), value=value, headers=headers
         ).get(timeout=PATIENCE_S)
 
-    def said_harmed(self) -> set[Path]:
+    def harmed_by_logs(self) -> set[Path]:
         """Return the folders of members that their clients' logs show as dropped or not committing.
 
         On a busy machine, a member may miss its session.

@@ -39,7 +39,7 @@ class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neit
         self._known: dict[str, Any] = {}
         #: Revoked partitions, which clients count as assigned until the next assignment.
         self._revoked: set[int] = set()
-        self._lock = threading.Lock()  # kafka-python calls its listener on its own thread
+        self._lock = threading.Lock()  # kafka-python calls its listener from another thread
         self.stopping = False
         signal.signal(signal.SIGTERM, self._stop)
 
@@ -66,7 +66,7 @@ class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neit
             self._revoked.difference_update(numbers)
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        """Record at once that partitions do not belong to this consumer any more."""
+        """Record at once that partitions no longer belong to this consumer."""
         with self._lock:
             self._revoked.update(partition.partition for partition in revoked)
             if self._known:
@@ -133,7 +133,7 @@ def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
 
 
 def run_plain(topic: str, configs: dict[str, Any], notes: Notes) -> None:
-    """Read with confluent-kafka's own consumer, which knows no plans."""
+    """Read with confluent-kafka's own consumer, which follows no plans."""
     poll(Consumer(librdkafka(configs)), topic, notes, lambda: None)
 
 
@@ -143,13 +143,13 @@ def librdkafka(configs: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name.replace("_", "."): value for name, value in configs.items()},
         "topic.metadata.refresh.interval.ms": refresh_ms,
-        "enable.auto.offset.store": False,  # recorded messages are stored below
+        "enable.auto.offset.store": False,  # offsets are stored below, after recording
         "on_commit": note_refusal,
     }
 
 
 def note_refusal(error: KafkaError | None, _: object) -> None:
-    """Log that a commit was refused, since librdkafka logs no such thing."""
+    """Log a refused commit, because librdkafka does not."""
     if error is not None and error.code() != KafkaError._NO_OFFSET:  # noqa: SLF001 - its name
         log.warning("Not committed: %s", error)
 
@@ -181,8 +181,8 @@ def poll(
     consumer.close()
 
 
-def tells_of_offsets(record: logging.LogRecord) -> bool:
-    """Whether a log record of kafka-python is about its offsets, or above the debug level."""
+def concerns_offsets(record: logging.LogRecord) -> bool:
+    """Return whether a log record of kafka-python is about offsets, or above the debug level."""
     told = ("Sending offset-commit", "Setting offset")
     return record.levelno > logging.DEBUG or str(record.msg).startswith(told)
 
@@ -196,7 +196,7 @@ def main(raw: str) -> None:
     )
     of_offsets = logging.getLogger("kafka.coordinator.consumer")
     of_offsets.setLevel(logging.DEBUG)
-    of_offsets.addFilter(tells_of_offsets)
+    of_offsets.addFilter(concerns_offsets)
     notes = Notes(folder)
     if task["client"] == "aiokafka":
         asyncio.run(run_aiokafka(task["topic"], task["configs"], notes))

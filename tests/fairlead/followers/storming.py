@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 log = logging.getLogger(__name__)
 
-#: Relative frequency of each event. A member that vanishes costs a session timeout.
+#: Relative frequency of each event. Killing a member costs a session timeout.
 WEIGHTS = {
     "join": 5,
     "leave": 3,
@@ -29,7 +29,7 @@ WEIGHTS = {
     "garbage": 2,
     "grow": 2,
 }
-#: The same for additional events if there are several brokers.
+#: Relative frequency of further events, if there are several brokers.
 OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2, "both_die": 2}
 
 
@@ -69,7 +69,7 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
     eventually(lambda: len(storm.readers()) == storm.sent, "every message is read")
     readers = storm.readers()
     twice = {number: by for number, by in readers.items() if by.total() > 1}
-    harmed = storm.harmed | storm.said_harmed()
+    harmed = storm.harmed | storm.harmed_by_logs()
     excused = {number for number, by in twice.items() if by.keys() & harmed}
     log.warning(
         "%s, %s: %d events, %d messages, none lost, %d read twice, all but %d around members "

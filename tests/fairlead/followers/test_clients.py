@@ -55,8 +55,8 @@ def settles(
     eventually(settled, f"version {version}, {shares}")
 
 
-def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) -> None:
-    """The clients themselves do not; members with and without a rack share a group."""
+def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
+    """Clients do not do so themselves; members with and without a rack share a group."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -65,8 +65,8 @@ def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) ->
     assert {member.name: member.rack for member in found} == {"a": "r1", "b": None}
 
 
-def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
-    """An untrusted record changes nothing, even at the next rebalance."""
+def test_untrusted_records_leave_the_last_good_plan(fleet: Fleet) -> None:
+    """Even the next rebalance follows the last good plan."""
     origin = fleet.origin
     fleet.send(*signed_plan(plan(fleet, 1, a=[0], b=[1, 2, 3]), origin))
     members = {"a": fleet.join("a", public_keys=PUBLIC)}
@@ -96,7 +96,7 @@ def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
     settles(fleet, members, 2, a=[0], b=[1, 2, 3])
 
 
-def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
+def test_group_returns_to_range_after_a_tombstone(fleet: Fleet) -> None:
     """A withdrawn plan is no longer followed, although no member joins or leaves."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
@@ -104,13 +104,13 @@ def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
     fleet.send(None)
     settles(fleet, members, None, a=[0, 1], b=[2, 3])
 
-    def said() -> bool:
+    def withdrawn() -> bool:
         return {m.status().fallback_reason for m in members.values()} == {"the plan was withdrawn"}
 
-    eventually(said, "both say that the plan was withdrawn")
+    eventually(withdrawn, "both say that the plan was withdrawn")
 
 
-def test_members_with_different_subscriptions_are_all_served(
+def test_members_with_different_subscriptions_follow_a_plan(
     fleet: Fleet, kafka_topic: Callable[..., str]
 ) -> None:
     """The leader also assigns topics that it does not read itself."""
@@ -123,8 +123,8 @@ def test_members_with_different_subscriptions_are_all_served(
     )
 
 
-def test_live_group_moves_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """A rolling migration: range while one member knows no plans, then the plan."""
+def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
+    """Range applies while one member follows no plans, then the plan."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 
@@ -149,7 +149,7 @@ def test_live_group_moves_to_plans_and_back_member_by_member(fleet: Fleet) -> No
 
 
 def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
-    """A kafka-python or aiokafka leader decides; the others follow, static ones too."""
+    """A kafka-python or aiokafka leader decides; the others, also static ones, follow the plan."""
     fleet.publish(plan(fleet, 1, a=[0], one=[1], two=[2, 3]))
     members = {"a": fleet.join("a")}  # the first one leads
     settles(fleet, members, 1, a=FOUR)
@@ -160,16 +160,14 @@ def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanConsumer, aiokafka.PlanConsumer])
 def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> None:
-    """The error comes before anything connects: plans need a group."""
+    """The error comes before any connection."""
     with pytest.raises(ConfigurationError, match="group_id"):
         kind("topic", bootstrap_servers="localhost:1")
 
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanAssignor, aiokafka.PlanAssignor])
-def test_assignor_that_is_dropped_leaves_no_thread(
-    kind: Callable[..., object], unique_name: str
-) -> None:
-    """Even if it was never closed."""
+def test_deleted_assignor_leaves_no_thread(kind: Callable[..., object], unique_name: str) -> None:
+    """It was never closed."""
     thread = f"fairlead-plans-{unique_name}"
     assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
     assert thread in {running.name for running in threading.enumerate()}

@@ -33,7 +33,7 @@ from tests.waiting import PATIENCE_S, eventually, returned
 pytestmark = pytest.mark.kafka
 
 PARTITIONS: Final = (0, 1)
-#: Milliseconds. Sessions outlast any pause of a busy machine; automatic commits: never, or soon.
+#: Milliseconds. Session time-out for busy machines; intervals of automatic commits.
 SESSION_MS, NEVER_MS, SOON_MS = 60_000, 1_700_000, 100
 MINE: Final = "mine"
 
@@ -419,7 +419,7 @@ def check(
 
 @EACH_TAKE
 def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """Every method of committing, after every method of taking records; own metadata stays."""
+    """By each method of committing, after each method of taking records; own metadata stay."""
     app = kind(group, take)
     for way in app.commits:
         group.produce(10)
@@ -434,14 +434,14 @@ def test_explicit_commits_carry_reports(group: Group, kind: type[Application], t
 
 @EACH_TAKE
 def test_automatic_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """Every method of taking records."""
+    """Records are taken by each method."""
     app = kind(group, take, SOON_MS)
 
     def committed() -> bool:
         app.idle()
         return {at: offset for at, (offset, _) in group.commits().items()} == group.ends
 
-    for _ in range(2):  # a batch is reported with the next one
+    for _ in range(2):  # the next batch reports the first one
         group.produce(10)
         app.take_all()
         eventually(committed, group.commits)
@@ -453,7 +453,7 @@ def test_automatic_commits_carry_reports(group: Group, kind: type[Application], 
 def test_commits_on_revocation_and_close_carry_reports(
     group: Group, kind: type[Application]
 ) -> None:
-    """There are no other commits."""
+    """There are no other commits in this test."""
     app = kind(group, kind.takes[0], NEVER_MS)
     group.produce(10)
     app.take_all()
@@ -463,7 +463,7 @@ def test_commits_on_revocation_and_close_carry_reports(
 
     def commits_when_revoked() -> bool:
         app.idle()
-        committed.update(group.commits())  # before the other consumer commits
+        committed.update(group.commits())  # before commits of the other consumer
         return bool(committed)
 
     def take_part() -> None:
@@ -525,7 +525,7 @@ def status(app: Application) -> Any:
 
 
 def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
-    """The work of each task is unknown then; a new task for each call is normal."""
+    """The work of each task is then unknown; a new task for each call is normal."""
     app = AiokafkaApplication(group, "getone")
     group.produce(10)
 
@@ -550,7 +550,7 @@ def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
 
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
-    """Until then the consumer counts as always busy; there are no records."""
+    """There are no records; before its first wait, the consumer counts as always busy."""
     app = AiokafkaApplication(group, take)
 
     async def take_none() -> None:
@@ -568,8 +568,8 @@ def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
     app.close()
 
 
-def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
-    """The producer commits them."""
+def test_offsets_in_a_transaction_carry_no_report(group: Group) -> None:
+    """The producer commits these offsets."""
     app = ConfluentApplication(group, "poll")
     group.produce(10)
     app.take_all()
@@ -593,8 +593,8 @@ def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
     app.close()
 
 
-def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
-    """On its own thread, while the application makes no calls."""
+def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
+    """Its own thread commits, while the application makes no calls."""
     app = ConfluentApplication(group, "consume", SOON_MS)
     batches = 0
     while batches < 2:
@@ -603,7 +603,7 @@ def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
         messages = returned(lambda: app.consumer.consume(1000, -1))
         counts = Counter(message.partition() for message in messages)
         app.handled.update(counts)
-        if len(messages) < 16:  # the offsets of few messages are stored by the next call
+        if len(messages) < 16:  # the next call stores the offsets of few messages
             continue
         batches += 1
         expected = {at: app.handled[at] for at in counts}
@@ -733,8 +733,8 @@ def test_commits_are_those_of_a_plain_consumer(
     assert found[False] == found[True]
 
 
-def test_offsets_that_an_application_gives_in_on_assign_hold(group: Group) -> None:
-    """The consumer starts there, and commits the records that it took."""
+def test_offsets_set_in_on_assign_are_used(group: Group) -> None:
+    """The consumer starts at these offsets, and commits the records that it took."""
     group.produce(20)
     app = ConfluentApplication(group, "poll")
 

@@ -23,14 +23,14 @@ BATCH = 100
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
-def test_every_history_ends_well(first: int) -> None:
+def test_invariants_hold_in_every_history(first: int) -> None:
     """No partition has two owners, each status is true, and all end on the newest plan."""
     for seed in range(first, first + BATCH):
         run(seed)
 
 
-def test_group_that_was_long_without_its_log_soon_follows_again() -> None:
-    """Past faults delay no member any more."""
+def test_group_recovers_soon_after_a_long_outage_of_its_log() -> None:
+    """Earlier faults delay no member."""
     world = run(108_835)
     assert world.time < 120.0
 
@@ -46,10 +46,10 @@ def settled(*names: str, seed: int = 1) -> World:
     return world
 
 
-def test_assignment_that_decided_is_written_again_and_again(
+def test_decisive_assignment_record_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Retention must not remove it for members that read the log later; nothing else changes."""
+    """So retention never removes it for members that read the log later; nothing else changes."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
@@ -83,7 +83,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6, 0.9])
 def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
-    """Ten seconds at most, whatever fails just before or during a rebalance."""
+    """At most ten seconds, for any fault just before or during a rebalance."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "start", "d"))
     world.run(world.time + delay_s)
@@ -94,8 +94,8 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
     assert world.longest_orphaned_s < 10.0
 
 
-def test_member_to_which_range_gave_nothing_follows_range_without_its_log() -> None:
-    """If there are more members than partitions: it gave nothing up, so it need not wait."""
+def test_member_without_a_range_share_needs_no_log() -> None:
+    """It has no share to give up, so it follows range without waiting for the log."""
     world = World(1)
     happen(world, Action(0.0, "agreement_away"))
     for name in "abcdefg":
@@ -114,8 +114,8 @@ def numbers(world: World, name: str) -> list[int]:
     return sorted(number for _, number in world.members[name].client.share)
 
 
-def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
-    """While the group is being converted to the consumer protocol; it requests no rebalance."""
+def test_member_keeps_a_share_assigned_by_the_broker() -> None:
+    """It writes no announcement and requests no rebalance, as during a conversion of the group."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
@@ -130,8 +130,8 @@ def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
     assert "the broker assigns" in world.state()
 
 
-def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
-    """Only a broker assigns so, whatever was known of the group's type."""
+def test_member_accepts_a_new_share_within_a_generation() -> None:
+    """Only brokers change shares within a generation, even if the group's type seemed classic."""
     world = settled("a")
     member = world.members["a"].plans
     assert member is not None
@@ -140,8 +140,8 @@ def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
     assert numbers(world, "a") == [0]
 
 
-def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
-    """An application may unsubscribe in its callback."""
+def test_member_may_unsubscribe_in_its_callback() -> None:
+    """It leaves the group, and owns no partition."""
     world = World(1)
     happen(world, Action(0.0, "start", "a"))
     member, client = world.members["a"].plans, world.members["a"].client
@@ -162,7 +162,7 @@ def test_member_that_leaves_during_its_assignment_stays_outside() -> None:
 @pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
-    """All members were dropped, and their log kept its leader: they rejoin with it."""
+    """All members were removed; their log kept its leader, with which they rejoin."""
     world = settled("a", "b", "c", seed=seed)
     for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))
@@ -180,8 +180,8 @@ def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float
     assert world.healed() is None
 
 
-def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
-    """The group is deleted while its consumers run: generations count from 1 again."""
+def test_records_of_a_deleted_group_do_not_count() -> None:
+    """The group was deleted while its consumers ran, so generations count from 1 again."""
     world = settled("a", "b")
     for what, names in (("unsubscribe", "ab"), ("delete_group", " "), ("subscribe", "ab")):
         for name in names:
@@ -192,8 +192,8 @@ def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
     assert world.longest_orphaned_s < 5.0
 
 
-def test_more_partitions_of_the_coordination_topic_move_all_members_together() -> None:
-    """Without other events, all members use the same partition again within one check interval."""
+def test_members_move_together_if_the_coordination_topic_grows() -> None:
+    """All use the same partition again within one check interval."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "agreement_grow"))
     generation = world.coordinator.generation
@@ -206,8 +206,8 @@ def test_more_partitions_of_the_coordination_topic_move_all_members_together() -
 
 
 @pytest.mark.parametrize("fault", ["plans_delete", "plans_grow"])
-def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault: str) -> None:
-    """Members keep running, and none joins or leaves."""
+def test_plans_of_a_recreated_or_larger_topic_are_adopted(fault: str) -> None:
+    """No member joins or leaves."""
     world = settled("a", "b")
     happen(world, Action(world.time, fault))
     world.run(world.time + 40.0)
@@ -217,8 +217,8 @@ def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault:
     assert world.healed() is None
 
 
-def test_expired_plan_is_followed_again_after_its_lease_is_renewed() -> None:
-    """A group that rebalanced meanwhile is on range, and needs no new version."""
+def test_plan_is_followed_again_after_its_lease_is_renewed() -> None:
+    """The group had returned to range when the plan expired."""
     world = settled("a", "b")
     world.lease_until = world.clock.utc() - SKEW
     happen(world, Action(world.time, "publish"))
@@ -258,7 +258,7 @@ def lines() -> dict[Line, int]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("share", range(4))
-def test_interruption_at_any_line_is_healed(share: int) -> None:
+def test_member_recovers_from_an_interruption_at_any_line(share: int) -> None:
     """The exception comes out of `poll`, at a line's first execution or a middle one.
 
     A partition never has two owners, each status is true, and the member follows the plan again.

@@ -108,7 +108,7 @@ def storm(  # noqa: PLR0917 - fixtures
 
 
 @pytest.mark.parametrize(("kinds", "brokers"), OVER, indirect=True)
-def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
-    """After each event: one owner per partition, one plan version. At the end: no message lost."""
+def test_storm_loses_no_message_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
+    """Settled means: each partition has one owner, and members follow one plan version."""
     weights = WEIGHTS | OF_BROKERS if storm.brokers else WEIGHTS
     weather(storm, pytestconfig.getoption("--storm-events"), weights)

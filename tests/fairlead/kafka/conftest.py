@@ -19,9 +19,9 @@ from tests.while_needed import while_needed
 Join = Callable[..., list[Consumer]]
 Produce = Callable[[str, list[int]], None]
 Commit = Callable[[str, dict[tuple[str, int], int]], None]
-#: Longer than any test: members that only join send no heartbeats.
+#: Milliseconds. Longer than any test: members that only join send no heartbeats.
 SESSION_MS = 900_000
-#: Temporary errors: on a busy machine the broker is sometimes given up for a moment.
+#: Error codes of a coordinator that moves, as may happen on a busy machine.
 COORDINATOR_MOVES = {14, 15, 16}
 
 
@@ -68,7 +68,7 @@ def join(settings: Settings) -> Iterator[Join]:
 
 
 def stable(admin: AdminClient, group: str, members: int) -> bool:
-    """Whether a group has this many members, and none of them is still joining."""
+    """Return whether a group has this many members, none of which is still joining."""
     futures: Any = admin.describe_consumer_groups([group])
     found = futures[group].result(timeout=PATIENCE_S)
     return found.state == ConsumerGroupState.STABLE and len(found.members) >= members
@@ -135,7 +135,7 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
                 member_id="",
                 protocol_type="consumer",
                 protocols=[("range", metadata)],
-                max_version=3,  # newer versions let a member request its id first
+                max_version=3,  # in newer versions a member requests its id first
             )
         )
         if settle:

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from fairlead.settings import KafkaSettings
 from tests.waiting import eventually
 
-#: On a busy machine close() of KIP-848 consumers may never return; then their session expires.
+#: Seconds. close() of KIP-848 consumers may hang on a busy machine; then their session expires.
 CLOSES_S = 30.0
 Owned = dict[str, dict[str, list[int]]]
 

@@ -202,7 +202,7 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
         "ssl.keystore.location": str(keys),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
-        "auto.create.topics.enable": "true",  # Kafka's default: whoever asks about a topic makes it
+        "auto.create.topics.enable": "true",  # Kafka's default: metadata requests create topics
         "controller.quorum.voters": f"1@{HOST}:{controller}",
     }
     broker = ClusterNode(folder / "broker", (port, controller), new_cluster_id(), settings=settings)

@@ -50,8 +50,8 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
     return {member.name: member.partitions.get("t", ()) for member in found}
 
 
-def test_first_assignment_of_the_newest_generation_decides_who_owns_what() -> None:
-    """Neither a later one of the same generation, nor a delayed one of an earlier generation."""
+def test_first_assignment_of_the_newest_generation_decides() -> None:
+    """Later records of this generation and delayed ones of an earlier generation do not count."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),
@@ -63,7 +63,7 @@ def test_first_assignment_of_the_newest_generation_decides_who_owns_what() -> No
     assert owned(found) == {"a": (3,), "b": (0, 1, 2)}
 
 
-def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
+def test_member_that_is_not_listed_keeps_its_range_share() -> None:
     """Members that join late and plain consumers are not in the assignment record."""
     found = present_shares(
         members(a=(0, 1), b=(2, 3), c=(4,)), [assignment(7, a=(3,), b=(0, 1, 2))]
@@ -82,7 +82,7 @@ def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
     ],
 )
 def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentRecord) -> None:
-    """It is of another generation, or of a hostile writer."""
+    """It has another generation, or comes from a hostile writer."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
 
@@ -102,7 +102,7 @@ def test_group_with_an_assignment_record_is_known_to_follow() -> None:
 def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The broker's view is better than none."""
+    """The sample has the broker's view of owners instead."""
     # clock: no broker answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
@@ -119,8 +119,8 @@ def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 
 @pytest.mark.kafka
-def test_gateway_sees_what_followers_own(group: ConfluentGroup, settings: Settings) -> None:
-    """The gateway reports the plan's shares, unlike range's; also with a plain consumer."""
+def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings: Settings) -> None:
+    """They differ from range's shares, and the group also has a plain consumer."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name)

@@ -37,9 +37,9 @@ FREEZE_S = form(short=15.0, long=60.0)
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 AT = "--bootstrap-servers"
 PREFERRED = 0
-#: Milliseconds. With this value kafka-python practically never refreshes its list of brokers.
+#: Milliseconds. Interval at which kafka-python refreshes its list of brokers: never in this test.
 REFRESHED_MS = 3_600_000
-#: Samples endlessly, by one gateway and by new ones; a failed sample is no failure here.
+#: Takes samples endlessly, by one gateway and by new ones; a sample may fail.
 SAMPLER = """
 import sys
 from fairlead.errors import FairleadError
@@ -109,7 +109,7 @@ def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -
 
 
 def join_and_commit(servers: str, group: str) -> None:
-    """Create a group like a consumer that reads a topic, commits, and leaves."""
+    """Create a group by a consumer that reads a topic, commits, and leaves."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group, **QUIET})
     consumer.subscribe(["moves"])
     eventually(lambda: consumer.poll(0.1) or consumer.assignment(), "partitions are assigned")
@@ -126,14 +126,14 @@ def plan(servers: str) -> None:
 
 
 def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
-    """Whether the gateway lists at least these groups."""
+    """Return whether the gateway lists at least these groups."""
     try:
         return set(gateway.list_groups()) >= set(groups)
     except KafkaUnavailableError:
         return False
 
 
-def test_no_process_is_lost_when_coordinators_move(
+def test_no_process_crashes_when_coordinators_move(
     three_brokers: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Librdkafka's list_consumer_group_offsets would crash the process (issue 5040)."""

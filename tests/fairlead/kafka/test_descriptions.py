@@ -1,4 +1,4 @@
-"""Descriptions of groups that no client of Fairlead's tests would cause."""
+"""Descriptions of groups that clients in these tests cannot cause."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ def group(*members: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "broken", [member(f"a{NUL}b"), member(f"a{NUL}b", member_metadata=b"nonsense")]
 )
-def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any]) -> None:
-    """Postgres accepts no NUL: one such name would prevent storing the lag of all groups."""
+def test_nul_is_an_error_of_its_group_only(broken: dict[str, Any]) -> None:
+    """Postgres accepts no NUL, so such a name would prevent storing the lag of all groups."""
     found = read_description("g", group(member("a"), broken))
     assert found.members == ()
     assert found.error is not None
@@ -49,8 +49,8 @@ def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any
         ([3, 1, 3], "a partition twice"),
     ],
 )
-def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what: str) -> None:
-    """The error belongs to the group, and names the member."""
+def test_impossible_assignment_is_an_error_of_its_group(partitions: list[int], what: str) -> None:
+    """The error names the member."""
     assigned = {"assigned_partitions": [{"topic": "t", "partitions": partitions}]}
     found = read_description("g", group(member("a"), member("b", member_assignment=assigned)))
     assert found.members == ()

@@ -96,10 +96,10 @@ def joined(
     return members
 
 
-def test_a_look_knows_racks_and_sizes_where_members_name_theirs(
+def test_sample_has_racks_and_sizes_if_members_have_racks(
     kafka: KafkaSettings,
 ) -> None:
-    """The leader's rack, or the racks of all replicas, by the leaders' configuration."""
+    """The leader's configuration decides: its own rack, or the racks of all replicas."""
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])
         joined(kafka, stack, "plain", [None])
@@ -137,10 +137,10 @@ def history(newest: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows[::-1], SAMPLES)
 
 
-def test_a_healthy_group_gets_a_plan_that_brings_all_near(
+def test_a_healthy_group_gets_a_plan_without_rack_traffic(
     kafka: KafkaSettings, tmp_path: Path
 ) -> None:
-    """From brokers to the decision: all traffic of a topic crosses racks before, and none after."""
+    """From brokers to the decision: all traffic of a topic crosses racks before, none after."""
     archive = SampleArchive(str(tmp_path))
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         for member in joined(kafka, stack, "turned", ["r2", "r3", "r1"]):

@@ -1,4 +1,4 @@
-"""The gateway on a real broker: its data on groups, good and bad ones."""
+"""The gateway on a real broker: data about valid and invalid groups."""
 
 # ruff: noqa: PLR0917 - pytest passes fixtures by name
 
@@ -84,14 +84,14 @@ def test_lists_groups_with_and_without_members(
     assert f"{unique_name}-mere" in listed.memberless
 
 
-def test_a_group_with_an_endless_name_is_left_out_by_name(
+def test_a_group_with_a_very_long_name_is_left_out(
     gateway: KafkaGateway,
     kafka_topic: Fixture,
     join: Fixture,
     unique_name: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Storing the other groups succeeds; a warning names the group and the reason."""
+    """The other groups can be stored; a warning names the group and the reason."""
     topic, endless = kafka_topic(), f"{unique_name}-{'x' * 6_000}"
     join(endless, [topic], 1, [{}])
     join(unique_name, [topic], 1, [{}])
@@ -125,7 +125,7 @@ def test_a_topic_that_grew_has_all_its_partitions(
 
 
 @pytest.mark.parametrize("name", [b"", b"\0", b"a b"])
-def test_impossible_topic_name_concerns_one_group(
+def test_impossible_topic_name_is_an_error_of_its_group(
     gateway: KafkaGateway,
     kafka_topic: Fixture,
     join: Fixture,
@@ -147,7 +147,7 @@ def test_impossible_topic_name_concerns_one_group(
     assert measured_groups(snapshot) == [f"{unique_name}-good"]
 
 
-def test_thousands_of_missing_topics_are_not_looked_up(
+def test_thousands_of_missing_topics_are_not_requested(
     gateway: KafkaGateway,
     kafka_topic: Fixture,
     join_raw: Fixture,
@@ -181,14 +181,14 @@ def test_thousands_of_missing_topics_are_not_looked_up(
         gateway.live_group(f"{unique_name}-many")
 
 
-def test_broken_groups_among_many_concern_no_other(
+def test_errors_of_groups_do_not_affect_others(
     gateway: KafkaGateway,
     kafka_topic: Fixture,
     commit: Fixture,
     join_raw: Fixture,
     unique_name: str,
 ) -> None:
-    """A broken or useless answer affects only its own rows.
+    """Each invalid answer is an error of its own group only.
 
     One member's metadata make kafka-python fail on the response for all groups of a request;
     another's are not of the consumer protocol; one group does not exist.
@@ -229,7 +229,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A consumer that reads while the snapshot is taken is never ahead of the log's end."""
+    """So a consumer that reads meanwhile is never ahead of the log end."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -246,7 +246,7 @@ def test_end_offsets_are_read_after_committed_ones(
 
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
-def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
+def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
     """The error comes after our time-out, before librdkafka's."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
@@ -264,7 +264,7 @@ def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """kafka-python starts a thread, which would otherwise retry forever."""
+    """kafka-python's thread for such a server would otherwise retry forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(
@@ -276,14 +276,14 @@ def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
     assert not {thread for thread in threading.enumerate() if "kafka-io" in thread.name} - before
 
 
-def test_unreadable_commits_concern_one_group(
+def test_unreadable_commits_are_an_error_of_their_group(
     gateway: KafkaGateway,
     kafka_topic: Fixture,
     commit: Fixture,
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group whose commits cannot be read has that error, no partitions; others have theirs."""
+    """Such a group has the error and no partitions; other groups have theirs."""
     topic = kafka_topic()
     for name in ("a", "b"):
         commit(f"{unique_name}-{name}", {(topic, 0): 0})
@@ -313,13 +313,13 @@ def test_commits_of_a_deleted_topic_are_left_out(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A topic that vanishes after its commits were read is missing, and no failure."""
+    """A topic that is deleted after its commits were read is left out, without an error."""
     kept, gone = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b")
     produce(kept, [2])
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
+    # Deleting a topic soon deletes its commits, too, so it is deleted between the two requests.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)
@@ -332,10 +332,10 @@ def test_commits_of_a_deleted_topic_are_left_out(
     assert errors_of(snapshot) == [None]
 
 
-def test_what_was_not_answered_is_asked_by_a_new_client(
+def test_request_after_a_time_out_uses_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client waits five minutes for a lost controller, so the next request uses a new one."""
+    """A client waits five minutes for a lost controller."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:
@@ -354,7 +354,7 @@ def test_what_was_not_answered_is_asked_by_a_new_client(
 def test_a_subscription_may_name_absent_topics(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
 ) -> None:
-    """The snapshot covers every subscribed topic that exists; the others are no error."""
+    """The sample has all subscribed topics that exist; missing ones cause no error."""
     first, second = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b", partitions=2)
     join(unique_name, [first, second, f"{unique_name}-absent"], 3, [{"client.id": "a"}])
 

@@ -53,20 +53,18 @@ def test_tls_and_sasl_are_translated() -> None:
         ({"securty.protocol": "ssl"}, "did you mean security.protocol?"),
     ],
 )
-def test_refusal_gives_the_reason_or_the_name_that_was_meant(
-    properties: dict[str, str], reason: str
-) -> None:
+def test_error_has_the_reason_or_the_intended_name(properties: dict[str, str], reason: str) -> None:
     """Impossible and misspelt settings are refused before any request to a broker."""
     with pytest.raises(ConfigurationError, match=re.escape(reason)):
         kafka_python_settings(properties)
 
 
-def test_every_refused_setting_is_listed_on_the_page() -> None:
-    """The documentation lists impossible settings before an operator meets the error."""
+def test_every_refused_setting_is_documented() -> None:
+    """So an operator can read about it before the error occurs."""
     page = (ROOT / "docs/own-cluster.md").read_text()
     assert [name for name in REFUSED if f"`{name.removesuffix('.')}" not in page] == []
 
 
-def test_verification_that_is_on_anyway_needs_no_translation() -> None:
-    """A setting with its default value is not refused."""
+def test_setting_with_its_default_value_is_accepted() -> None:
+    """An example is the verification of certificates."""
     assert kafka_python_settings({"enable.ssl.certificate.verification": "true"}) == {}

@@ -1,4 +1,4 @@
-"""Offsets of missing partitions, or without a leader: librdkafka returns -1001 and no error."""
+"""Offsets of missing partitions and of partitions without a leader: -1001 without an error."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -42,15 +42,15 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
     return log
 
 
-def test_partition_whose_leader_is_gone_is_unreadable_for_now() -> None:
-    """An unknown offset must not become a lag."""
+def test_partition_without_a_leader_is_unreadable() -> None:
+    """Its unknown offset must not become a lag."""
     log = read({"orders": 2}, lambda place: answered(-1001 if place.partition else 7))
     assert (log.begin.tolist(), log.end.tolist()) == ([7, -1], [7, -1])
     assert log.unreadable == {"orders": "partition 1: its leader does not answer"}
 
 
-def test_partitions_that_are_gone_shorten_their_topic() -> None:
-    """A topic without partitions is missing; a topic with a gap, or never seen, is not."""
+def test_topic_without_its_last_partitions_is_shorter() -> None:
+    """A topic without partitions is left out; a gap, or an unknown topic, changes nothing."""
     counts = {"empty": 0, "gap": 3, "gone": 2, "new log": 4, "whole": 1}
     left = {"gap": {0, 2}, "new log": {0, 1}, "whole": {0}}
 

@@ -50,7 +50,7 @@ def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSetti
     assert len(topics[own.plan_topic].partitions) == 6
 
 
-def test_ensure_refuses_a_topic_that_forgets(
+def test_ensure_refuses_a_topic_that_deletes_plans(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
     """A topic whose cleanup policy deletes plans is refused, with the command that repairs it."""
@@ -78,8 +78,8 @@ def test_followers_need_no_codec(
     assert values == [codec.encode() * 10_000 for codec in codecs]
 
 
-def test_brokers_refuse_what_grows_beyond_the_limit(topic: PlanTopic, own: KafkaSettings) -> None:
-    """A record of a few kilobytes that decompresses to more than the maximum size of a plan."""
+def test_brokers_limit_the_decompressed_size(topic: PlanTopic, own: KafkaSettings) -> None:
+    """A few kilobytes decompress to more than the maximum size of a plan."""
     with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
         send_compressed(topic, "gzip", LARGEST_PLAN_BYTES, own)
 
@@ -111,10 +111,10 @@ def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
     return source
 
 
-def test_ensure_refuses_a_topic_that_takes_nothing(
+def test_ensure_refuses_a_topic_without_enough_replicas(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """A minimum of in-sync replicas above their number fails at the start, not at a publication."""
+    """More in-sync replicas are required than exist: the error comes at the start."""
     name = kafka_topic(config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
     kafka = own.model_copy(update={"plan_topic": name})
     with (
@@ -124,9 +124,7 @@ def test_ensure_refuses_a_topic_that_takes_nothing(
         topic.ensure()
 
 
-def test_keys_land_where_kafkas_default_partitioner_puts_them(
-    topic: PlanTopic, own: KafkaSettings
-) -> None:
+def test_keys_are_partitioned_by_kafkas_default(topic: PlanTopic, own: KafkaSettings) -> None:
     """The producer of kafka-python puts the same keys into the same partitions."""
     groups = ["orders", "a", "b-2", "größe", "群", "x" * 200]
     producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
@@ -139,7 +137,7 @@ def test_keys_land_where_kafkas_default_partitioner_puts_them(
     assert [partition_for_key(group, 6) for group in groups] == theirs
 
 
-def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> None:
+def test_plans_are_refused_only_beyond_the_maximum_size(topic: PlanTopic) -> None:
     """A plan of several megabytes is published; beyond the limit the error is permanent."""
     large = bytes(LARGEST_PLAN_BYTES * 3 // 4)
     publish(topic, "orders", large, [])

@@ -53,7 +53,7 @@ def counts_of(sample: RecordSample) -> Counter[bytes | None]:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_every_key_is_read_whatever_the_compression(
+def test_every_key_is_read_with_any_compression(
     settings: Settings, services: Services, kafka_topic: KafkaTopic, codec: str
 ) -> None:
     """A topic smaller than the sample is read completely, including records without a key."""
@@ -70,7 +70,7 @@ def test_every_key_is_read_whatever_the_compression(
 def test_aborted_records_and_markers_are_not_counted(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """Like a consumer with `read_committed`: the window ends before an open transaction."""
+    """As with `read_committed`, the window ends before an open transaction."""
     topic = kafka_topic(partitions=1)
     producer = Producer(
         {"bootstrap.servers": services.bootstrap_servers, "transactional.id": topic}
@@ -113,13 +113,13 @@ def test_compacted_log_has_fewer_records_than_offsets(
     assert KeyShares(sample).records.sum() == sum(counts.values())
 
 
-def test_bytes_bound_what_is_read(
+def test_limit_in_bytes_ends_sampling(
     settings: Settings,
     services: Services,
     kafka_topic: KafkaTopic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The limit in bytes stops sampling early; each run that was read is complete."""
+    """Each run that was read is complete."""
     topic = kafka_topic(partitions=2)
     keys: list[bytes | None] = [b"key-%d" % number for number in range(20_000)]
     produce(services, topic, keys, **{"batch.size": 4_096})
@@ -146,7 +146,7 @@ def test_retention_deletes_records_meanwhile(
     assert counts_of(sample) == {b"new": 400}
 
 
-def test_nothing_is_committed_and_no_group_is_made(
+def test_sampling_commits_nothing_and_creates_no_group(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
     """The broker does not list the sampling consumer's group id after sampling."""
@@ -164,7 +164,7 @@ def test_nothing_is_committed_and_no_group_is_made(
 def test_missing_right_is_named_with_its_remedy(
     secured: SecuredBroker, rights: tuple[str, ...]
 ) -> None:
-    """The error names READ, both without any right and with only DESCRIBE."""
+    """The error names READ, without any right and with DESCRIBE only."""
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"topic-{uuid.uuid4().hex[:8]}"
     secured.add_user(user)
     create_topics(secured.admin, NewTopic(topic, 1))

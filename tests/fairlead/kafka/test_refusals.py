@@ -48,15 +48,15 @@ def settings(broker: SecuredBroker) -> Settings:
     return make
 
 
-def said(settings: KafkaSettings) -> str:
+def error_of(settings: KafkaSettings) -> str:
     """Return the gateway's error about a cluster; retries while the broker is busy."""
     try:
-        return _said(settings)
+        return _error_of(settings)
     except KafkaUnavailableError:
-        return _said(settings.model_copy(update={"request_timeout_s": 30.0}))  # clock: the same
+        return _error_of(settings.model_copy(update={"request_timeout_s": 30.0}))  # clock: the same
 
 
-def _said(settings: KafkaSettings) -> str:
+def _error_of(settings: KafkaSettings) -> str:
     with pytest.raises(ConfigurationError) as caught, KafkaGateway(settings) as gateway:
         gateway.list_groups()
     assert isinstance(caught.value.__cause__, KafkaUnavailableError)
@@ -64,11 +64,11 @@ def _said(settings: KafkaSettings) -> str:
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "PLAIN"])
-def test_a_wrong_password_is_said_to_be_one(
+def test_error_of_a_wrong_password(
     settings: Settings, broker: SecuredBroker, mechanism: str
 ) -> None:
     """The error has the address, the user and the settings to check, but not the password."""
-    message = said(settings({"sasl.mechanism": mechanism, "sasl.password": "hunter2"}))
+    message = error_of(settings({"sasl.mechanism": mechanism, "sasl.password": "hunter2"}))
     assert message.startswith(f"Kafka at {broker.servers} refuses the user kim: SASL auth")
     assert "sasl.password of kafka.properties" in message
     assert "hunter2" not in message
@@ -76,28 +76,26 @@ def test_a_wrong_password_is_said_to_be_one(
 
 def test_a_mechanism_that_the_broker_lacks_is_named(settings: Settings) -> None:
     """The error lists the broker's mechanisms."""
-    assert "SCRAM-SHA-512" in said(settings({"sasl.mechanism": "SCRAM-SHA-256"}))
+    assert "SCRAM-SHA-512" in error_of(settings({"sasl.mechanism": "SCRAM-SHA-256"}))
 
 
-def test_an_unknown_authority_is_said_to_be_one(settings: Settings, tmp_path: Path) -> None:
+def test_error_of_an_unknown_authority(settings: Settings, tmp_path: Path) -> None:
     """The certificate is not trusted; the error names the setting for its authority."""
     other, _ = certify(tmp_path, "another")
-    message = said(settings({"ssl.ca.location": str(other)}))
+    message = error_of(settings({"ssl.ca.location": str(other)}))
     assert "shows a certificate that is not trusted" in message
     assert f"ssl.ca.location of kafka.properties ({other})" in message
 
 
-def test_another_hosts_certificate_is_said_to_be_one(
-    settings: Settings, broker: SecuredBroker
-) -> None:
+def test_error_of_another_hosts_certificate(settings: Settings, broker: SecuredBroker) -> None:
     """The error says that the certificate, for 127.0.0.1, is not valid for localhost."""
     port = broker.servers.rpartition(":")[2]
-    message = said(settings({}, f"localhost:{port}"))
+    message = error_of(settings({}, f"localhost:{port}"))
     assert message.startswith(f"Kafka at localhost:{port} shows another host's certificate")
     assert "not valid for 'localhost'" in message
 
 
-def test_a_broker_that_is_down_refuses_nobody(settings: Settings) -> None:
+def test_error_of_a_broker_that_is_down_is_transient(settings: Settings) -> None:
     """The error is transient."""
     (port,) = free_ports(1)
     down = settings({}, f"127.0.0.1:{port}")
@@ -110,7 +108,7 @@ def test_a_broker_that_is_down_refuses_nobody(settings: Settings) -> None:
 def test_kafka_python_logs_no_password(
     settings: Settings, caplog: pytest.LogCaptureFixture, user: str, mechanism: str
 ) -> None:
-    """Neither its configuration nor sent requests; other log lines stay."""
+    """The log has neither its configuration nor sent requests; other log lines stay."""
     caplog.set_level(logging.DEBUG, "kafka")
     named = settings({"sasl.mechanism": mechanism, "sasl.username": user})
     with suppress(GroupError), KafkaGateway(named) as gateway:

@@ -54,8 +54,8 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
     return secured
 
 
-def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
-    """Queries create no topic: brokers would create a plan topic whose cleanup deletes plans."""
+def test_queries_create_no_topics(broker: SecuredBroker) -> None:
+    """Otherwise brokers would create a plan topic whose cleanup policy deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
     with KafkaGateway(settings) as gateway, suppress(FairleadError):
@@ -134,7 +134,7 @@ def test_rights_suffice_to_plan_and_to_follow(
             assert (row["topics"], set(row["end"]), row["error"]) == ([orders], {10}, None)
 
 
-def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
+def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
     """The planner describes the group, sends its members, and triggers rebalances.
 
     A trigger without READ is refused. Plain consumers need rights on only their topics and group,
@@ -184,7 +184,7 @@ def pairs(member: Any) -> list[tuple[str, int]]:
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
-    """Otherwise the test above would show nothing; missing rights are reported."""
+    """So the other tests show that the rights are needed; missing rights are reported."""
     broker.add_user("nobody")
     settings = broker.settings("nobody")
     with pytest.raises(ConfigurationError, match=r"fairlead\.plans"):
@@ -196,7 +196,7 @@ def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
 
 
 def only(right: Right, operation: str) -> Right:
-    """Return a right with only one of its operations."""
+    """Return a right with one of its operations."""
     return replace(right, operations=(operation,))
 
 
@@ -235,9 +235,7 @@ def named(right: Right, names: Mapping[str, str]) -> Right:
     return replace(right, name=(right.name or "").format(**names))
 
 
-def test_each_right_that_is_missing_is_named_with_its_remedy(
-    broker: SecuredBroker, orders: str
-) -> None:
+def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orders: str) -> None:
     """The doctor names each missing right; a survey names only the rights that it needs.
 
     If no right is missing, it names none, except the right to create a missing topic.
@@ -308,7 +306,7 @@ def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
 
 
 def wrong(settings: Settings) -> list[Finding]:
-    """Return the doctor's findings on Kafka rights."""
+    """Return the doctor's findings about Kafka rights that are not ok."""
     return [
         finding
         for finding in examine_kafka(settings)
@@ -317,7 +315,7 @@ def wrong(settings: Settings) -> list[Finding]:
 
 
 def missed_of(topic: str, kafka: KafkaSettings) -> set[tuple[str, str]]:
-    """Return a survey's missing rights, except for groups of other tests."""
+    """Return the missing rights in a survey's answer, except for groups of other tests."""
     with KafkaGateway(kafka) as gateway:
         survey = Survey(gateway)
         survey.sample()

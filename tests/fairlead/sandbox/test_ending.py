@@ -59,7 +59,7 @@ def test_recorded_processes_are_ended(
     assert sleeper.wait(PATIENCE_S) != 0
 
 
-def test_reused_pid_is_left_alone(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_reused_pid_is_not_ended(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
     """A process is identified by its pid and its start time."""
     with recorded(tmp_path, "webserver", sleeper.pid):
         (path,) = (tmp_path / "running").glob("*.json")

@@ -32,8 +32,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
-def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
-    """A cache without a jar, or without the listing (written last), is resolved again."""
+def test_incomplete_cache_is_resolved_again(cache: Path, missing: str) -> None:
+    """It lacks a jar, or the listing, which is written last."""
     cache.mkdir(parents=True)
     for name in {SMALL_JAR, "listing"} - {missing}:
         (cache / name).write_text(SMALL_JAR)
@@ -42,8 +42,8 @@ def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
     assert sorted(path.name for path in cache.iterdir()) == ["listing", SMALL_JAR]
 
 
-def test_a_jar_of_other_bytes_is_refused(tmp_path: Path) -> None:
-    """From any repository; a jar that is not Kafka's is refused, too."""
+def test_a_jar_with_another_digest_is_refused(tmp_path: Path) -> None:
+    """It is refused from any repository; so are jars that are not Kafka's."""
     good = jars.kafka_classpath()[0].parent / SMALL_JAR
     (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
     jars.check_digests(tmp_path)

@@ -37,8 +37,8 @@ def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
     assert postgres.process() is not None
 
 
-def test_every_driver_reaches_a_deep_directory_with_odd_names(tmp_path: Path) -> None:
-    """Both drivers and libpq connect at paths with spaces and longer than a socket's limit."""
+def test_drivers_connect_at_long_paths_with_spaces(tmp_path: Path) -> None:
+    """The paths are longer than a socket's limit; libpq connects, too."""
     deep = tmp_path / ("a long name, with spaces & signs/" * 5)
     deep.mkdir(parents=True)
     postgres = Postgres(deep / "postgres")

@@ -1,4 +1,4 @@
-"""A service process that does not end within the grace."""
+"""A service process that does not end within its grace period."""
 
 import signal
 import sys

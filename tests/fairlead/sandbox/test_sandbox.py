@@ -44,7 +44,7 @@ def interrupted_after(service: str) -> str:
 
 @pytest.fixture
 def own(own_services: Path) -> Iterator[Sandbox]:
-    """Return a stopped sandbox, none of whose processes may be left at the end."""
+    """Return a stopped sandbox; at the end, none of its processes may be left."""
     sandbox = Sandbox(own_services)
     assert _processes(sandbox) == []
     yield sandbox
@@ -108,10 +108,10 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
     assert after == before
 
 
-def test_held_sandbox_is_refused_and_taken_over_once_its_holder_is_killed(
+def test_sandbox_in_use_is_taken_over_only_after_a_kill(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """A sandbox in use cannot be ended by others; services outlive a killed holder."""
+    """Others cannot end a sandbox in use; services outlive a holder that is killed."""
     holder = run(HOLD)
     _wait_held(holder)
     with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
@@ -127,10 +127,10 @@ def test_held_sandbox_is_refused_and_taken_over_once_its_holder_is_killed(
     assert _processes(own) == []
 
 
-def test_two_processes_starting_at_once_share(
+def test_processes_that_start_at_once_share_services(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """Of two processes one starts the services and both use them; a `with` block leaves them.
+    """One of two processes starts the services, and both use them until the last one ends.
 
     If the services have ended, for example after a power failure, the state file is ignored.
     """
@@ -151,7 +151,7 @@ def test_two_processes_starting_at_once_share(
 def test_ctrl_c_during_start_leaves_nothing(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"], service: str
 ) -> None:
-    """Ctrl-C as soon as a service's process exists ends all processes started so far."""
+    """Ctrl-C while a service starts ends all processes started so far."""
     output, errors = run(interrupted_after(service) + HOLD).communicate(timeout=PATIENCE_S)
     assert output == ""
     assert errors.endswith("KeyboardInterrupt\n")

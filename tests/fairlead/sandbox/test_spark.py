@@ -57,7 +57,7 @@ def status(state_dir: Path) -> Result:
 
 @contextmanager
 def decoy(state_dir: Path) -> Iterator[psutil.Process]:
-    """Run a process whose command line looks like a state directory's server."""
+    """Run a process whose command line looks like a server for this state directory."""
     mark = f"fairlead:{state_dir / 'spark'}"
     process = processes.spawn(
         [sys.executable, "-c", "import time; time.sleep(600)", mark], log=Path(os.devnull)
@@ -112,7 +112,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
     assert elsewhere.for_run(pytest.fail) is None
 
 
-def asked_without_secret(port: int) -> bytes:
+def answer_without_secret(port: int) -> bytes:
     """Send a request of Spark's RPC (type, number, length, body); return the response."""
     body = b"anything"
     request = struct.pack(">bqi", 3, 1, len(body)) + body
@@ -122,9 +122,7 @@ def asked_without_secret(port: int) -> bytes:
 
 
 @pytest.mark.spark
-def test_others_of_the_machine_neither_read_the_token_nor_do_without(
-    state_dir: Path, server: WarmServer
-) -> None:
+def test_token_is_private_and_required(state_dir: Path, server: WarmServer) -> None:
     """The token is only in a private file, and requests without it are refused."""
     record = state_dir / "spark" / "server.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
@@ -141,11 +139,11 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     ]
     assert {connection.ip.removeprefix("::ffff:") for connection in listening} == {"127.0.0.1"}
     rpc = [
-        asked_without_secret(connection.port)
+        answer_without_secret(connection.port)
         for connection in listening
         if connection.port != server.port
     ]
-    assert len(rpc) >= 2  # the driver's and the block manager's
+    assert len(rpc) >= 2  # of the driver and of the block manager
     assert all(b"Expected SaslMessage" in answer for answer in rpc), rpc
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         stub: Any = SparkConnectServiceStub(channel)  # type: ignore[no-untyped-call]
@@ -179,8 +177,8 @@ def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
     ]
 
 
-def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
-    """If another process has the pid now, it is no server, and stopping does not end it."""
+def test_stale_record_does_not_match_another_process(tmp_path: Path) -> None:
+    """If another process has the pid now, it is no server, and is not ended."""
     (tmp_path / "spark").mkdir()
     with decoy(tmp_path / "other") as process:
         stale = WarmServer(1, "", "", process.pid, 0.0, made_of({}))

@@ -70,8 +70,8 @@ def soon(condition: Callable[[], object]) -> None:
     eventually(condition, "it happens")
 
 
-def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -> None:
-    """An ended part is missing; one that is not ready is starting or waits."""
+def test_states_of_parts_can_be_read(tmp_path: Path) -> None:
+    """An ended part is missing; a part that is not ready is starting or waits."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
         "server",
@@ -103,7 +103,7 @@ def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -
     assert part_states(tmp_path) == {}
 
 
-def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
+def test_parts_are_restarted_without_a_log(tmp_path: Path) -> None:
     """Parts restart even if the log's disk is full or the terminal is closed."""
     told: list[str] = []
 
@@ -115,7 +115,7 @@ def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
         def write(self, _: str) -> int:
             raise OSError("no space left on device")
 
-    (tmp_path / "running").touch()  # nor can processes be written down
+    (tmp_path / "running").touch()  # processes cannot be recorded either
     noted = tmp_path / "noted"
     part = python(
         "sleeper",
@@ -133,7 +133,7 @@ def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
     assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
 
 
-def test_nothing_is_left_of_what_ignores_ctrl_c(
+def test_parts_that_ignore_ctrl_c_are_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
@@ -158,8 +158,8 @@ def left_by(path: Path) -> psutil.Process | None:
         return None
 
 
-def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
-    """It ends with the others; if it ends on its own, the command is run again."""
+def test_process_started_by_a_command_is_the_part(tmp_path: Path) -> None:
+    """It ends with the other parts; if it ends early, the command is run again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
     part = Part("left", command, leaves=lambda: left_by(pid))
@@ -175,10 +175,10 @@ def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
     assert left_by(pid) is None
 
 
-def test_a_part_that_cannot_start_is_given_up_with_its_output(
+def test_error_of_a_part_that_cannot_start_has_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After three attempts with growing pauses, the error has the part's output."""
+    """There are three attempts with growing pauses."""
     monkeypatch.setattr(supervisor, "_FIRST_WAIT_S", 0.01)
     part = Part("broken", (sys.executable, "-c", FAILS), answers="http://127.0.0.1:1/")
     with (
@@ -188,7 +188,7 @@ def test_a_part_that_cannot_start_is_given_up_with_its_output(
         running.wait_ready("broken")
 
 
-def test_a_killed_part_is_started_again_with_a_message(tmp_path: Path) -> None:
+def test_a_killed_part_is_restarted_with_a_message(tmp_path: Path) -> None:
     """The new process is recorded, and its output is in the log."""
     with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
         running.wait_ready("sleeper")

@@ -103,14 +103,14 @@ def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dic
 
 
 def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None:
-    """Some groups need a plan and some do not; otherwise the next tests would compare nothing."""
+    """Some groups need a plan and others do not, so the next tests compare both cases."""
     decisions = [rows[OBSERVED]["decision"] for rows in by_task.values()]
     assert {*decisions} == {"plan", "no change"}
     assert len(decisions) == GROUPS
 
 
-def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """The same diagnosis and figures; the same groups need a plan."""
+def test_sample_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
+    """Diagnoses and figures are equal, and the same groups need a plan."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))

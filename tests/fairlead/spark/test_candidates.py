@@ -68,7 +68,7 @@ SKEWED: list[int | None] = [100, 80, 5, 5]
 def test_each_group_is_analysed_by_its_policy_and_fails_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Every listed group has a row; an error of one group affects neither others nor the job."""
+    """Every group has a row; an error of one group affects neither the others nor the job."""
     warehouse = Warehouse(str(tmp_path))
     taken = snapshot(
         {"good-1": SKEWED, "good-2": [0, 0], "empty": [3], "holes": [1, None]}, {"bad": "why"}
@@ -101,8 +101,8 @@ def test_each_group_is_analysed_by_its_policy_and_fails_alone(
     assert found == {"good-1": ("unbalanced", "plan"), "good-2": ("healthy", "no change")}
 
 
-def test_what_is_remembered_reaches_the_analysis(spark: SparkSession, tmp_path: Path) -> None:
-    """Each group gets its speeds and the time of its last plan, as Postgres has them."""
+def test_memories_of_groups_are_used_in_the_analysis(spark: SparkSession, tmp_path: Path) -> None:
+    """Each group gets its capacities and the time of its last plan from Postgres."""
     warehouse, taken = Warehouse(str(tmp_path)), snapshot({"g": SKEWED, "h": SKEWED})
     warehouse.write_snapshot(taken, {})
     remember(warehouse, taken)
@@ -126,9 +126,7 @@ def test_what_is_remembered_reaches_the_analysis(spark: SparkSession, tmp_path: 
     assert "took effect" not in found["g"]["decision_reason"]
 
 
-def test_groups_stay_in_the_tasks_they_were_dealt_out_to(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_groups_stay_in_their_tasks(spark: SparkSession, tmp_path: Path) -> None:
     """Each task writes its part, in the order of names; the giant group's part is the last."""
     warehouse = Warehouse(str(tmp_path))
     small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}

@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write a sample this many minutes before noon; `arrived`: arrivals at t-0 since then."""
+    """Write a sample this many minutes before noon; `arrived` records came to t-0 since then."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
@@ -56,8 +56,8 @@ def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Without samples, from the snapshot only: rates are null."""
+def test_a_row_for_each_readable_partition(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Without earlier samples, rates are null."""
     write(warehouse, ["g"])
     assert measured(spark, warehouse) == [
         {
@@ -82,7 +82,7 @@ def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Wa
 
 
 def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Null if no member owns the partition, or claims contradict each other."""
+    """The owner is null if no member owns the partition, or if claims contradict each other."""
     write(warehouse, ["g"], members=["one", "two"], owner=[1, 0, 0])
     assert [row["member"] for row in measured(spark, warehouse)] == ["two", "one"]
     write(warehouse, ["g"], members=["one", "two"], owner=[1, -1, 0])
@@ -92,14 +92,14 @@ def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """Lag and losses of that topic are separate; a group without members has left none."""
+    """Its lag and losses are listed separately; a group without members has left no topic."""
     write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
 
 
-def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The commit was below the log's start already a quarter of an hour before."""
+def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: Warehouse) -> None:
+    """The commit was below the log start already a quarter of an hour before."""
     write(warehouse, ["g"])
     look = SampleArchive(warehouse.path)
     at = NOON - timedelta(minutes=15)
@@ -117,9 +117,7 @@ def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse:
     assert (lossy["lost"], lossy["lost_at"], lossy["status"]) == (6_000, at, "DATA_LOSS")
 
 
-def test_looks_of_the_last_hour_are_looked_back_on(
-    spark: SparkSession, warehouse: Warehouse
-) -> None:
+def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
     """The snapshot may be one of them, or appear twice; earlier samples do not count."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
@@ -129,8 +127,8 @@ def test_looks_of_the_last_hour_are_looked_back_on(
     assert measured(spark, warehouse)[1]["time_lag_s"] == pytest.approx(1800.0)
 
 
-def test_rare_looks_are_looked_back_on_further(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Even with a cadence of hours rates and statuses are known from two samples a day."""
+def test_older_samples_are_used_if_they_are_rare(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Two samples a day show rates and statuses, also with a cadence of hours."""
     write(warehouse, ["g", "often"])
     remember(warehouse, 10, 6_000, "often")
     remember(warehouse, 20, 12_000, "often")

@@ -20,7 +20,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
 def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
-    """Return each partition's column LAG in the tool's output; `-` if unknown."""
+    """Return the column LAG of each partition in the tool's output; `-` if unknown."""
     output = run_kafka_tool(
         TOOL,
         *("--bootstrap-server", settings.kafka.bootstrap_servers),

@@ -45,8 +45,8 @@ print(json.dumps({
 
 
 @pytest.mark.spark
-def test_a_secret_among_the_properties_stands_on_no_command_line() -> None:
-    """The list of processes does not show it; the JVM has it."""
+def test_properties_with_secrets_are_on_no_command_line() -> None:
+    """The JVM has them, but the list of processes does not."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(VALUE)],
         capture_output=True,

@@ -34,12 +34,12 @@ def group(
 ) -> Group:
     """Return a group of members (subscriptions, owned partitions) and lags by topic."""
     if series is None:
-        series = samples(look(members, lags, error=error, protocol=protocol))
+        series = samples(sample_of(members, lags, error=error, protocol=protocol))
     return Group(series, **more)
 
 
-def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[str, Any]:
-    """Return a sample of such a group."""
+def sample_of(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[str, Any]:
+    """Return a sample of a group with these members and lags."""
     names = sorted(members)
     owners = {
         partition: names.index(name) for name, (_, owned) in members.items() for partition in owned
@@ -77,11 +77,11 @@ BACKLOG = {"t": [100, 80, 5, 5]}
 
 def fallen_behind(**more: Any) -> Group:
     """Return a group in which one member has fallen behind for twenty minutes."""
-    return group(SKEWED, BACKLOG, series=recalled(filled(look(SKEWED, BACKLOG))), **more)
+    return group(SKEWED, BACKLOG, series=recalled(filled(sample_of(SKEWED, BACKLOG))), **more)
 
 
-def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
-    """The example of KAFKA-5337: the present lag, and the lag under each assignor."""
+def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
+    """For the example of KAFKA-5337, with the present lag and the lag under each assignor."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
@@ -92,7 +92,7 @@ def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
 
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
-    """Diagnosis, forecast, and forecast under the plan, from its samples."""
+    """The row has the diagnosis, the forecast, and the forecast under the plan."""
     found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
@@ -111,8 +111,8 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     assert len(observed["capacity_used"]) == 2
 
 
-def test_what_was_known_before_is_remembered() -> None:
-    """For present members and for client ids that may come back, not for member ids."""
+def test_capacities_are_remembered_by_client_id() -> None:
+    """Those of absent client ids are kept; those of absent member ids are not."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
     known = dict.fromkeys(("b", "left", gone), slow)
@@ -123,17 +123,17 @@ def test_what_was_known_before_is_remembered() -> None:
     assert gone not in found
 
 
-def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
-    """Without `compare`, a healthy group has no candidates, which saves most of the work."""
+def test_healthy_group_needs_no_candidates() -> None:
+    """Without `compare` it has none, which saves most of the work."""
     calm = {"t": [0, 0, 0, 0]}
-    healthy = group(SKEWED, calm, series=recalled(filled(look(SKEWED, calm))))
+    healthy = group(SKEWED, calm, series=recalled(filled(sample_of(SKEWED, calm))))
     assert list(analysed(healthy)) == [OBSERVED, "lag-aware", "range"]
     found = analysed(healthy, replace(PLANNING, compare=False))
     assert list(found) == [OBSERVED]
     assert found[OBSERVED]["diagnosis"] == "healthy"
 
 
-def test_only_what_members_read_is_planned() -> None:
+def test_only_subscribed_topics_are_planned() -> None:
     """Topics that have commits but no subscribers are left out."""
     found = analysed(group({"a": (["t"], [])}, {"t": [1], "left": [5, 5]}))
     assert found[OBSERVED]["topics"] == ["t"]
@@ -157,28 +157,28 @@ def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
     assert found[OBSERVED]["decision"] is None
 
 
-def test_a_partition_that_could_not_be_read_is_an_error() -> None:
-    """Its lag is unknown, so its topic is not planned as if it were shorter."""
-    row = look(ONE_OWNS_ALL, {"t": [1, 2]})
+def test_unreadable_partition_is_an_error() -> None:
+    """Its lag is unknown, and its topic must not be planned without it."""
+    row = sample_of(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
     found = analysed(group(ONE_OWNS_ALL, {}, series=samples(row)))
     assert "topic t: the lag of some partition is not known" in found[OBSERVED]["error"]
 
 
-def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An assignor that raises, or returns an invalid assignment, does not affect the others."""
+def test_failing_assignors_do_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One assignor raises an error, another returns an invalid assignment."""
 
     def broken(problem: Any) -> Assignment:
         raise RuntimeError(f"broken by {problem.topics[0]}")
 
-    def careless(problem: Any) -> Assignment:
+    def invalid(problem: Any) -> Assignment:
         return Assignment(problem, problem.owner)  # leaves partitions without an owner
 
     monkeypatch.setattr(
-        registry, "ASSIGNORS", {**registry.ASSIGNORS, "broken": broken, "careless": careless}
+        registry, "ASSIGNORS", {**registry.ASSIGNORS, "broken": broken, "invalid": invalid}
     )
-    planning = PlanningOptions(assignors=("broken", "careless", "range"))
+    planning = PlanningOptions(assignors=("broken", "invalid", "range"))
     found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2, 3]}), planning)
     assert "RuntimeError('broken by t')" in found["broken"]["error"]
-    assert "have no owner: t-2" in found["careless"]["error"]
+    assert "have no owner: t-2" in found["invalid"]["error"]
     assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "range"]

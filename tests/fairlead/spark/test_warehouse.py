@@ -29,7 +29,7 @@ def snapshot_at(at: datetime) -> GroupSnapshot:
     return GroupSnapshot(snapshot_id, at, 0.0, samples(row))
 
 
-def test_snapshot_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_snapshot_is_read_back_unchanged(tmp_path: Path) -> None:
     """Values, types and time zones survive; samples are in a separate table."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot, {"g": "fleet"})
@@ -53,8 +53,8 @@ def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -
     assert read.cast(SAMPLES).equals(snapshot.samples)
 
 
-def test_a_table_in_parts_is_found_when_all_are_written(tmp_path: Path) -> None:
-    """Not earlier, and not if a part fails; if a part is written twice, the last one counts."""
+def test_table_is_found_once_all_its_parts_are_written(tmp_path: Path) -> None:
+    """It is not found if a part fails; of a part that is written twice, the last one counts."""
     warehouse = Warehouse(str(tmp_path))
     schema = pa.schema({"number": pa.int64()})
 
@@ -80,7 +80,7 @@ def test_a_table_in_parts_is_found_when_all_are_written(tmp_path: Path) -> None:
     assert warehouse.load("numbers", "s").equals(schema.empty_table())
 
 
-def test_pruning_removes_what_is_older_and_nothing_else(tmp_path: Path) -> None:
+def test_pruning_removes_only_old_snapshots(tmp_path: Path) -> None:
     """All tables of an old snapshot are deleted, a later one stays; pruning again finds nothing."""
     warehouse = Warehouse(str(tmp_path))
     old, new = snapshot_at(NOON - timedelta(days=3)), snapshot_at(NOON)

@@ -31,7 +31,7 @@ def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: st
     return Recent(snapshot_id, at, tuple(sorted(cohorts)))
 
 
-def test_snapshot_without_the_table_is_passed_over(warehouse: Warehouse) -> None:
+def test_snapshot_without_the_table_is_ignored(warehouse: Warehouse) -> None:
     """After a killed run, a step works on the last complete snapshot."""
     whole = keep(warehouse, 1, {"a": "a"}, "lag")
     keep(warehouse, 2, {"a": "a"})
@@ -45,23 +45,23 @@ def test_groups_of_other_cohorts_are_left_out(warehouse: Warehouse) -> None:
     assert found.groups == ("a", "b")
 
 
-def test_cohorts_seen_in_different_snapshots_are_each_found(warehouse: Warehouse) -> None:
-    """A run over separately measured cohorts works on several snapshots, oldest first."""
+def test_each_cohort_is_found_in_its_own_snapshot(warehouse: Warehouse) -> None:
+    """A run over cohorts that were sampled separately works on several snapshots, oldest first."""
     of_a = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 2, {"b": "b"})
     of_b = keep(warehouse, 3, {"b": "b"})
     assert warehouse.newest(["b", "a"], "groups", EVENING) == [of_a, of_b]
 
 
-def test_snapshot_of_a_clock_that_was_ahead_is_passed_over(warehouse: Warehouse) -> None:
-    """A snapshot dated tomorrow would be used for a day."""
+def test_snapshot_with_a_future_time_is_ignored(warehouse: Warehouse) -> None:
+    """A snapshot dated tomorrow would otherwise be used for a day."""
     real = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 24 * 60, {"a": "a"})
     assert warehouse.newest(["a"], "groups", NOON + timedelta(minutes=1)) == [real]
 
 
-def test_snapshot_that_a_run_took_is_found_by_its_id(warehouse: Warehouse) -> None:
-    """The newest one that has the requested groups and the table is used."""
+def test_snapshot_of_a_run_is_found_by_its_id(warehouse: Warehouse) -> None:
+    """Without an id, the newest one with the requested groups and the table is used."""
     mine = keep(warehouse, 1, {"a": "a", "b": "b"}, "lag")
     keep(warehouse, 2, {"a": "a"}, "lag")
     assert warehouse.of_groups(mine.snapshot_id, "lag", lambda *_: True) == [mine]

@@ -128,7 +128,7 @@ class Database:
         wanted = PublishRequest(group, approved[0].version, lease_until=LEASE_UNTIL)
         with outbox.turn("plans", 0) as turn:
             intents = turn.intend([wanted])
-        if not intents:  # somebody was faster: it has expired, say
+        if not intents:  # for example, the plan has expired meanwhile
             return self._send(operation, group)
         return self._settle(outbox, intents[0], operation.how, done="sent")
 
@@ -149,7 +149,7 @@ class Database:
         return self._settle(outbox, intents[0], operation.how, done="sent")
 
     def _outbox(self, store: PlanStore) -> Outbox:
-        """Return an outbox of the store that has held the partition's lock, so that it may send."""
+        """Return the store's outbox after it has held the partition's lock, so that it may send."""
         outbox = Outbox(store.engine)
         with outbox.turn("plans", 0):
             return outbox

@@ -86,7 +86,7 @@ class Step(Operation):
 
 @dataclass(frozen=True)
 class Tamper(Operation):
-    """Try to change with SQL what may only be written once."""
+    """Try to change write-once values with SQL."""
 
     statement: str
 
@@ -184,7 +184,7 @@ class Group:
         if operation.how == "stale":
             approved[0].states.append("stale")
             return "stale"
-        if self._in("sending"):  # by hand
+        if self._in("sending"):  # a manual step
             return "IntegrityError"
         approved[0].states.append("sending")
         self.on_its_way = ("plan", approved[0])

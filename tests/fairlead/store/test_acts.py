@@ -37,7 +37,7 @@ def web(login: Login, store_as: StoreAs) -> Engine:
 
 @pytest.fixture
 def proposed(planner: PlanStore, draft: MakeDraft) -> Propose:
-    """Return a function that has the planner propose a plan."""
+    """Return a function that proposes a plan with the planner's login."""
 
     def propose(snapshot: str = "s1", **changes: Any) -> StoredPlan:
         plan = record_decision(planner, draft(snapshot, **changes)).plan
@@ -60,7 +60,7 @@ def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act
 
 
 def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
-    """The person named by the server, the server's login as the database sees it, and the proof."""
+    """They are the person's, by the server, and the server's login; the proof is recorded, too."""
     plan = proposed()
     approval = wanted("approve", plan)
     act(web, approval)
@@ -78,10 +78,10 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 
 
 @pytest.mark.parametrize("owned", [False, True], ids=["policy", "owner's table"])
-def test_pages_do_not_approve_what_the_database_is_to_see(
+def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """If the database requires four eyes, pages may only reject and freeze."""
+    """Pages may then only reject and freeze."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
@@ -121,7 +121,7 @@ def test_agreement_lasts_a_day(
     assert read_plan(web, "orders", 1)["state"] == "approved"
 
 
-def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose) -> None:
+def test_texts_of_an_action_are_limited(web: Engine, proposed: Propose) -> None:
     """Names, proofs and reasons have a maximum length, so that a form cannot fill the disk."""
     plan, bounds = proposed(), {"who": 200, "proof": 200, "reason": 2000}
     for text, most in bounds.items():
@@ -141,8 +141,8 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
     assert (len(forms), read_plan(web, "orders", 1)["state"]) == (1, "proposed")
 
 
-def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> None:
-    """Two people if plans need two, and only for the freeze in force."""
+def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Propose) -> None:
+    """It needs two people if plans do, and counts only for the freeze in force."""
     proposed(four_eyes="proxy")
     act(web, freeze_of("orders"))
     (seen,) = read_freezes(web)
@@ -153,10 +153,10 @@ def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> No
     assert read_freezes(web) == []
 
 
-def test_rollback_is_asked_for_and_done_once(
+def test_requested_rollback_is_made_once(
     web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
 ) -> None:
-    """The planner's version names the request; the person who asked counts as one of two."""
+    """The planner's version refers to the request; the requester counts as one of two people."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")
@@ -180,7 +180,7 @@ def test_rollback_is_asked_for_and_done_once(
     assert planner.get("orders", 3).state == "approved"
 
 
-def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> None:
+def test_rollback_is_to_a_published_version(web: Engine, proposed: Propose) -> None:
     """A rollback passes the freeze, so no other version may be published as one."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="version 1 is proposed: no consumer followed it"):
@@ -197,10 +197,10 @@ def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> Non
         (("fairlead_web", "fairlead_approver"), "is a member of fairlead_approver"),
     ],
 )
-def test_login_that_is_more_acts_for_nobody(
+def test_login_with_more_rights_may_not_act_for_people(
     login: Login, store_as: StoreAs, proposed: Propose, roles: tuple[str, ...], why: str
 ) -> None:
-    """A server whose login has more rights than pages need may not act for people."""
+    """A server's login must not have more rights than pages need."""
     plan = proposed()
     engine = store_as(login(*roles)).engine
     assert objection_to_pages(engine) == f"{engine.url.username} {why}"
@@ -208,10 +208,10 @@ def test_login_that_is_more_acts_for_nobody(
         act(engine, wanted("approve", plan))
 
 
-def test_superuser_and_reader_act_for_nobody(
+def test_superuser_and_reader_may_not_act_for_people(
     login: Login, store_as: StoreAs, store: PlanStore, proposed: Propose
 ) -> None:
-    """The superuser is in every role, the reader in none that may act."""
+    """The superuser is in every role, the reader in no role that may act."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="is a superuser"):
         act(store.engine, wanted("approve", plan))
@@ -221,7 +221,7 @@ def test_superuser_and_reader_act_for_nobody(
         act(reader, wanted("approve", plan))
 
 
-def test_nobody_acts_without_name_proof_and_reason(web: Engine, proposed: Propose) -> None:
+def test_action_needs_name_proof_and_reason(web: Engine, proposed: Propose) -> None:
     """Invisible characters count as empty."""
     plan = proposed()
     for blank in ("", " \t", "\u200b\u00a0", "\U000e0041\U000e0100"):

@@ -50,10 +50,10 @@ def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
     return ask
 
 
-def test_speeds_are_stored_with_the_decision_and_read_again(
+def test_capacities_are_stored_with_the_decision(
     store: PlanStore, draft: MakeDraft, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """Unchanged, for the requested groups, with their evidence."""
+    """They are read unchanged, for the requested groups, with their evidence."""
     record_decision(store, draft(findings=SICK))
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}
@@ -62,8 +62,8 @@ def test_speeds_are_stored_with_the_decision_and_read_again(
     assert "can do more" in evidence[0]["evidence"]
 
 
-def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) -> None:
-    """Members without a new speed are forgotten; other groups do not change."""
+def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: NoPlan) -> None:
+    """Members without a new capacity are forgotten; other groups do not change."""
     other = replace(no_plan, group="billing", findings=SICK)
     store.record_decisions([replace(no_plan, findings=SICK), other])
     now = {"orders-2": Capacity(99.0, measured=True, at=SNAPSHOT_AT.timestamp() + 60)}
@@ -76,7 +76,7 @@ def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) 
 
 
 def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: NoPlan) -> None:
-    """A group that could not be read once keeps its speeds."""
+    """A group that could not be read once keeps its capacities."""
     record_decision(store, replace(no_plan, findings=SICK))
     record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
     assert store.memories(["orders"]).capacities == {"orders": SICK.capacities}
@@ -112,10 +112,10 @@ def test_changes_of_the_diagnosis_are_rows(
     assert store.memories(["orders"]).capacities == {}
 
 
-def test_what_was_seen_earlier_changes_nothing(
+def test_earlier_or_repeated_samples_change_no_diagnosis(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """A delayed planning run, or the same sample a second time."""
+    """They come from a delayed planning run, or from storing a sample a second time."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
     before = rows("SELECT * FROM fairlead.diagnosis_history")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)}, {})
@@ -123,8 +123,8 @@ def test_what_was_seen_earlier_changes_nothing(
     assert rows("SELECT * FROM fairlead.diagnosis_history") == before
 
 
-def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
-    """The same request keeps its start; a sample without it ends it; another one is new."""
+def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
+    """A repeated request keeps its start; a sample without it ends it; a different one is new."""
     slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
     for minute, request in enumerate([slow, slow, hot, None, hot]):
         requests = {} if request is None else {"orders": request}
@@ -133,20 +133,20 @@ def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
         if expected is None:
             assert store.plan_requests(EVER) == {}
         else:
-            said, *minutes = expected
+            standing, *minutes = expected
             since, at = (SNAPSHOT_AT + number * MINUTE for number in minutes)
-            assert store.plan_requests(EVER) == {"orders": StandingRequest(said, since, at)}
+            assert store.plan_requests(EVER) == {"orders": StandingRequest(standing, since, at)}
 
 
-def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
+def test_old_plan_request_does_not_count(store: PlanStore) -> None:
     """The age is by the database's clock, not the planner's."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*store.plan_requests(EVER)] == ["orders"]
     assert store.plan_requests(timedelta(minutes=3)) == {}
 
 
-def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
-    """A planning run's decision answers the request, whether or not its finding is the same."""
+def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) -> None:
+    """Its decision answers the request, with the same or with another diagnosis."""
     request = PlanRequest("slow", "late")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
     for number, findings in enumerate((SICK, WELL)):
@@ -156,7 +156,7 @@ def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDr
         assert store.plan_requests(EVER) == {"orders": StandingRequest(request, since, since)}
 
 
-def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
+def test_sample_from_a_fast_clock_is_replaced_by_the_next(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
     """The sample is dated by the database's clock, so the next sample is newer."""
@@ -169,8 +169,8 @@ def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
     assert store.plan_requests(EVER) == {}
 
 
-def test_last_decision_is_none_that_failed_and_no_clock_hides_it(store: PlanStore) -> None:
-    """Neither a failed one, nor one on a snapshot from a clock that was an hour ahead."""
+def test_last_decision_ignores_failures_and_fast_clocks(store: PlanStore) -> None:
+    """A decision on a snapshot from a clock an hour ahead does not hide later ones."""
 
     def decide(number: int, at: datetime, outcome: Outcome = "no change") -> datetime:
         decision = NoPlan(

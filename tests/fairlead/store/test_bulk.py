@@ -42,7 +42,7 @@ def round_trip(engine: Engine, rows: pa.Table) -> list[tuple[object, ...]]:
         max_size=20,
     )
 )
-def test_any_text_number_and_time_comes_back_as_it_was(
+def test_texts_numbers_and_times_are_stored_unchanged(
     engine: Engine, rows: list[tuple[str | None, float | None, datetime | None]]
 ) -> None:
     """Quotes, commas, newlines, backslashes, empty texts and nulls are distinguished."""

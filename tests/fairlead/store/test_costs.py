@@ -47,7 +47,7 @@ def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
 def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
-    """Reading and storing, however many other groups there are."""
+    """The number of other groups does not matter."""
     group = GROUPS[:1]
     with counted(engine) as rows:
         (published,) = store.in_state("published", groups=group)
@@ -60,10 +60,10 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
         at = SNAPSHOT_AT + timedelta(minutes=30)
         record_decision(store, draft("s3", group=group[0], snapshot_at=at))
     assert rows
-    assert max(rows) <= 3  # a decision has two balances and two candidates
+    assert max(rows) <= 3  # a decision has two rows of metrics and two candidates
 
 
-def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -> None:
+def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engine) -> None:
     """Otherwise each run, and each sample that changes nothing, would search all plans."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
@@ -74,7 +74,7 @@ def test_nothing_on_its_way_asks_for_no_plan(store: PlanStore, engine: Engine) -
 def test_many_groups_take_as_many_statements_as_one(
     store: PlanStore, engine: Engine, no_plan: NoPlan
 ) -> None:
-    """For decisions, adoption, and expiring leases."""
+    """The statements are for decisions, adoption, and expiring leases."""
 
     def run(groups: list[str], minute: int) -> int:
         at = SNAPSHOT_AT + timedelta(hours=1, minutes=minute)

@@ -1,4 +1,4 @@
-"""Decisions are stored whole, and read again as they were."""
+"""Decisions are stored completely, and read back unchanged."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,17 +23,17 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(text(query))]
 
 
-def test_a_decision_says_which_file_decided(engine: Engine, draft: MakeDraft) -> None:
-    """Every decision has the source of the policies."""
+def test_decision_has_the_source_of_its_policies(engine: Engine, draft: MakeDraft) -> None:
+    """The source is the file of the policies."""
     record_decision(PlanStore(engine, "fairlead.toml, SHA-256 0123456789ab"), draft())
     stored = rows(engine, "SELECT settings FROM fairlead.decision")
     assert stored == [("fairlead.toml, SHA-256 0123456789ab",)]
 
 
-def test_candidates_are_read_back_as_they_were(
+def test_candidates_are_read_back_unchanged(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """Metrics, the assignor's details, and the frontier; failed candidates come last."""
+    """They have metrics, the assignor's details and the frontier; failed candidates are last."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
@@ -48,7 +48,7 @@ def test_lag_beyond_64_bits_is_stored(
 
 
 def test_newest_decision_of_each_group_after_a_moment(week: str) -> None:
-    """With the present state of its plan; groups without a later decision are missing."""
+    """It has the present state of its plan; groups without a later decision are missing."""
     engine = create_store_engine(week)
     every = read_decisions(engine, None)
     assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [

@@ -51,7 +51,7 @@ def proposed(propose: Plans, *versions: Owners) -> None:
 
 
 def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) -> None:
-    """Random owners: moved, deleted, new, without an owner; both ways; odd names, long ranges."""
+    """Owners are random: moved, new, deleted and unowned partitions, odd names, long ranges."""
     random = np.random.default_rng(5)
     names = ["a", "b-1", 'c"0,1-2', "größer, 更大", "d\\u0041"]
     topics = ["t", "orders-eu", "t.0-3,7"]
@@ -71,8 +71,8 @@ def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) 
     assert diff(engine, 1, 4) == []
 
 
-def test_a_version_that_does_not_exist_is_told(propose: Plans, store_url: str) -> None:
-    """The error prevents an empty difference, which would mean no change."""
+def test_missing_version_is_an_error(propose: Plans, store_url: str) -> None:
+    """An empty difference would mean no change."""
     propose()
     with psycopg.connect(store_url, autocommit=True) as person:
         for arguments in ("'orders', 1, 2", "'orders', 3, 1", "'none', 1, 1", "'orders', 1, null"):

@@ -20,8 +20,8 @@ from tests.waiting import eventually
 @pytest.mark.parametrize(
     "scheme", ["postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2"]
 )
-def test_the_driver_is_psycopg_3_whatever_the_url_names(scheme: str) -> None:
-    """The engine uses psycopg 3, which the store's COPY needs, even if the URL names psycopg2."""
+def test_driver_is_psycopg_3_for_any_url(scheme: str) -> None:
+    """The store's COPY needs it, even if the URL names psycopg2."""
     engine = create_store_engine(PostgresSettings(url=SecretStr(f"{scheme}://user@host/db")))
     assert engine.url.drivername == "postgresql+psycopg"
 
@@ -29,8 +29,8 @@ def test_the_driver_is_psycopg_3_whatever_the_url_names(scheme: str) -> None:
 @pytest.mark.parametrize(
     "url", ["mysql://u:hunter2@h/db", "hunter2", "postgresql://u:hunter2@h:x/"]
 )
-def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> None:
-    """A text that is no Postgres URL may contain a password."""
+def test_invalid_url_is_refused_without_repeating_it(url: str) -> None:
+    """The text may contain a password."""
     with pytest.raises(ConfigurationError) as error:
         create_store_engine(url)
     assert "hunter2" not in str(error.value)
@@ -39,15 +39,15 @@ def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> No
 @pytest.mark.parametrize(
     "secret", ["a@hunter2", "@hunter2", "a@hunter2:5", "a@b/hunter2", "a@hunter2?b", "a@b@hunter2"]
 )
-def test_a_password_with_an_at_sign_is_refused_without_its_tail(secret: str) -> None:
-    """The text after the first @ would be the host, which every message names."""
+def test_password_with_an_at_sign_is_refused(secret: str) -> None:
+    """The text after the first @ would be taken as the host, which every message names."""
     with pytest.raises(ConfigurationError, match="write %40") as error:
         create_store_engine(f"postgresql://user:{secret}@127.0.0.1:1/plans")
     assert "hunter2" not in str(error.value)
 
 
-def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
-    """The error is transient, and names the place but not the password."""
+def test_error_of_an_absent_database_has_no_password() -> None:
+    """The error is transient, and names the host."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -94,7 +94,7 @@ def refusal_of(url: str) -> FairleadError | None:
 
 
 @pytest.mark.postgres
-def test_a_wrong_password_is_said_to_be_one(services: Services, listed_user: str) -> None:
+def test_error_of_a_wrong_database_password(services: Services, listed_user: str) -> None:
     """The error is permanent, and names the setting, not the password."""
     wrong = services.postgres_url.replace("postgres@", f"{listed_user}:hunter2@")
     absent = services.postgres_url.replace("postgres@", f"{listed_user}@")

@@ -126,8 +126,8 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_question_is_answered_by_an_index(filled: Engine, question: str) -> None:
-    """No large table is read completely."""
+def test_query_uses_an_index(filled: Engine, question: str) -> None:
+    """It reads no large table completely."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
         (plan,) = explained.scalar_one()
@@ -137,7 +137,7 @@ def test_question_is_answered_by_an_index(filled: Engine, question: str) -> None
 
 
 @pytest.mark.parametrize("question", [name for name in QUESTIONS if name.startswith("lag")])
-def test_lag_of_a_span_is_looked_for_in_its_days_alone(filled: Engine, question: str) -> None:
+def test_query_of_a_time_span_reads_only_its_days(filled: Engine, question: str) -> None:
     """A query for the lag of a time span reads only the partitions of its days."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))

@@ -19,7 +19,7 @@ from fairlead.store.outbox_entries import PublishRequest
 from fairlead.surfaces.next_step import next_step
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
-from tests.stored import somebody_waits
+from tests.stored import a_session_waits
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
@@ -39,14 +39,14 @@ def intend_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[Outbo
 
 
 def by_hand(engine: Engine) -> None:
-    """Record a send without checking for freezes, as an older planner would."""
+    """Record a send without a check of freezes, as an older planner would."""
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
     with transaction(engine) as connection:
         connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
 
 
 @EVERYTHING
-def test_approved_plan_waits_until_the_release(
+def test_approved_plan_waits_until_the_unfreeze(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
     """It stays approved after any number of attempts, and is published after the unfreeze."""
@@ -64,7 +64,7 @@ def test_approved_plan_waits_until_the_release(
     assert [intent.plan.version for intent in intend(store)] == [1]
 
 
-def test_both_freezes_are_to_be_released(store: PlanStore, approve: Plans) -> None:
+def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plans) -> None:
     """Ending the freeze of all groups does not end a group's own freeze."""
     approve()
     freeze_plans(store.engine, "orders", reason="its own")
@@ -76,7 +76,7 @@ def test_both_freezes_are_to_be_released(store: PlanStore, approve: Plans) -> No
 
 
 @EVERYTHING
-def test_next_step_of_a_group_is_what_its_freeze_lets_through(
+def test_next_step_of_a_group_respects_its_freeze(
     store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
 ) -> None:
     """A new version waits for the unfreeze; a rollback, or an unapproved version, does not."""
@@ -100,7 +100,9 @@ def test_next_step_of_a_group_is_what_its_freeze_lets_through(
 
 
 @EVERYTHING
-def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: str | None) -> None:
+def test_work_during_a_freeze(
+    store: PlanStore, publish: Plans, approve: Plans, group: str | None
+) -> None:
     """A published plan is renewed, withdrawn or rolled back; pending entries are completed."""
     publish()
     approve("s2")
@@ -119,10 +121,10 @@ def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: s
 
 
 @EVERYTHING
-def test_transaction_that_sees_the_past_sends_nothing(
+def test_transaction_with_an_old_snapshot_sends_nothing(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """Its snapshot is older than the freeze; it would send a plan after the freeze returned."""
+    """Otherwise it would send a plan after the freeze returned."""
     approve()
     past = store.engine.execution_options(isolation_level="REPEATABLE READ")
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
@@ -137,8 +139,8 @@ def test_transaction_that_sees_the_past_sends_nothing(
         send()
 
 
-def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated: str) -> None:
-    """An administrator may have set another isolation level for all sessions."""
+def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated: str) -> None:
+    """An administrator may have set another level for all sessions."""
     approve()
     serializable = "options=-cdefault_transaction_isolation%3Dserializable"
     engine = create_store_engine(f"{migrated}&{serializable}")
@@ -147,16 +149,16 @@ def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated
 
 
 @EVERYTHING
-def test_freeze_waits_for_what_is_being_recorded(
+def test_freeze_waits_for_uncommitted_entries(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """The freeze returns only after an entry that is not committed yet."""
+    """It returns only after an entry that was not committed yet."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
             assert len(turn.intend([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
             freezing = pool.submit(freeze_plans, store.engine, group, reason="incident")
-            eventually(lambda: somebody_waits(store_url), "the freeze waits")
+            eventually(lambda: a_session_waits(store_url), "the freeze waits")
             assert not freezing.done()
         freezing.result(PATIENCE_S)
     assert store.get("orders", 1).state == "sending"
@@ -176,26 +178,26 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 
 
 @EVERYTHING
-def test_nothing_is_recorded_beside_a_freeze_that_is_being_put_on(
+def test_entry_waits_for_an_uncommitted_freeze(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """An entry waits until the freeze is committed, and is then held back."""
+    """Then the freeze holds it back."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:
             connection.execute(select(func.fairlead.freeze(group, "incident", None)))
             sending = pool.submit(intend, store)
-            eventually(lambda: somebody_waits(store_url), "the sender waits")
+            eventually(lambda: a_session_waits(store_url), "the sender waits")
             assert not sending.done()
         assert sending.result(PATIENCE_S) == []
     assert store.get("orders", 1).state == "approved"
 
 
 @pytest.mark.parametrize("step", ["freeze", "unfreeze"])
-def test_open_transaction_about_all_groups_holds_up_no_lease(
+def test_open_global_freeze_delays_no_lease_renewal(
     store: PlanStore, publish: Plans, approve: Plans, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """Published plans are renewed meanwhile; a new version waits for the next turn."""
+    """Published plans are renewed meanwhile; a new version waits for the next attempt."""
     monkeypatch.setattr("fairlead.store.outbox.PATIENCE", timedelta(seconds=0.3))
     plan = publish()
     approve("s2", group="billing")
@@ -219,10 +221,10 @@ def test_open_transaction_about_all_groups_holds_up_no_lease(
     assert len(intend_all(store, wanted)) == (1 if step == "freeze" else 2)
 
 
-def test_only_an_approver_releases_where_plans_need_four_eyes(
+def test_only_an_approver_unfreezes_under_four_eyes(
     approve: Plans, propose: Plans, login: Login, store_as: StoreAs
 ) -> None:
-    """A planner and an approver may freeze; with four eyes, only the approver may unfreeze."""
+    """Planners and approvers may freeze."""
     planner = store_as(login("fairlead_planner")).engine
     approver = store_as(login("fairlead_approver")).engine
     reader = store_as(login("fairlead_reader")).engine
@@ -241,8 +243,8 @@ def test_only_an_approver_releases_where_plans_need_four_eyes(
     unfreeze_plans(planner, "billing", reason="a planner may release, too")
 
 
-def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> None:
-    """An unknown group, no reason, no freeze to end; and rows cannot be changed."""
+def test_invalid_freezes_are_refused(store: PlanStore, propose: Plans) -> None:
+    """They have an unknown group, no reason, or no freeze to end; rows cannot be changed."""
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")

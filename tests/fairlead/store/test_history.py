@@ -1,4 +1,4 @@
-"""Lag, balance and adoption over time, and the public views."""
+"""Lag, metrics and adoption over time, and the public views."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -65,8 +65,10 @@ def at(propose: Plans) -> Any:
     return propose("before", group="another").snapshot_at
 
 
-def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine, at: Any) -> None:
-    """Partitions of topics that a group has left are listed last and excluded from all sums."""
+def test_topics_that_a_group_left_are_listed_last(
+    store: PlanStore, engine: Engine, at: Any
+) -> None:
+    """Sums exclude them."""
     lag = lag_table("s1", at, "orders", partitions=4)
     gone = lag.column_names.index("status")
     statuses = pa.array(["OK", "OK", None, None])
@@ -109,10 +111,10 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
         assert sum(pool.map(record, range(8))) == 40
 
 
-def test_rollback_is_no_measurement(
+def test_rollback_has_the_age_of_its_lag(
     engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
 ) -> None:
-    """It is valued with the lag of an earlier snapshot, so its figure has that age."""
+    """Its metrics are computed from the lag of an earlier snapshot."""
     plan = publish()
     propose("s2")
     propose(
@@ -125,7 +127,7 @@ def test_rollback_is_no_measurement(
     assert (group["lag_max"], group["observed_at"]) == (160_000, plan.snapshot_at)
 
 
-def test_attempt_that_came_to_nothing_stands_with_the_group_and_in_its_history(
+def test_failed_attempt_is_listed_with_the_group(
     store: PlanStore, engine: Engine, approve: Plans
 ) -> None:
     """The group's output has the reason and the time of the next attempt."""
@@ -142,14 +144,14 @@ def test_attempt_that_came_to_nothing_stands_with_the_group_and_in_its_history(
     assert ("not sent", "it is rebalancing") in {(row["event"], row["reason"]) for row in events}
 
 
-def test_plan_history_answers_who_what_and_how_well(
+def test_plan_history_has_a_row_for_each_version(
     store: PlanStore,
     publish: Plans,
     propose: Plans,
     no_plan: NoPlan,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
-    """One row per version: approver, moves, prediction and result."""
+    """The row has approver, moves, prediction and result."""
     plan = publish("s1")
     for minute in (1, 2):
         record_adoption(
@@ -189,8 +191,8 @@ def test_plan_history_answers_who_what_and_how_well(
     assert plan_history(store, "orders")[1]["decided_by"] == "policy"
 
 
-def test_a_plan_that_nobody_looked_at_yet_is_found(store: PlanStore, publish: Plans) -> None:
-    """A plan is listed as unobserved until adoption is recorded for its own group and version."""
+def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
+    """Adoption must be recorded for its own group and version."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(
         store,

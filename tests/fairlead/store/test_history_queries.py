@@ -14,7 +14,7 @@ pytestmark = pytest.mark.postgres
 def test_step_that_commits_after_later_ones_is_read_once(
     store: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """However long an approval stays uncommitted, and however often steps are read meanwhile."""
+    """An approval may stay uncommitted for any time, while steps are read repeatedly."""
     for group in ("slow", "quick"):
         record_decision(store, draft(group=group))
     _, cursor = read_steps(store.engine, None)

@@ -66,10 +66,8 @@ def answer(connection: psycopg.Connection, state: str, group: str) -> str | None
     return None
 
 
-def test_only_the_steps_of_its_life_are_possible(
-    by_hand: psycopg.Connection, propose: Plans
-) -> None:
-    """Every transition between two states is tried; exactly the allowed ones succeed."""
+def test_only_allowed_transitions_succeed(by_hand: psycopg.Connection, propose: Plans) -> None:
+    """Every transition between two states is tried."""
     assert WAYS.keys() == set(STATES)
     answers: dict[tuple[str, str], str | None] = {}
     for state, way in WAYS.items():
@@ -92,15 +90,15 @@ CHANGES = [
     "UPDATE fairlead_raw.decision SET reason = 'another'",
     "UPDATE fairlead_raw.candidate SET lag_max = 0",
     "UPDATE fairlead_raw.plan SET state = 'approved'",
-    "UPDATE fairlead.plan SET state = 'approved'",  # nor through the view
+    "UPDATE fairlead.plan SET state = 'approved'",  # the view refuses it, too
     "UPDATE fairlead_raw.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
 ]
 
 
-def test_nothing_of_a_plan_is_deleted_or_rewritten(
+def test_rows_of_a_plan_cannot_be_deleted_or_updated(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Plans, events, moves and decisions cannot be deleted or updated."""
+    """These are plans, events, moves and decisions."""
     propose()
     for change in CHANGES:
         with pytest.raises(psycopg.Error, match="written once") as error:
@@ -108,20 +106,18 @@ def test_nothing_of_a_plan_is_deleted_or_rewritten(
         assert error.value.sqlstate == "FL002", change
 
 
-def test_a_hash_that_is_not_the_documents_cannot_be_stored(
-    by_hand: psycopg.Connection, propose: Plans
-) -> None:
-    """A document that does not match its hash is refused, even if all triggers are off."""
+def test_wrong_hash_of_a_document_is_refused(by_hand: psycopg.Connection, propose: Plans) -> None:
+    """It is refused even if all triggers are off."""
     propose()
     by_hand.execute("SET session_replication_role = replica")
     with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):
         by_hand.execute("UPDATE fairlead_raw.plan SET document = 'x'")
 
 
-def test_bytes_changed_by_a_superuser_after_approval_are_found(
+def test_change_by_a_superuser_after_approval_is_detected(
     store: PlanStore, by_hand: psycopg.Connection, approve: Plans
 ) -> None:
-    """A superuser's change of document and hash is detected by the hash in the approval."""
+    """The approval has the hash of the unchanged document."""
     approve()
     by_hand.execute("SET session_replication_role = replica")
     by_hand.execute(
@@ -131,7 +127,7 @@ def test_bytes_changed_by_a_superuser_after_approval_are_found(
         store.get("orders", 1).verify()
 
 
-def test_decision_needs_a_reason_of_bounded_length(
+def test_decision_needs_a_reason_of_limited_length(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
     """Invisible characters are no reason; a letter of any script is one."""

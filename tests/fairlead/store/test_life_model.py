@@ -125,12 +125,12 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(operation)
 
     @rule(group=groups, steps=next_steps)
-    def go_on(self, group: str, steps: tuple[Propose, Decide, Publish]) -> None:
+    def continue_life(self, group: str, steps: tuple[Propose, Decide, Publish]) -> None:
         """Run the next operation for a group."""
         self.do(self.next(group, *steps))
 
     @rule(group=groups, steps=next_steps, other=operations)
-    def go_on_against(
+    def continue_life_concurrently(
         self, group: str, steps: tuple[Propose, Decide, Publish], other: Operation
     ) -> None:
         """Run the next operation while another session runs a different one."""
@@ -147,7 +147,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
-        """Run two operations on one group at once; the result must be that of some order."""
+        """Run two operations on one group at once; the result must be that of either order."""
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
@@ -172,7 +172,7 @@ class Lives(RuleBasedStateMachine):
         return replace(operation, group=group)
 
     def expire_elsewhere(self, *done: Operation) -> None:
-        """Let the other groups' plans expire too, since expiry affects all groups."""
+        """Let due plans of the other group expire too, because expiry affects all groups."""
         for operation in done:
             if isinstance(operation, Expire):
                 for group in self.model.keys() - {operation.group}:
@@ -205,10 +205,10 @@ def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
     return versions, model.decisions
 
 
-def test_lives_are_the_models(
+def test_database_agrees_with_the_model(
     store_url: str, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """For any operations, in any order, by any user, concurrent or not."""
+    """For any operations in any order, by any user, concurrent or not."""
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}
     database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)

@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.postgres
-def test_publications_and_withdrawals_count(
+def test_publications_and_withdrawals_are_read(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
     """Publications of a group are read in order; groups without any are missing."""
@@ -34,8 +34,8 @@ def test_publications_and_withdrawals_count(
     assert second["orders"][-1] > first["orders"][-1]
 
 
-def test_a_dry_run_imports_neither_models_nor_what_it_does_not_need() -> None:
-    """`fairlead plan --dry-run` must start quickly."""
+def test_dry_run_imports_little() -> None:
+    """`fairlead plan --dry-run` must start quickly, so it does not import the models."""
     program = (
         "import sys; import fairlead.kafka.gateway, fairlead.archive,"
         "fairlead.workflows.planning_one_group,"

@@ -1,4 +1,4 @@
-"""The outbox: partitions do not wait for each other, and nothing is recorded that was not sent."""
+"""The outbox: partitions do not wait for each other; recorded results are those of sent records."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +29,7 @@ def last_turn(store: PlanStore) -> PartitionLock:
         return turn.held
 
 
-def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) -> None:
+def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
     """A publisher that hangs with one partition does not block the others."""
     with (
         Outbox(store.engine).turn("plans", 0),
@@ -42,7 +42,7 @@ def test_partitions_do_not_hold_each_other_up(store: PlanStore, store_url: str) 
 
 
 @pytest.mark.parametrize("how", [Outbox.discard, Outbox.refuse])
-def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
+def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
     """It read the topic and froze; another publisher has sent the plan since."""
@@ -57,11 +57,11 @@ def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
     assert store.get("orders", 1).state in {"stale", "refused"}
 
 
-def test_epochs_go_up_after_a_withdrawal_alone(store: PlanStore, approve: Plans) -> None:
-    """Versions share an epoch until a withdrawal; the next plan gets a higher epoch."""
+def test_epoch_increases_only_after_a_withdrawal(store: PlanStore, approve: Plans) -> None:
+    """Versions share an epoch until a withdrawal; the next plan has a higher epoch."""
     outbox, epochs = Outbox(store.engine), []
-    told: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
-    for version, kind in told:
+    records: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
+    for version, kind in records:
         if kind == "plan":
             approve(f"s{version}")
         until = LEASE_UNTIL if kind == "plan" else None

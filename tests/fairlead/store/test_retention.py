@@ -35,7 +35,7 @@ def count(engine: Engine, table: str, where: str = "true") -> int:
     return int(row["count"])
 
 
-def look(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **changes: Any) -> None:
+def keep(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **changes: Any) -> None:
     """Record a decision to leave a group as it is."""
     observed = make_metrics(lag_max=lag_max, lag_mean=100.0, forecast_time_lag_s=float(lag_max))
     changed: dict[str, Any] = {
@@ -115,8 +115,8 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
     assert query(engine, "SELECT count(*) FROM fairlead.lag_history") == [{"count": 40}]
 
 
-def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine: Engine) -> None:
-    """Nothing is dropped, and no other session waits forever behind the attempt."""
+def test_prune_gives_up_if_a_reader_does_not_end(three_days: PlanStore, engine: Engine) -> None:
+    """It drops nothing, and blocks no other session forever."""
     assert three_days
     with transaction(engine) as reading:
         reading.execute(text("SELECT count(*) FROM fairlead_raw.partition_lag"))
@@ -129,15 +129,15 @@ def test_reader_that_does_not_end_keeps_everything(three_days: PlanStore, engine
     assert len(history_days(engine)) == 3
 
 
-def test_every_history_is_bounded_and_plans_know_what_they_came_to(
+def test_every_history_is_pruned_and_plans_keep_results(
     store: PlanStore, engine: Engine, publish: Plans, no_plan: NoPlan
 ) -> None:
-    """Ten days of samples, of which three are kept: plans keep their results."""
+    """Of ten days with samples, three are kept; plans keep their results."""
     publish("first", snapshot_at=NOON)
     for number in range(10):
         at = NOON + timedelta(days=number)
         store.record_lag(lag_table(f"s{number}", at, "orders"))
-        look(store, no_plan, at + timedelta(hours=1), lag_max=100 + number)
+        keep(store, no_plan, at + timedelta(hours=1), lag_max=100 + number)
         adopt(store, at + timedelta(hours=2), as_planned=number % 4)
     before = plan_history(store, "orders")
     days = query(engine, "SELECT * FROM fairlead.group_day ORDER BY day")
@@ -150,25 +150,25 @@ def test_every_history_is_bounded_and_plans_know_what_they_came_to(
     assert query(engine, "SELECT * FROM fairlead.group_day ORDER BY day") == days
     assert count(engine, "decision") == 3
     assert count(engine, "balance") == 3
-    assert count(engine, "candidate") == 0  # the plan's candidates were pruned with its day
+    assert count(engine, "candidate") == 0  # they were pruned with the plan's day
     assert count(engine, "plan_adoption") == 3
     assert count(engine, "lag_snapshot") == 3
     kept = query(engine, "SELECT history, count(*) FROM fairlead.history_days() GROUP BY 1")
     assert {row["history"]: row["count"] for row in kept} == dict.fromkeys(HISTORIES, 3)
 
 
-def test_a_day_in_summary_is_what_its_rows_say(
+def test_summary_of_a_day_has_its_outcomes_and_metrics(
     store: PlanStore, engine: Engine, no_plan: NoPlan, draft: MakeDraft
 ) -> None:
-    """By outcomes of decisions; the first, last and worst balance, for any order of arrival."""
-    look(store, no_plan, NOON, lag_max=300)
-    look(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
-    look(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
+    """It counts decisions by outcome; first, last and worst metrics do not depend on the order."""
+    keep(store, no_plan, NOON, lag_max=300)
+    keep(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
+    keep(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
     record_decision(
         store,
         draft("plan", snapshot_at=NOON + timedelta(hours=1), observed=make_metrics(lag_max=1.0)),
     )
-    look(store, no_plan, NOON + timedelta(days=1), lag_max=400, observed=None)
+    keep(store, no_plan, NOON + timedelta(days=1), lag_max=400, observed=None)
     first, second = query(engine, "SELECT * FROM fairlead.group_day ORDER BY day")
     assert first == {
         "group_id": "orders",
@@ -188,7 +188,7 @@ def test_a_day_in_summary_is_what_its_rows_say(
     assert (second["no_changes"], second["imbalance_worst"]) == (1, None)
 
 
-def test_versions_that_nobody_followed_go_and_the_others_stay(
+def test_only_unpublished_versions_are_pruned(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
     """Published and rejected plans are kept; version numbers continue from the newest."""
@@ -219,7 +219,7 @@ def test_versions_that_nobody_followed_go_and_the_others_stay(
         store.get("orders", 4)
 
 
-def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
+def test_ended_diagnoses_and_groups_without_rows_are_pruned(
     store: PlanStore, engine: Engine, no_plan: NoPlan, propose: Plans
 ) -> None:
     """Present diagnoses stay, and groups with a plan, a summary or a diagnosis."""
@@ -238,8 +238,8 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
         ("orders", 9, "healthy"),
     ):
         store.record_findings({group: (NOON + timedelta(days=number), finding(diagnosis))}, {})
-    look(store, no_plan, NOON, lag_max=1, group="gone")
-    look(store, no_plan, NOON + timedelta(days=9), lag_max=1)
+    keep(store, no_plan, NOON, lag_max=1, group="gone")
+    keep(store, no_plan, NOON + timedelta(days=9), lag_max=1)
 
     gone = prune(engine, NOON + timedelta(days=5), NOON + timedelta(days=5)).rows
 
@@ -252,22 +252,22 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
 
 
 @pytest.mark.parametrize("roles", [(), ("fairlead_planner",)])
-def test_nobody_who_may_log_in_can_stop_decisions_on_a_new_day(
+def test_no_login_can_block_decisions_on_a_new_day(
     store_url: str, no_plan: NoPlan, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """Without advisory locks, and under the strongest permitted table locks, decisions succeed."""
+    """Decisions need no advisory locks, and succeed under the strongest permitted table locks."""
     engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
             stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
-        for table in set(HISTORIES) - {"decision"} if roles else ():  # it gets no lock of that
+        for table in set(HISTORIES) - {"decision"} if roles else ():  # that role may not lock it
             stranger.execute(f"LOCK TABLE fairlead_raw.{table} IN ROW EXCLUSIVE MODE".encode())
-        look(PlanStore(engine), no_plan, NOON, lag_max=1)
+        keep(PlanStore(engine), no_plan, NOON, lag_max=1)
     assert [day.day for day in prune(engine, NOON + timedelta(days=2)).days] == [NOON.date()]
     engine.dispose()
 
 
-def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: Engine) -> None:
+def test_group_with_a_freeze_is_kept(store: PlanStore, engine: Engine) -> None:
     """A group without a freeze is deleted completely; neither blocks pruning of the others."""
     with transaction(engine) as connection:
         connection.execute(
@@ -284,8 +284,8 @@ def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: E
     ]
 
 
-def test_the_owner_still_deletes_nothing_by_mistake(engine: Engine, propose: Plans) -> None:
-    """Only pruning may delete rows, of a table or of a day."""
+def test_owner_cannot_delete_rows_by_mistake(engine: Engine, propose: Plans) -> None:
+    """Only pruning may delete rows, from a table or from a day's partition."""
     propose("s1", snapshot_at=NOON)
     prune(engine, NOON - timedelta(days=9))
     for table in ("plan_event", "plan", "moved_partition", "decision", "decision_20260110"):

@@ -116,8 +116,8 @@ REFUSED = {
 }
 
 
-def test_nobody_connects_who_has_no_role(store_url: str, login: Login) -> None:
-    """A login to the server alone gives no access to the database."""
+def test_login_without_a_role_cannot_connect(store_url: str, login: Login) -> None:
+    """A login to the server gives no access to the database."""
     with psycopg.connect(store_url) as superuser:
         rights = [
             superuser.execute(
@@ -146,7 +146,7 @@ def user_of(url: str) -> str:
 
 
 def test_rights_are_exactly_these(store_url: str) -> None:
-    """All read everything, the planner appends, and each role calls only its functions."""
+    """All roles read everything, the planner appends, and each role calls only its functions."""
     with psycopg.connect(store_url) as superuser:
         relations = [name for (name,) in superuser.execute(RELATIONS)]
         functions = superuser.execute(
@@ -197,10 +197,10 @@ GREEDY = [
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_a_role_must_not_do_is_refused(
+def test_forbidden_statements_are_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
 ) -> None:
-    """Rewriting, deleting, forging, disabling triggers, and using another role."""
+    """They rewrite, delete, forge, disable triggers, or use another role."""
     propose(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
@@ -213,10 +213,10 @@ def test_what_a_role_must_not_do_is_refused(
         assert answers == dict.fromkeys(refused, "42501")
 
 
-def test_no_other_function_stands_in_for_what_guards_plans(
+def test_functions_of_a_user_do_not_replace_guards(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """A user's functions that are found first on its search path cannot cause gaps in versions."""
+    """Functions that are found first on a search path cannot cause gaps in versions."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:
@@ -240,8 +240,8 @@ def test_no_other_function_stands_in_for_what_guards_plans(
         superuser.execute(f"REVOKE CREATE ON SCHEMA public FROM {user_of(url)}".encode())
 
 
-def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft: MakeDraft) -> None:
-    """Lag of a new day, all steps of plans, and adoption."""
+def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraft) -> None:
+    """They suffice for lag of a new day, all steps of plans, and adoption."""
     lag = pa.table(
         {
             "snapshot_id": ["s1"],
@@ -273,10 +273,10 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
     ]
 
 
-def test_an_approver_decides_as_themselves(
+def test_decision_has_the_login_of_its_approver(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """By the store or in SQL, whatever actor or role they set."""
+    """The store and SQL record this login, for any actor or role that they set."""
     url = login("fairlead_approver")
     approver = store_as(url)
     plan = propose(planner, draft("s1"))
@@ -294,14 +294,14 @@ def test_an_approver_decides_as_themselves(
 @pytest.mark.parametrize(
     "roles", [("fairlead_planner",), ("fairlead_planner", "fairlead_approver")]
 )
-def test_four_eyes_are_not_two_planners(
+def test_four_eyes_need_an_approver_who_is_no_planner(
     planner: PlanStore,
     draft: MakeDraft,
     login: Login,
     store_as: StoreAs,
     roles: tuple[str, ...],
 ) -> None:
-    """Another planner cannot approve, even if it is an approver as well."""
+    """Another planner cannot approve, even one who is also an approver."""
     plan = propose(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
@@ -309,10 +309,10 @@ def test_four_eyes_are_not_two_planners(
     assert planner.get("orders", 1).state == "proposed"
 
 
-def test_four_eyes_are_not_the_proposers(
+def test_four_eyes_exclude_the_proposer(
     store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Proposers cannot approve their own plans, by any means or name, even as superuser."""
+    """Proposers cannot approve their own plans by any means or name, even as superuser."""
     plan = propose(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")
@@ -328,10 +328,10 @@ def test_four_eyes_are_not_the_proposers(
             superuser.execute(f"{EVENT}, actor) VALUES ('b', 1, 'approved', 'why', 'kim')".encode())
 
 
-def test_the_planner_cannot_talk_four_eyes_away(
+def test_planner_cannot_disable_four_eyes(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Plans of a group in the owner's table need four eyes, whatever the planner inserts."""
+    """A group in the owner's table needs four eyes for any row that the planner inserts."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

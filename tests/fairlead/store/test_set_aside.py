@@ -1,4 +1,4 @@
-"""A lock, name or value of one group affects only this group of a cohort, and is reported."""
+"""A lock, name or value of one group affects only this group of its cohort, and is reported."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ ENDLESS = secrets.token_hex(3_000)
 
 
 @contextmanager
-def at_lunch(url: str, group: str) -> Iterator[psycopg.Connection]:
+def open_approval(url: str, group: str) -> Iterator[psycopg.Connection]:
     """Approve a group's version 1 and leave the transaction open."""
     with psycopg.connect(url) as person:
         person.execute("SELECT fairlead.approve_plan(%s, 1, 'fine')", [group])
@@ -34,14 +34,14 @@ def at_lunch(url: str, group: str) -> Iterator[psycopg.Connection]:
         person.rollback()
 
 
-def test_an_approvers_open_transaction_holds_up_its_group_alone(
+def test_open_approval_delays_only_its_group(
     store: PlanStore, draft: MakeDraft, propose: Step, login: Login
 ) -> None:
-    """The other groups get decisions; this one is reported, and the next run tries it again."""
+    """The other groups get decisions; this group is reported, and the next run tries it again."""
     for group in GROUPS:
         propose("s1", group=group)
     series = [draft("s2", group=group) for group in GROUPS]
-    with at_lunch(login("fairlead_approver"), "g1"):
+    with open_approval(login("fairlead_approver"), "g1"):
         stored = store.record_decisions(series)
         assert [plan.outcome for plan in stored] == ["plan", "failed", "plan"]
         assert stored[1].reason.startswith("group g1 is set aside: another open transaction")
@@ -51,13 +51,13 @@ def test_an_approvers_open_transaction_holds_up_its_group_alone(
     assert [plan.version for plan in store.in_state("proposed")] == [2, 2, 2]
 
 
-def test_approval_by_policy_and_expiry_go_on_beside_it(
+def test_open_approval_delays_no_other_approval_or_expiry(
     store: PlanStore, propose: Step, login: Login
 ) -> None:
-    """Neither approvals by policy nor the ending of expired plans wait for it."""
+    """Approvals by policy do not wait for it, nor does the ending of expired plans."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
-    with at_lunch(login("fairlead_approver"), "g1"):
+    with open_approval(login("fairlead_approver"), "g1"):
         refused = store.approve_all(plans, ["few moves"] * 3, "policy")
         assert list(refused) == ["g1"]
         assert [plan.group for plan in store.in_state("approved")] == ["g0", "g2"]
@@ -65,7 +65,9 @@ def test_approval_by_policy_and_expiry_go_on_beside_it(
         assert [group for group, _ in ended] == ["g0", "g2"]
 
 
-def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve: Step) -> None:
+def test_open_approval_delays_no_publication(
+    store: PlanStore, store_url: str, approve: Step
+) -> None:
     """Sent plans stay pending, and the next run completes them."""
     outbox = Outbox(store.engine)
     wanted = [
@@ -86,12 +88,10 @@ def test_publication_goes_on_beside_it(store: PlanStore, store_url: str, approve
     assert store.get("g1", 1).state == "published"
 
 
-def test_who_decides_by_hand_and_goes_to_lunch_is_cut_off(
-    propose: Step, login: Login, store: PlanStore
-) -> None:
-    """The database ends the person's transaction after a minute, and no other one."""
+def test_open_approval_ends_after_a_minute(propose: Step, login: Login, store: PlanStore) -> None:
+    """The database ends this transaction, and no other one."""
     plan = propose("s1", group="g1")
-    with at_lunch(login("fairlead_approver"), "g1") as person:
+    with open_approval(login("fairlead_approver"), "g1") as person:
         (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)
         assert held == "1min"
     with psycopg.connect(login("fairlead_approver")) as person:
@@ -112,17 +112,15 @@ def findings(member: str) -> Findings:
 
 
 @pytest.mark.parametrize("endless", ["group", "member"])
-def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
-    store: PlanStore, endless: str
-) -> None:
+def test_name_of_6000_characters_is_an_error_of_its_group(store: PlanStore, endless: str) -> None:
     """The error has the name and the reason; the other groups' decisions are stored."""
 
-    def look(group: str, member: str = "a") -> NoPlan:
+    def decision(group: str, member: str = "a") -> NoPlan:
         known: dict[str, Any] = {"snapshot_at": SNAPSHOT_AT, "reason": "good"}
         return NoPlan(group=group, snapshot_id="s1", findings=findings(member), **known)
 
-    odd = look(ENDLESS) if endless == "group" else look("odd", ENDLESS)
-    stored = store.record_decisions([look("g0"), look("g1"), odd, look("g2")])
+    odd = decision(ENDLESS) if endless == "group" else decision("odd", ENDLESS)
+    stored = store.record_decisions([decision("g0"), decision("g1"), odd, decision("g2")])
     assert [plan.created for plan in stored] == [True, True, False, True]
     assert stored[2].outcome == "failed"
     name = shortened(ENDLESS) if endless == "group" else "odd"
@@ -130,8 +128,8 @@ def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
     assert store.known_groups() == list(GROUPS)
 
 
-def test_looks_store_what_they_can(store: PlanStore) -> None:
-    """Between planning runs too, only the group with an unstorable diagnosis is affected."""
+def test_samples_store_all_valid_diagnoses(store: PlanStore) -> None:
+    """Between planning runs, too, only the group with an invalid diagnosis is affected."""
     found = dict.fromkeys([*GROUPS, ENDLESS], (SNAPSHOT_AT, findings("a")))
     store.record_findings(found, {})
     assert store.known_groups() == list(GROUPS)

@@ -46,10 +46,10 @@ def at(settings: Settings, url: str) -> Settings:
 
 @pytest.mark.kafka
 @pytest.mark.postgres
-def test_services_that_are_right_are_ok(
+def test_new_installation_is_ok(
     settings: Settings, migrated: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Except for parts that a new installation lacks: a sample, a key, Dagster's home."""
+    """Only what it lacks is reported: a sample, a key, Dagster's home."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()
@@ -72,7 +72,7 @@ def test_services_that_are_right_are_ok(
 
 @pytest.mark.kafka
 @pytest.mark.postgres
-def test_topic_with_any_codec_is_told(
+def test_topic_with_any_codec_is_reported(
     settings: Settings, migrated: str, kafka_topic: Callable[..., str]
 ) -> None:
     """`doctor` and `plans reconcile` report a plan topic with any codec, and the remedy works."""
@@ -102,8 +102,8 @@ def test_topic_with_any_codec_is_told(
 
 @pytest.mark.kafka
 @pytest.mark.postgres
-def test_database_of_another_schema_says_what_to_run(settings: Settings, database: str) -> None:
-    """A missing schema fails with its remedy, and checks that need the schema are skipped."""
+def test_missing_schema_has_a_remedy(settings: Settings, database: str) -> None:
+    """Checks that need the schema are skipped."""
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found
@@ -118,10 +118,10 @@ def test_database_of_another_schema_says_what_to_run(settings: Settings, databas
     ],
     ids=["read-only", "full"],
 )
-def test_database_that_cannot_write_is_failed(
+def test_read_only_database_is_a_failure(
     settings: Settings, migrated: str, limit: str, what: str
 ) -> None:
-    """A standby, or a full disk, simulated by a limit on temporary files."""
+    """It is a standby, or its disk is full, simulated by a limit on temporary files."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
     found = [
         finding
@@ -132,7 +132,7 @@ def test_database_that_cannot_write_is_failed(
     assert what in found[0].detail
 
 
-def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_read_only_archive_is_a_warning(tmp_path: Path) -> None:
     """Files that were set aside are named, too; both are warnings, since analyses continue."""
     settings = Settings(state_dir=tmp_path)
     (found,) = examine_archive(settings)
@@ -156,7 +156,7 @@ def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_each_line_comes_as_soon_as_it_is_known() -> None:
+def test_each_line_is_printed_at_once() -> None:
     """The host's lines are printed before the database answers; a remedy follows its line."""
     skipped = ("--skip", "archive", "--skip", "kafka", "--skip", "dagster")
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -176,8 +176,8 @@ def test_each_line_comes_as_soon_as_it_is_known() -> None:
 
 
 @pytest.mark.long
-def test_what_is_away_is_failed_and_the_rest_is_checked() -> None:
-    """One error each, no traceback, exit code 1; JSON for programs."""
+def test_missing_services_are_failures_and_others_are_checked() -> None:
+    """Each has one error without a traceback; the exit code is 1; programs get JSON."""
     away = {
         "FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing",
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",
@@ -212,8 +212,8 @@ def test_what_is_away_is_failed_and_the_rest_is_checked() -> None:
         ),
     ],
 )
-def test_switches_mean_something(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
-    """Dead daemons are a failure; a sensor that is off is a warning with its remedy."""
+def test_states_of_sensors_and_daemons(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
+    """Daemons that have ended are a failure; a sensor that is off is a warning with a remedy."""
     told = list(findings({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
     assert {finding.name: finding.state for finding in told} == states
     assert all(finding.remedy for finding in told if finding.state != "ok")

@@ -1,4 +1,4 @@
-"""A survey of the run's broker, as a user runs it; and the texts of its rows."""
+"""A survey of the run's broker by the command, and the texts of its rows."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ finally:
 
 
 @pytest.mark.kafka
-def test_survey_needs_kafka_alone(
+def test_survey_needs_only_kafka(
     *,
     join: Join,  # noqa: F811
     produce: Produce,  # noqa: F811
@@ -53,7 +53,7 @@ def test_survey_needs_kafka_alone(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """The survey needs only Kafka, and shows owners, lag and, after six samples, a diagnosis."""
+    """It shows owners, lag and, after six samples, a diagnosis."""
     topic = kafka_topic(partitions=2)
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
@@ -81,7 +81,7 @@ def test_survey_needs_kafka_alone(
 
 
 @pytest.mark.kafka
-def test_survey_tells_lag_from_what_is_none(
+def test_survey_recognises_lag_that_is_none(
     *,
     join: Join,  # noqa: F811
     produce: Produce,  # noqa: F811
@@ -93,7 +93,7 @@ def test_survey_tells_lag_from_what_is_none(
 ) -> None:
     """Cases: no members, a topic left, lost records, an idle topic, an open transaction.
 
-    One group left a topic that lost records: this loss is not reported.
+    The loss of records in a topic that the group has left is not reported.
     """
     busy, emptied, idle, held = (kafka_topic(partitions=1) for _ in range(4))
     for topic, count in ((busy, 9), (emptied, 99), (idle, 9), (held, 9)):
@@ -191,7 +191,7 @@ def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("policies", [[], [Policy()]])
 def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) -> None:
-    """A partition without a commit or arrivals is not diagnosed as stuck."""
+    """It has no arrivals."""
     series = [
         sample(
             "orders",
@@ -211,7 +211,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
-    """A long client id is shortened in the text and on the page."""
+    """It is shortened in the text and on the page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
     text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000

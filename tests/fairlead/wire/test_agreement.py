@@ -61,16 +61,16 @@ RECORDS: tuple[Record, ...] = (
         ("type", "there"),
     ],
 )
-def test_value_of_another_type_or_size_makes_the_record_nothing(name: str, value: object) -> None:
-    """Such records are ignored when decoded, so that no later code has to check them."""
+def test_record_with_an_invalid_value_is_ignored(name: str, value: object) -> None:
+    """It is ignored when decoded, so later code need not check it."""
     values = json.loads(encode(RECORDS[0]))
     assert decode(json.dumps({**values, name: value}).encode()) is None
     del values[name]
     assert decode(json.dumps(values).encode()) is None
 
 
-def test_record_that_names_a_million_partitions_costs_nothing() -> None:
-    """Refusing a huge range is as fast as reading a short record: no range is expanded."""
+def test_record_with_a_huge_range_is_refused_quickly() -> None:
+    """Reading a short record takes as long: no range is expanded."""
     values = json.loads(encode(RECORDS[0])) | {"given": {"t": "0-999999"}}
     value = json.dumps(values).encode()
     assert decode(value) is None
@@ -84,8 +84,8 @@ def test_record_that_names_a_million_partitions_costs_nothing() -> None:
 
 
 @pytest.mark.long
-def test_record_that_lists_millions_is_refused_by_how_many() -> None:
-    """Refusing records of 16 MB (kilobytes if compressed) costs little more than reading JSON."""
+def test_record_with_millions_of_entries_is_refused_quickly() -> None:
+    """Records of 16 MB (kilobytes if compressed) take little longer than reading JSON."""
     announcement, assignment = json.loads(encode(RECORDS[0])), json.loads(encode(RECORDS[1]))
     too_many: dict[str, dict[str, str]] = {
         f"{number:06d}": {} for number in range(MOST_PARTITIONS + 1)
@@ -107,7 +107,7 @@ def test_record_that_lists_millions_is_refused_by_how_many() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_no_record_breaks_an_agreement_round(seed: int) -> None:
-    """A round survives 10,000 records of all kinds, altered at any depth, cut off, or random."""
+    """10,000 records of all kinds are altered at any depth, cut off, or random."""
     rng = random.Random(seed)
     round_ = AgreementRound(
         Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8}

@@ -1,4 +1,4 @@
-"""The plan document: bytes that are read back, and bytes that are refused."""
+"""The plan document: valid bytes are read back, and invalid bytes are refused."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from fairlead.wire.document import (
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 names = st.text(
-    st.characters(exclude_categories=["Cs"]),  # what UTF-8 can carry
+    st.characters(exclude_categories=["Cs"]),  # valid in UTF-8
     min_size=1,
     max_size=8,
 )
@@ -88,7 +88,7 @@ def _read(raw: Any, **options: Any) -> PlanDocument:
 
 
 @given(documents())
-def test_what_is_written_is_read_back(plan: PlanDocument) -> None:
+def test_plans_are_read_back(plan: PlanDocument) -> None:
     """For any plan, reading and writing again gives the same bytes."""
     value = plan.to_bytes()
     read = PlanDocument.from_bytes(value, group=plan.group)
@@ -112,8 +112,8 @@ def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-def test_any_bytes_are_refused_in_our_own_words(value: bytes) -> None:
-    """Bytes that are no plan raise InvalidPlanError and no other exception."""
+def test_invalid_bytes_raise_only_our_error(value: bytes) -> None:
+    """It is InvalidPlanError."""
     with pytest.raises(InvalidPlanError):
         PlanDocument.from_bytes(value)
 
@@ -129,7 +129,7 @@ json_values = st.recursive(
 
 @given(st.sampled_from(sorted(_plan())), json_values)
 def test_any_value_of_a_field_is_read_or_refused(name: str, value: Any) -> None:
-    """A field with any JSON value is accepted or refused with InvalidPlanError."""
+    """Any JSON value is accepted, or refused with InvalidPlanError."""
     try:
         plan = _read(_plan() | {name: value})
     except InvalidPlanError:
@@ -182,7 +182,7 @@ def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], me
 
 @pytest.mark.parametrize("name", sorted(set(_plan()) - {"format"}))
 def test_missing_fields_are_named(name: str) -> None:
-    """The error for a document without a required field names that field."""
+    """They are required fields."""
     raw = _plan()
     del raw[name]
     with pytest.raises(InvalidPlanError, match=f"lacks '{name}'"):
@@ -195,7 +195,7 @@ def test_deep_nesting_is_refused() -> None:
         PlanDocument.from_bytes(b"[" * 200_000)
 
 
-def test_claims_do_not_multiply_memory() -> None:
+def test_repeated_claims_need_no_memory() -> None:
     """Of many members that all claim a whole large topic, the second one is refused."""
     raw = _plan() | {
         "partition_counts": {"t0": 9_000_000},
@@ -209,8 +209,8 @@ def test_claims_do_not_multiply_memory() -> None:
         _read(raw)
 
 
-def test_a_name_that_stands_twice_is_refused() -> None:
-    """JSON readers keep the last of two equal names: the first could hide a second owner."""
+def test_repeated_name_is_refused() -> None:
+    """JSON readers keep the last of two equal names, so the first could hide a second owner."""
     twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
     with pytest.raises(InvalidPlanError, match="occurs twice"):
         PlanDocument.from_bytes(twice)

@@ -78,7 +78,7 @@ def plans(draw: st.DrawFn) -> PlanDocument:
     )
 
 
-# Members a to d may be in both the plan and the group; e and f have left; x, y and z are new.
+# Members a to d may be in plan and group, e and f only in the plan, x, y and z in the group.
 cases = st.builds(Case, plans(), groups("abcdxyz"), partition_counts())
 
 
@@ -98,7 +98,7 @@ def run(case: Case) -> Shares:
 
 @EXAMPLES
 @given(cases)
-def test_complete_and_eligible(case: Case) -> None:
+def test_fit_is_complete_and_eligible(case: Case) -> None:
     """Each subscribed partition has exactly one owner, which subscribes to its topic."""
     found = owners(run(case))
     readable = {
@@ -157,7 +157,7 @@ def test_named_members_keep_their_share(case: Case) -> None:
 @EXAMPLES
 @given(plans(), st.data())
 def test_new_members_take_over_whole_shares(plan: PlanDocument, data: st.DataObject) -> None:
-    """Members replaced under new names, as in a rolling restart, pass on whole shares."""
+    """In a rolling restart under new names, each share passes to one member."""
     renamed = data.draw(st.sets(st.sampled_from(sorted(plan.members) or ["none"])))
     names = {name: f"new-{name}" if name in renamed else name for name in plan.members}
     everything = tuple(TOPICS)
@@ -174,7 +174,7 @@ def test_new_members_take_over_whole_shares(plan: PlanDocument, data: st.DataObj
 
 
 def test_heaviest_share_goes_to_the_new_member() -> None:
-    """If fewer members join than left, only the heaviest shares stay whole."""
+    """If fewer members join than leave, only the heaviest shares stay undivided."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1, 2]}, "c": {"t": [3]}},
         partition_counts={"t": 4},
@@ -184,14 +184,14 @@ def test_heaviest_share_goes_to_the_new_member() -> None:
     assert shares == {"a": {"t": [0, 1]}, "new": {"t": [2, 3]}}
 
 
-def test_new_member_that_reads_less_takes_no_share_over() -> None:
+def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
     """A share is taken over only as a whole; partitions without subscribers are dropped."""
     plan = make_plan({"a": {"t": [0, 1], "u": [0]}}, partition_counts={"t": 2, "u": 1})
     assert fit(plan, {"new": ["t"]}, {"t": 2, "u": 1}) == {"new": {"t": [0, 1]}}
 
 
-def test_grown_topic_is_placed_by_count_then_weight() -> None:
-    """Unplanned partitions go to the member with the fewest partitions, then the least load."""
+def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
+    """They go to the member with the fewest partitions, then to that with the least load."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1]}},
         partition_counts={"t": 2},
@@ -210,8 +210,8 @@ def test_a_new_member_gets_partitions_of_every_topic() -> None:
     assert {t: len(owned) for t, owned in shares["a"].items()} == {"old": 12, "t": 3, "u": 3}
 
 
-def test_narrow_audiences_are_served_first() -> None:
-    """A member that reads one topic gets its partitions before members that read others too."""
+def test_topics_with_few_subscribers_are_placed_first() -> None:
+    """A member of one topic gets its partitions before members that read others, too."""
     plan = make_plan({}, partition_counts={})
     shares = fit(plan, {"one": ["u"], "two": ["t", "u"]}, {"t": 2, "u": 2})
     assert shares == {"one": {"u": [0, 1]}, "two": {"t": [0, 1]}}
@@ -220,7 +220,7 @@ def test_narrow_audiences_are_served_first() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("topics", [20, 1000])
 @pytest.mark.parametrize("readers", [1.0, 0.3], ids=["equal", "ragged"])
-def test_thousand_members_fit_as_fast_as_a_few(topics: int, readers: float) -> None:
+def test_time_of_a_fit_is_proportional_to_its_size(topics: int, readers: float) -> None:
     """Eight times the members and partitions take about eight times as long, not 64 times."""
     thousand, few = (rebalanced(share, topics, readers) for share in (1, 8))
     costs_at_most(32, thousand, few)

@@ -1,4 +1,4 @@
-"""The bytes that members write for each other never change: upgrades are gradual."""
+"""The bytes that members write for each other never change, because upgrades are gradual."""
 
 import json
 from pathlib import Path
@@ -18,8 +18,8 @@ from fairlead.wire.members import (
 from fairlead.wire.record import Identity
 from fairlead.wire.seals import Seal
 
-#: The bytes of 0.1.0. Another format must get another number and be read besides these.
-KEPT: Final[dict[str, str]] = json.loads(
+#: The bytes of 0.1.0. A new format needs a new number; these bytes must still be read.
+FIRST_RELEASE: Final[dict[str, str]] = json.loads(
     (Path(__file__).parents[2] / "vectors/member_bytes.json").read_text()
 )
 SEEN: Final = Identity(1, 7, sha256="9f2c")
@@ -37,8 +37,8 @@ WRITTEN: Final[dict[str, SubscriptionNote | AssignmentNote | Record]] = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_bytes_are_those_of_the_first_release(name: str) -> None:
-    """Both directions: writing makes the bytes of 0.1.0, and these are read."""
-    value, kept = WRITTEN[name], KEPT[name].encode()
+    """Writing makes the bytes of 0.1.0, and these are read."""
+    value, kept = WRITTEN[name], FIRST_RELEASE[name].encode()
     if isinstance(value, SubscriptionNote):
         assert (encode_subscription(value), decode_subscription(kept)) == (kept, value)
     elif isinstance(value, AssignmentNote):
@@ -48,6 +48,6 @@ def test_bytes_are_those_of_the_first_release(name: str) -> None:
 
 
 def test_seal_is_that_of_the_first_release() -> None:
-    """The seal for one secret, group and log has the bytes of 0.1.0."""
+    """The seal is for one secret, group and log."""
     seal = Seal("orders", "log", (b"the old secret of all",))
-    assert seal.headers(b"value") == [("fairlead-seal", bytes.fromhex(KEPT["seal"]))]
+    assert seal.headers(b"value") == [("fairlead-seal", bytes.fromhex(FIRST_RELEASE["seal"]))]

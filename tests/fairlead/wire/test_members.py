@@ -27,14 +27,14 @@ groups = st.lists(
 
 
 @given(groups)
-def test_every_member_has_a_name_of_its_own(members: list[GroupMember]) -> None:
-    """No two members share a name, so that each share has one owner."""
+def test_names_of_members_are_unique(members: list[GroupMember]) -> None:
+    """So each share has one owner."""
     names = member_names(members)
     assert names.keys() == {member.member_id for member in members}
     assert len(set(names.values())) == len(names)
 
 
-def test_instance_id_goes_before_client_id() -> None:
+def test_instance_id_takes_precedence_over_client_id() -> None:
     """A member whose client id is another's instance id is named by its member id."""
     members = [
         GroupMember("m0", (), instance_id="one", client_id="app"),
@@ -45,7 +45,7 @@ def test_instance_id_goes_before_client_id() -> None:
 
 
 @given(st.none() | st.binary() | st.sampled_from([b"[]", b'{"fairlead":1,"client_id":3}']))
-def test_foreign_user_data_is_no_note(user_data: bytes | None) -> None:
-    """Missing user data, or those of other assignors, decode to an empty note."""
+def test_foreign_user_data_are_an_empty_note(user_data: bytes | None) -> None:
+    """They are missing, or those of other assignors."""
     assert decode_subscription(user_data) == SubscriptionNote()
     assert decode_assignment(user_data) == AssignmentNote()

@@ -1,4 +1,4 @@
-"""Records of the members topic: the same bytes in all languages; invalid ones are refused."""
+"""Records of the members topic: equal bytes in all languages; invalid ones are refused."""
 
 import base64
 import json
@@ -45,8 +45,8 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
-def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
-    """Records that all implementations must refuse raise InvalidPlanError."""
+def test_invalid_members_records_raise_an_error(vector: dict[str, Any]) -> None:
+    """All implementations must refuse these shared vectors."""
     with pytest.raises(InvalidPlanError):
         read(vector)
 

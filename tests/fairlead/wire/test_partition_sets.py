@@ -12,7 +12,7 @@ partitions = st.lists(st.integers(0, 200))
 
 
 @given(partitions)
-def test_what_is_written_is_read_back(values: list[int]) -> None:
+def test_sets_are_read_back(values: list[int]) -> None:
     """Any set is read back from its text, ascending and without repeats."""
     assert parse_partitions(format_partitions(values), below=201).tolist() == sorted(set(values))
 
@@ -41,7 +41,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     "text",
     ["-1", "1-", "1,,2", ",", " 1", "1 ", "1\n", "0x1", "1.0", "1-2-3", "٣", "+1", "a" * 1000],
 )
-def test_other_texts_are_no_ranges(text: str) -> None:
+def test_invalid_ranges_are_refused(text: str) -> None:
     """Signs, spaces, other digits and empty pieces are refused; the message stays short."""
     with pytest.raises(ValueError, match="not a set of partition ranges") as caught:
         parse_partitions(text, below=10)

@@ -1,4 +1,4 @@
-"""One record of the plan topic: the signed bytes, and refusal of invalid records."""
+"""Records of the plan topic: the signed bytes, and refusal of invalid records."""
 
 import base64
 import json
@@ -86,7 +86,7 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
-def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
+def test_invalid_plan_records_raise_an_error(vector: dict[str, Any]) -> None:
     """Records that all implementations must refuse raise InvalidPlanError."""
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
     verifier = Verifier.from_text(VECTORS["public_key"])
@@ -101,8 +101,8 @@ def test_records_that_the_shared_vectors_refuse(vector: dict[str, Any]) -> None:
         )
 
 
-def test_a_signed_record_says_what_it_is_known_by() -> None:
-    """The headers have epoch, version, hash, and the end of the lease to the millisecond."""
+def test_headers_of_a_signed_record() -> None:
+    """They are epoch, version, hash, and the end of the lease to the millisecond."""
     until = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
     told = read(headers=signed(VALUE, epoch=9, lease_until=until))
     assert told.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
@@ -158,14 +158,14 @@ def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
         (signed(VALUE, signer=Signer.new("mallory")), "signed with key 'mallory'"),
     ],
 )
-def test_what_an_attacker_may_change_is_refused(headers: Headers, message: str) -> None:
-    """Stripped, copied or altered records are refused with the reason."""
+def test_records_of_attackers_are_refused(headers: Headers, message: str) -> None:
+    """They are stripped, copied or altered; the error has the reason."""
     with pytest.raises(InvalidPlanError, match=message):
         read(headers=headers)
 
 
-def test_a_value_is_not_parsed_before_its_signature_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parsing costs many times more than verification."""
+def test_value_is_parsed_only_after_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing takes much longer than verification."""
 
     def parse(*_: object, **__: object) -> None:
         raise AssertionError("it is parsed")
@@ -177,28 +177,28 @@ def test_a_value_is_not_parsed_before_its_signature_holds(monkeypatch: pytest.Mo
         read()
 
 
-def test_changed_bytes_are_refused_by_the_signature_alone() -> None:
-    """A value changed together with its hash header is refused."""
+def test_changed_bytes_with_a_matching_hash_are_refused() -> None:
+    """Only the signature shows the change."""
     other = replace(PLAN, assignor="mallory").to_bytes()
     headers = [*with_("sha256", dict(unsigned(other))["sha256"])]
     with pytest.raises(InvalidPlanError, match="is invalid"):
         read(other, headers)
 
 
-def test_where_the_client_knows_no_ids_the_signature_still_binds_them() -> None:
+def test_signed_id_of_the_log_is_accepted_if_none_is_known() -> None:
     """A follower that cannot query the log's id accepts the signed one."""
     assert read(origin=replace(ORIGIN, log="")).identity.version == 1
 
 
-def test_without_keys_everything_readable_is_believed() -> None:
-    """Without keys, only write access to the topic protects followers."""
+def test_without_keys_every_readable_record_is_accepted() -> None:
+    """Only write access to the topic protects followers then."""
     for headers in (HEADERS, unsigned(VALUE), signed(VALUE, signer=Signer.new("mallory"))):
         assert read(headers=headers, verifier=None).plan is not None
 
 
 @pytest.mark.parametrize("text", [b"1", b"3", b"", b"\xff"])
-def test_another_format_is_refused_without_keys_too(text: bytes) -> None:
-    """A record of an unknown format is refused even without keys."""
+def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
+    """With keys it is refused as well."""
     with pytest.raises(InvalidPlanError, match="format"):
         read(headers=with_("format", text), verifier=None)
 

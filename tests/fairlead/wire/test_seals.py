@@ -1,4 +1,4 @@
-"""Seals of the coordination topic's records, against anybody who may write to it."""
+"""Seals of records of the coordination topic, against other writers."""
 
 import pytest
 
@@ -19,39 +19,39 @@ OURS = Seal("orders", "log-1", (NEW,))
         Seal("order", "slog-1", (NEW,)),
     ],
 )
-def test_seal_of_another_secret_group_or_log_does_not_hold(other: Seal) -> None:
-    """A seal made without a secret does not hold either."""
+def test_seal_is_valid_for_one_secret_group_and_log(other: Seal) -> None:
+    """A seal made without a secret is invalid, too."""
     assert not OURS.holds(b"here", other.headers(b"here"))
 
 
-def test_changed_record_does_not_hold() -> None:
-    """A seal does not hold for another value or a tombstone."""
+def test_seal_is_invalid_for_a_changed_record() -> None:
+    """The change may be another value, or a tombstone."""
     assert OURS.holds(b"here", OURS.headers(b"here"))
     assert not OURS.holds(b"there", OURS.headers(b"here"))
     assert not OURS.holds(None, OURS.headers(b"here"))
 
 
 @pytest.mark.parametrize("headers", [None, [], [("fairlead-seal", None)], [("fairlead-seal", "")]])
-def test_headers_of_any_shape_are_taken(headers: list[tuple[str, str | bytes | None]]) -> None:
-    """Missing or malformed headers are refused without an error."""
+def test_malformed_headers_cause_no_error(headers: list[tuple[str, str | bytes | None]]) -> None:
+    """Missing and malformed headers are refused like wrong ones."""
     assert not OURS.holds(b"here", headers)
 
 
-def test_secret_changes_without_a_gap() -> None:
-    """Members with both secrets accept seals by either, and seal by the first."""
+def test_secret_can_be_changed_gradually() -> None:
+    """Members with both secrets accept seals by either of them, and seal by the first."""
     between = Seal("orders", "log-1", (OLD, NEW))
     assert between.holds(b"here", OURS.headers(b"here"))
     assert Seal("orders", "log-1", (OLD,)).holds(b"here", between.headers(b"here"))
 
 
 @pytest.mark.parametrize("text", ["", " ", "short", "long enough to be one,", ","])
-def test_secret_that_protects_nothing_is_refused(text: str) -> None:
-    """An empty or short secret is an error, so that sealing is never off by mistake."""
+def test_short_secret_is_refused(text: str) -> None:
+    """So is an empty one: sealing is never off by mistake."""
     with pytest.raises(ConfigurationError, match="group_secret") as error:
         read_secrets(text)
     assert text.strip(", ") not in str(error.value) or not text.strip(", ")
 
 
-def test_no_secret_is_printed() -> None:
-    """The representation of a seal, as in logs, has no secret."""
+def test_secret_is_not_in_the_representation() -> None:
+    """Logs contain the representation of a seal."""
     assert "secret of all" not in repr(OURS)

@@ -1,4 +1,4 @@
-"""Keys: invalid keys are refused, and a signature holds for one message and one key."""
+"""Keys: invalid keys are refused, and a signature is valid for one message and one key."""
 
 import builtins
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tests.records import PUBLIC, SIGNER
 OTHER_KIND = "x:MC4CAQAwBQYDK2VuBCIEIMATPAZp43ijziiVGt+rLXY4ENxBHzPdOS4eIodBfbV6"
 
 
-def test_a_signature_holds_for_its_bytes_and_its_key() -> None:
+def test_signature_is_valid_for_its_bytes_and_key() -> None:
     """Other bytes, another key with the same id, and an unknown id are refused."""
     verifier, message = Verifier.from_text(PUBLIC), signed_bytes(b"a", b"b")
     verifier.verify("tests", SIGNER.sign(message), message)
@@ -30,7 +30,7 @@ def test_a_signature_holds_for_its_bytes_and_its_key() -> None:
             verifier.verify(key_id, signature, of)
 
 
-def test_keys_are_changed_without_a_gap() -> None:
+def test_keys_can_be_changed_gradually() -> None:
     """With both public keys, signatures by either private key are accepted."""
     newer = Signer.new("newer")
     verifier = Verifier.from_text(f"{PUBLIC}, {newer.public_text()}")
@@ -38,7 +38,7 @@ def test_keys_are_changed_without_a_gap() -> None:
         verifier.verify(signer.key_id, signer.sign(b"message"), b"message")
 
 
-def test_a_key_that_is_drawn_can_be_read_back() -> None:
+def test_generated_key_can_be_read() -> None:
     """The settings accept a key in the form that `fairlead signing-key` prints."""
     drawn = Signer.new("2026-03")
     again = Signer.from_text(drawn.private_text())
@@ -49,15 +49,15 @@ def test_a_key_that_is_drawn_can_be_read_back() -> None:
     "text", ["", " ", "tests", "tests:", ":MC4", "tests:#", "tests:MC4=", OTHER_KIND]
 )
 @pytest.mark.parametrize("read", [Signer.from_text, Verifier.from_text])
-def test_no_key_is_mistaken_for_one(read: Callable[[str], object], text: str) -> None:
-    """Empty, incomplete and other kinds of keys are errors; the message does not repeat them."""
+def test_invalid_keys_are_errors(read: Callable[[str], object], text: str) -> None:
+    """They are empty, incomplete or of other kinds; the message does not repeat them."""
     with pytest.raises(ConfigurationError) as refused:
         read(text)
     assert len(text) < 5 or text not in str(refused.value)
 
 
 def test_a_follower_with_an_empty_key_does_not_start() -> None:
-    """With an empty key it would follow unsigned plans without a warning."""
+    """It would follow unsigned plans without a warning."""
     with pytest.raises(ConfigurationError, match="is empty"):
         FollowOptions(public_keys="")
 
@@ -79,18 +79,18 @@ def test_a_follower_with_an_empty_key_does_not_start() -> None:
         ("group_secret", read_secrets),
     ],
 )
-def test_the_private_key_is_refused_where_a_consumer_would_hold_it(
+def test_consumer_refuses_a_private_key(
     option: str, construct: Callable[[str], object], text: str
 ) -> None:
-    """The message names the option that has a private key, and does not repeat the key."""
+    """The message names the option, and does not repeat the key."""
     with pytest.raises(ConfigurationError) as refused:
         construct(text)
     assert str(refused.value).startswith(f"{option} contains a private key")
     assert text[-40:] not in str(refused.value)
 
 
-def test_a_key_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With keys but without the extra `signed`, a follower does not start."""
+def test_keys_need_the_extra_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A follower with keys does not start without it."""
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:

@@ -30,7 +30,7 @@ REPORT = WorkReport(
     at_ms=1_795_859_150_530,
 )
 TEXT = REPORT.text(MEMBER, TOKEN).encode()
-#: Largest values that are read; a counter beyond them may have stopped.
+#: Largest valid values: counters stop at the next one.
 LARGEST = (*(36**width - 2 for width in (8, 8, 8, 7, 8, 8, 10)), 36**3 - 1, 36**8 - 2)
 
 tokens = st.text("0123456789abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=6)
@@ -39,7 +39,7 @@ ends = st.sampled_from([b"", b"\0"])
 
 
 @given(st.lists(st.tuples(reports, st.text(), tokens, ends, st.binary(max_size=20)), max_size=5))
-def test_what_is_written_is_read_back(
+def test_reports_are_read_back(
     written: list[tuple[WorkReport, str, str, bytes, bytes]],
 ) -> None:
     """Reports are read from between others' metadata, with and without a final NUL."""
@@ -54,8 +54,8 @@ def test_what_is_written_is_read_back(
 
 
 @given(st.integers(0, len(TEXT) - 1), st.integers(0, 255))
-def test_damaged_byte_is_another_digit_or_no_report(at: int, value: int) -> None:
-    """A changed byte changes a digit or removes the report, never the one beside it."""
+def test_damaged_byte_changes_only_its_own_report(at: int, value: int) -> None:
+    """It changes a digit, or the report is ignored; the other report stays."""
     damaged = TEXT[:at] + bytes([value]) + TEXT[at + 1 :]
     found = read_reports([damaged, TEXT])
     assert found.place.tolist() in ([0, 1], [1])
@@ -82,23 +82,23 @@ def test_damaged_byte_is_another_digit_or_no_report(at: int, value: int) -> None
         TEXT.replace(b"0", b"\0", 1),
         TEXT.decode().replace("0", "é", 1).encode(),
         TEXT.decode().replace("0", "é", 1).encode("latin-1"),
-        TEXT.replace(b"0", "\u0660".encode(), 1),  # a digit, elsewhere
+        TEXT.replace(b"0", "\u0660".encode(), 1),  # a digit in another script
         TEXT.replace(b"e=0", b"e=-"),
         TEXT.decode().encode("utf-16"),
         b"x" * 1_000_000,
     ],
     ids=repr,
 )
-def test_anything_else_is_ignored(other: bytes) -> None:
-    """Truncated, too long and foreign texts are ignored; reports beside them are read."""
+def test_other_texts_are_ignored(other: bytes) -> None:
+    """They are truncated, too long or foreign; reports beside them are read."""
     found = read_reports([TEXT, other, TEXT + b"\0"])
     assert found.place.tolist() == [0, 2]
     assert found.numbers.tolist() == [[*astuple(REPORT)]] * 2
 
 
 @pytest.mark.parametrize("name", ["busy_squares_ms2", "records", "elapsed_ms"])
-def test_full_counter_is_no_report(name: str) -> None:
-    """A counter at its maximum grows no more, so that differences would be wrong."""
+def test_report_with_a_full_counter_is_ignored(name: str) -> None:
+    """The counter no longer grows, so differences would be wrong."""
     full = WorkReport(**{**vars(REPORT), name: 36**11}).text(MEMBER, TOKEN)
     assert read_reports([full.encode(), TEXT]).place.tolist() == [1]
 
@@ -112,7 +112,7 @@ def test_the_report_on_the_page_can_be_read() -> None:
 
 
 def test_million_partitions_take_no_longer_than_splitting_their_texts() -> None:
-    """A million texts are parsed in one call, as one array."""
+    """All texts are parsed in one call, as one array."""
     metadata = [TEXT + b"\0", b"", TEXT] * 333_334
 
     def read() -> None:

@@ -102,7 +102,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         run(store, topic, groups=[group], now=at)
         transaction.name = "adoption"
         published = store.published(group)
-        if published is not None:  # a withdrawal that was on its way ends what waits, too
+        if published is not None:  # a pending withdrawal also ends a waiting plan
             version = published.version
             record_adoption(store, group, version, observed_at=at, planned=3, as_planned=3)
 

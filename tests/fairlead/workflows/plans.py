@@ -83,7 +83,7 @@ def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
     return {group: as_planned(group) for group in groups}
 
 
-def nobody(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+def without_members(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
     """Describe groups that all members have left."""
     return {group: emptied(group) for group in groups}
 

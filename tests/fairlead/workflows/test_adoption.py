@@ -18,14 +18,14 @@ from tests.fairlead.workflows.plans import make_plan
 PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0]})
 
 
-def test_new_member_with_the_share_of_a_member_that_is_gone_follows_the_plan() -> None:
-    """A new member may own a departed member's share, as after a rolling restart."""
+def test_new_member_with_the_share_of_a_former_member_follows() -> None:
+    """For example, a member has a new name after a rolling restart."""
     seen = compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}})
     assert (seen.planned, seen.as_planned) == (3, 3)
 
 
-def test_share_of_a_member_that_left_must_be_where_the_plan_puts_it_then() -> None:
-    """The only remaining member must own all partitions; each one that it lacks counts."""
+def test_share_of_a_former_member_must_be_where_the_plan_fits_it() -> None:
+    """The only remaining member must own all partitions; each missing one counts."""
     assert compare(PLAN, {"a": {"t": [0, 1, 2]}}).adherence == 1.0
     assert compare(PLAN, {"a": {"t": [0, 1]}}).adherence == 0.6666
 
@@ -56,7 +56,7 @@ def published() -> StoredPlan:
 
 
 def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> Observed:
-    """Sample a group once for each of these assignments, four seconds apart."""
+    """Sample a group once with each of these assignments, four seconds apart."""
     number, now = count(), datetime.now(UTC)
 
     def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
@@ -77,8 +77,8 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
     return seen
 
 
-def test_who_holds_on_to_what_others_are_to_have_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Members that keep others' partitions for two heartbeats are reported with the remedy."""
+def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are reported after two heartbeats, with the remedy."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)

@@ -47,10 +47,10 @@ def ended(store: PlanStore) -> list[str]:
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
 
-def test_it_goes_back_to_the_version_before_and_rests(
+def test_rollback_is_to_the_previous_version_with_a_back_off(
     store: PlanStore, publish: Step, draft: MakeDraft
 ) -> None:
-    """The rollback is approved, is in history and metrics, and starts the group's back-off."""
+    """It is approved, is in history and metrics, and starts the group's back-off."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store)
@@ -70,8 +70,8 @@ def test_it_goes_back_to_the_version_before_and_rests(
     assert ended(store) == ["orders"]
 
 
-def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: Step) -> None:
-    """A rollback under a manual policy is proposed, and not again after a rejection."""
+def test_rollback_under_a_manual_policy_is_proposed_once(store: PlanStore, publish: Step) -> None:
+    """It is not proposed again after a rejection."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store, Policy())
@@ -80,10 +80,8 @@ def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: S
     assert back(store, Policy()) == []
 
 
-def test_first_plan_that_takes_four_eyes_waits_for_a_person(
-    store: PlanStore, publish: Step
-) -> None:
-    """If the database requires four eyes for the group, its first plan is not withdrawn."""
+def test_first_plan_under_four_eyes_is_not_withdrawn(store: PlanStore, publish: Step) -> None:
+    """If the database requires four eyes for the group, a person decides."""
     publish("s1")
     with transaction(store.engine) as connection:
         connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")
@@ -93,10 +91,8 @@ def test_first_plan_that_takes_four_eyes_waits_for_a_person(
     ]
 
 
-def test_first_plan_is_withdrawn_by_the_next_pass(
-    store: PlanStore, topic: PlanTopic, publish: Step
-) -> None:
-    """A first plan has no previous version, so it is withdrawn and the group falls back."""
+def test_first_plan_is_withdrawn(store: PlanStore, topic: PlanTopic, publish: Step) -> None:
+    """It has no previous version, so the group returns to its own assignor."""
     publish("s1")
     assert back(store) == []
     (done,) = reconcile(
@@ -116,8 +112,8 @@ def test_first_plan_is_withdrawn_by_the_next_pass(
     assert ended(store) == ["orders"]
 
 
-def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publish: Step) -> None:
-    """Older versions, plans without a regression and known regressions are not recorded."""
+def test_only_regressions_of_published_plans_count(store: PlanStore, publish: Step) -> None:
+    """Older versions, plans without a regression and known regressions are left out."""
     publish("s1")
     publish("s2", members=SECOND)
     assert not record_regression(store.engine, "orders", 1, WORSE, automatic=True)
@@ -129,8 +125,8 @@ def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publ
     assert not record_regression(store.engine, "orders", 2, WORSE, automatic=True)
 
 
-def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
-    """The back-off takes half an hour, one hour and two hours, as in simulations."""
+def test_back_off_doubles_with_each_regression(store: PlanStore, publish: Step) -> None:
+    """It takes half an hour, one hour and two hours, as in simulations."""
     hours = []
     for version in (1, 2, 3):
         publish(f"s{version}")

@@ -30,7 +30,7 @@ def cluster(settings: Settings) -> KafkaSettings:
     return settings.kafka
 
 
-def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
+def test_plans_are_followed_through_changes_of_members(
     cluster: KafkaSettings,
     store: PlanStore,
     approve: Callable[..., StoredPlan],
@@ -73,7 +73,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
 
             eventually(reached, "the broker's target is the plan")
             assert (rounds[-1].version, rounds[-1].reason) == (version, "")
-            assert any(done.triggers for done in rounds)  # only triggers compute targets here
+            assert any(done.triggers for done in rounds)  # nothing else computes targets
             wanted = {name: {topic: ns} if ns else {} for name, ns in shares.items()}
             eventually(lambda wanted=wanted: members.owned() == wanted, "it is adopted")  # type: ignore[misc]
             moved = {
@@ -95,10 +95,10 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
         eventually(lambda: members.owned()["a"] == {topic: [0, 1, 2]}, "a has its share again")
 
 
-def test_member_that_does_not_give_partitions_up_is_named(
+def test_member_that_keeps_its_partitions_is_named(
     cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A member that keeps its partitions, as librdkafka sometimes does, is named."""
+    """Consumers on librdkafka sometimes keep revoked partitions."""
     group, topic = unique_name, kafka_topic(partitions=4)
     with (
         PlanTopic(cluster) as plans,

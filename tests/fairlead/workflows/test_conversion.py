@@ -60,9 +60,9 @@ class Group:
         return done.reached
 
     def is_of(self, kind: str, members: int) -> bool:
-        """Whether the coordinator reports this protocol and number of members."""
+        """Return whether the coordinator reports this protocol and number of members."""
         found = self.gateway.live_groups([self.name])[self.name]
-        if isinstance(found, GroupError):  # the change is in progress
+        if isinstance(found, GroupError):  # the conversion is in progress
             return False
         return (found.group_type, len(found.members)) == (kind, members)
 
@@ -104,10 +104,10 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
         yield members
 
 
-def test_a_followed_group_goes_over_member_by_member_and_back(
+def test_group_with_a_plan_converts_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """The group converts by way of range, follows plans, converts back, and loses no record."""
+    """It passes through range, follows plans, converts back, and loses no record."""
     plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
     values: list[list[bytes]] = [members.values]
 

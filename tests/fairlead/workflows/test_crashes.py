@@ -66,7 +66,7 @@ def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
 
 
 def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
-    """Check a group's versions, their rows, the topic's record, and a new follower's plan."""
+    """Check a group's versions, their rows, the topic's record, and the plan of a new follower."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     history = plan_history(store, group)
@@ -98,10 +98,10 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
     engine.dispose()
 
 
-def test_next_run_finishes_what_a_killed_one_left(
+def test_next_run_completes_a_killed_one(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """After a kill at any point, the next run leaves no gap and no partial plan."""
+    """After a kill at any point, there is no gap and no partial plan."""
     for point in POINTS:
         process = start(point, signal.SIGKILL, store_url, kafka, point)
         process.join(timeout=PATIENCE_S)
@@ -111,7 +111,7 @@ def test_next_run_finishes_what_a_killed_one_left(
 
     for point in POINTS:
         plan(store_url, kafka, point, "s2")
-        if store.published(point) is None:  # the next run has finished the withdrawal
+        if store.published(point) is None:  # the next run has completed the withdrawal
             with PlanTopic(kafka) as topic:
                 record = topic.read(point)
             assert record is not None
@@ -121,10 +121,10 @@ def test_next_run_finishes_what_a_killed_one_left(
 
 
 @pytest.mark.parametrize("point", FREEZES)
-def test_run_that_was_frozen_undoes_nothing_of_what_others_did(
+def test_frozen_run_does_not_undo_later_runs(
     store_url: str, kafka: KafkaSettings, point: str
 ) -> None:
-    """A planner that was frozen between two steps continues without undoing later runs.
+    """A planner that was frozen between two steps continues after other runs.
 
     Postgres ends the session of a frozen publisher that holds a lock.
     """
@@ -162,7 +162,7 @@ def test_run_that_was_frozen_undoes_nothing_of_what_others_did(
         ],
     ),
 )
-def test_postgres_crashes_and_returns_in_the_middle(
+def test_crash_of_postgres_during_a_run(
     own_postgres: Postgres, kafka: KafkaSettings, point: str
 ) -> None:
     """The run fails with a transient error; the next run completes its work."""
@@ -195,17 +195,17 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
         bootstrap_servers=broker.bootstrap_servers,
         plan_topic=f"plans-{unique_name}",
         properties=QUIET_PROPERTIES,
-        request_timeout_s=30.0,  # clock: a publication waits this long for a missing broker
+        request_timeout_s=30.0,  # clock: how long a publication waits for the broker
     )
     with PlanTopic(kafka) as topic:
         topic.ensure()
     return kafka
 
 
-def test_broker_crashes_and_returns_during_publication(
+def test_crash_of_the_broker_during_publication(
     broker: KafkaBroker, killable: KafkaSettings, store_url: str, store: PlanStore
 ) -> None:
-    """The plan stays in state sending while the broker is away, and is published afterwards."""
+    """The plan is in state sending until the broker is back, and is published then."""
 
     def crash(where: str) -> None:
         if where == "before the send":
@@ -235,7 +235,7 @@ class Restart(logging.Handler):
         self._broker.start()
 
 
-def test_publication_survives_a_broker_that_has_just_died(
+def test_publication_succeeds_after_a_restart_of_the_broker(
     broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
 ) -> None:
     """The first attempt fails soon; the second succeeds with new clients."""

@@ -68,7 +68,7 @@ def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopi
     return done
 
 
-def test_publication_for_the_consumer_protocol_reports_a_broker_that_does_not_follow(
+def test_publication_reports_a_broker_without_the_plug_in(
     *,
     cluster: KafkaSettings,
     plans: PlanTopic,
@@ -80,7 +80,7 @@ def test_publication_for_the_consumer_protocol_reports_a_broker_that_does_not_fo
     tmp_path: Path,
     unique_name: str,
 ) -> None:
-    """Adoption is measured; without the plug-in the result has a remedy."""
+    """The group has the consumer protocol. Adoption is measured; the result has a remedy."""
     topic = kafka_topic(partitions=4)
     produce(topic, [9, 9, 1, 1])
     with BrokerAssigned(cluster) as members:

@@ -63,7 +63,7 @@ def taken(store: PlanStore, topic: Any, **given: Any) -> dict[str, str]:
     return take_up(store, ["orders"], now=NOW, **{**values, **given})
 
 
-def test_rollback_is_proposed_and_answered_once(
+def test_requested_rollback_is_proposed_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
     """A planner that dies before its answer does not cause a second version."""
@@ -97,10 +97,10 @@ def test_rollback_is_proposed_and_answered_once(
     assert (done.outcome, done.answer) == ("done", said)
 
 
-def test_withdrawal_is_done_and_answered(
+def test_requested_withdrawal_is_carried_out(
     store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """The version is withdrawn; if Kafka does not answer, the request stays open."""
+    """If Kafka does not answer, the request stays open."""
     asked = ask("withdraw", 2)
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
@@ -112,10 +112,10 @@ def test_withdrawal_is_done_and_answered(
     assert record.value == withdrawn_value("orders", 2)
 
 
-def test_what_cannot_be_done_is_refused_with_the_reason(
+def test_impossible_request_is_refused_with_the_reason(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """The request ends with the reason, and is not repeated."""
+    """The request ends and is not repeated."""
     asked = ask("rollback", 1)
 
     def gone(group: str) -> Any:

@@ -37,7 +37,7 @@ NEW = {
 GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
 
 
-def look(
+def conclude(
     store: PlanStore, decision: NoPlan, policy: Policy | None = None, now: datetime = SNAPSHOT_AT
 ) -> Outcome:
     (outcome,) = carry_out(store, [decision], [policy or Policy()], now)
@@ -48,28 +48,26 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
     return [row["state"] for row in plan_history(store, group)]
 
 
-def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeDraft) -> None:
-    """A plan is approved by the policy, with reasons; outside the policy's hours it waits."""
-    assert look(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
+def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeDraft) -> None:
+    """The approval has reasons; outside the policy's hours the plan waits."""
+    assert conclude(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
-    look(store, draft("s2"), policy=AT_NIGHT)
+    conclude(store, draft("s2"), policy=AT_NIGHT)
     assert states(store) == ["expired", "approved"]
     assert plan_history(store, "orders")[1]["decision"].startswith("approved by policy: ")
 
 
-def test_plan_of_a_group_whose_partitions_stand_still_waits_for_a_person(
-    store: PlanStore, draft: MakeDraft
-) -> None:
-    """A group with a partition in STOP gets no automatic approval."""
-    stalled = look(store, draft("s1", statuses=frozenset({"OK", "STOP"})), policy=AT_NIGHT)
+def test_plan_of_a_group_with_a_stopped_partition_waits(store: PlanStore, draft: MakeDraft) -> None:
+    """A person must approve it."""
+    stalled = conclude(store, draft("s1", statuses=frozenset({"OK", "STOP"})), policy=AT_NIGHT)
     assert not stalled.approval.approved
     assert "partitions are in STOP" in stalled.approval.reason
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """Version 1 keeps waiting for approval when a new sample leads to the same assignment."""
-    look(store, draft("s1"))
-    again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
+    """Version 1 waits for approval when a new sample leads to the same assignment."""
+    conclude(store, draft("s1"))
+    again = conclude(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
     assert again.stored.outcome == "no change"
     assert re.fullmatch(
         r"version 1, which gives the same assignment, waits for approval since"
@@ -96,15 +94,13 @@ def prospect(rates: list[float]) -> Prospect:
     return Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
 
 
-def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
-    store: PlanStore, draft: MakeDraft
-) -> None:
-    """A proposal is replaced only by a plan that improves on it by the policy's minimum."""
+def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
+    """The new plan must improve on it by the policy's minimum."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
-        look(store, draft("s1", group=group, members=ANOTHER))
+        conclude(store, draft("s1", group=group, members=ANOTHER))
         new = draft("s2", group=group, members=NEW, prospect=prospect(rates))
-        again = look(store, new, policy=policy)
+        again = conclude(store, new, policy=policy)
         if merit:
             assert again.stored.reason.startswith(f"version 1, {merit}")
             assert "waits for approval since" in again.stored.reason
@@ -114,31 +110,31 @@ def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
             assert states(store, group) == ["expired", "proposed"]
 
 
-def test_approved_plan_is_left_for_publication(
-    store: PlanStore, draft: MakeDraft, approve: Step
-) -> None:
-    """An approved plan is not replaced before its publication."""
+def test_approved_plan_is_not_replaced(store: PlanStore, draft: MakeDraft, approve: Step) -> None:
+    """It is published first."""
     approve("s1")
-    later = look(store, draft("s2", members=ANOTHER))
+    later = conclude(store, draft("s2", members=ANOTHER))
     assert later.stored.reason.startswith("version 1 is approved and waits for publication since ")
     assert states(store) == ["approved"]
 
 
-def test_rollback_is_left_waiting(store: PlanStore, draft: MakeDraft, publish: Step) -> None:
-    """A waiting rollback is not replaced: the planner would propose the plan that it ends."""
+def test_waiting_rollback_is_not_replaced(
+    store: PlanStore, draft: MakeDraft, publish: Step
+) -> None:
+    """The planner would propose the plan that the rollback ends."""
     publish("s1")
     record_decision(store, draft("s2", rolled_back_from=1))
-    later = look(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
+    later = conclude(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
     assert later.stored.reason.startswith("version 2, a rollback, waits for approval since ")
     assert states(store) == ["published", "proposed"]
 
 
-def test_published_plan_that_says_the_same_makes_a_new_one_needless(
+def test_no_new_version_with_the_published_assignment(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A group that does not follow its plan gets no new version with the same assignment."""
+    """The group does not follow its plan, and the same assignment would be best."""
     publish("s1")
-    again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}), policy=AT_NIGHT)
+    again = conclude(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}), policy=AT_NIGHT)
     assert again.stored.outcome == "no change"
     assert again.stored.reason == (
         "version 1, which gives the same assignment, is published, and 66.7 % of its partitions"
@@ -151,16 +147,16 @@ def test_published_plan_that_says_the_same_makes_a_new_one_needless(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """When two runs overlap, a plan from the older snapshot is not stored."""
+    """It comes from the slower one of two runs that overlap, and is not stored."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
-    older = look(store, draft("s1", members=GROWN))
+    older = conclude(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"
     assert older.stored.reason.startswith(f"version 1 is {state}, and from a newer snapshot; ")
     assert states(store) == [state]
 
 
 def moved(*rows: tuple[int, str, str]) -> pa.Table:
-    """Return moves of t0's partitions from rows of number, owner before, owner after."""
+    """Return moves of t0's partitions; each row has number, previous owner and new owner."""
     numbers, before, after = zip(*rows, strict=True)
     return pa.table(
         {
@@ -172,19 +168,19 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves to NEW of a group in which only partition 0 is where ANOTHER puts it.
+#: The moves to NEW, if only partition 0 is where ANOTHER assigns it.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
-def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks(
+def test_unfollowed_plan_is_replaced_only_by_a_better_one(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A group that does not follow its plan gets a new one only for a large improvement."""
+    """The new plan must improve on it by the policy's minimum."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)
         new = draft("s2", group=group, members=NEW, prospect=prospect(rates), moves=NOT_FOLLOWED)
-        again = look(store, new, policy=policy)
+        again = conclude(store, new, policy=policy)
         if merit:
             assert again.stored.reason.startswith(f"version 1, {merit}")
             assert "is published, and 33.3 % of its partitions have" in again.stored.reason
@@ -195,32 +191,32 @@ def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks
 
 
 def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
-    """The plan is stored once, and replaced when the policy leaves shadow mode."""
+    """It is stored once, and replaced when the policy leaves shadow mode."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})
-    outcome = look(store, draft("s1", shadow=True), policy=observing)
+    outcome = conclude(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
     assert plan is not None
     assert outcome.approval.reason.startswith("shadow mode: ")
     with pytest.raises(PlanStateError, match="version 1 is in shadow mode: its policy"):
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
-    look(store, draft("s2", shadow=True), policy=observing)
+    conclude(store, draft("s2", shadow=True), policy=observing)
     assert states(store) == ["proposed"]
-    look(store, draft("s3"), policy=AT_NIGHT)
+    conclude(store, draft("s3"), policy=AT_NIGHT)
     assert states(store) == ["expired", "approved"]
 
 
-def test_repeated_step_finishes_what_it_began(store: PlanStore, draft: MakeDraft) -> None:
-    """After a crash between proposal and approval, the same version is approved."""
+def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDraft) -> None:
+    """The step crashed between proposal and approval; the version stays the same."""
     record_decision(store, draft("s1"))
-    look(store, draft("s1"), policy=AT_NIGHT)
-    look(store, draft("s1"), policy=AT_NIGHT)
+    conclude(store, draft("s1"), policy=AT_NIGHT)
+    conclude(store, draft("s1"), policy=AT_NIGHT)
     assert states(store) == ["approved"]
 
 
-def test_a_rejection_at_the_same_moment_is_of_one_group(
+def test_simultaneous_rejection_affects_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan rejected between proposal and approval does not stop approval of the others."""
+    """The plan is rejected between proposal and approval; the others are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
@@ -238,10 +234,10 @@ def test_a_rejection_at_the_same_moment_is_of_one_group(
     assert "version 1 is rejected" in answers["g3"].reason
 
 
-def test_fleet_is_carried_out_in_several_transactions(
+def test_decisions_of_a_fleet_are_stored_in_transactions(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each group has its decision, in the order given; permitted plans are approved."""
+    """Each group has its decision, in the given order; permitted plans are approved."""
     monkeypatch.setattr(proposal, "AT_ONCE", 5)
     groups = [f"group-{number:04}" for number in range(14)]
     decisions = [

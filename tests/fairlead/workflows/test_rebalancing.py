@@ -43,7 +43,7 @@ def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
     return BrokerPlan(plan, {topic: partitions})
 
 
-def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
+def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
     """Let three members share six partitions; return the owners, and clear past revocations."""
     for name in "abc":
         members.join(group, name, [topic])
@@ -73,13 +73,13 @@ def rebalance(
 
 
 @pytest.mark.parametrize("assignor", ["uniform"])
-def test_nothing_moves_under_the_brokers_own_assignors(
+def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """Samples leave the rebalance trigger out, and members keep all partitions."""
+    """Samples leave the trigger out, and members keep all partitions."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
-        before = come(members, gateway, unique_name, topic)
+        before = join_members(members, gateway, unique_name, topic)
         with RebalanceTrigger(cluster, unique_name, 1) as trigger:
             found = gateway.broker_groups([unique_name])[unique_name]
             assert any(m.is_trigger for m in found.members), "it is in when it has joined"
@@ -103,10 +103,10 @@ def test_nothing_moves_under_the_brokers_own_assignors(
     assert {member.client_id for member in gone.members} == {"a", "b", "c"}
 
 
-def test_a_live_classic_group_is_never_joined(
+def test_trigger_never_joins_a_classic_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would convert the group to the consumer protocol."""
+    """It would convert the group to the consumer protocol."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -117,10 +117,10 @@ def test_a_live_classic_group_is_never_joined(
         assert members.revoked == []
 
 
-def test_an_absent_and_an_empty_group_are_never_joined(
+def test_trigger_never_joins_an_absent_or_empty_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would create the absent group, and be the empty group's only member."""
+    """It would create the absent group, and be the empty group's only member."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])
@@ -133,13 +133,13 @@ def test_an_absent_and_an_empty_group_are_never_joined(
     assert unique_name not in gateway.list_groups()
 
 
-def test_a_killed_trigger_disturbs_no_member(
+def test_killed_trigger_moves_nothing(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """Until the killed trigger's session ends no other joins; members keep their partitions."""
+    """No other trigger joins until its session ends; members keep their partitions."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:
-        before = come(members, gateway, unique_name, topic)
+        before = join_members(members, gateway, unique_name, topic)
         script = (
             "import sys, time\n"
             "from fairlead.kafka.rebalance_trigger import RebalanceTrigger\n"

@@ -47,7 +47,7 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
     return put
 
 
-def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
+def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
     """Reconcile, check that no difference is left, and return the previous differences."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
@@ -65,10 +65,10 @@ def new_follower(topic: PlanTopic) -> PlanState:
     return cache.state
 
 
-def test_what_covers_a_plan_is_covered_again(
+def test_plan_is_sent_again_after_foreign_records(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """After garbage, an unsigned copy or a tombstone, the same version is sent again."""
+    """They are garbage, an unsigned copy, or a tombstone; the version stays the same."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -76,40 +76,40 @@ def test_what_covers_a_plan_is_covered_again(
         (None, []),
     ):
         put(value, headers)
-        assert found_and_mended(store, topic) == ["followers refuse its record"]
+        assert reconciled(store, topic) == ["followers refuse its record"]
         assert new_follower(topic).seen == before
 
 
-def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
+def test_replayed_record_counts_until_the_next_reconciliation(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
-    """New members follow a replayed signed record only until the planner sends its plan again."""
+    """New members follow an older signed record until the planner sends its plan again."""
     record = topic.read("orders")
     assert record is not None
     approve("s2")
     run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     put(published.document, record.headers)
     assert new_follower(topic).seen.version == 1
-    (what,) = found_and_mended(store, topic)
+    (what,) = reconciled(store, topic)
     assert "an older one" in what
     assert new_follower(topic).seen.version == 2
 
 
-def test_an_impossible_epoch_is_not_exceeded(
+def test_largest_epoch_of_a_foreign_record_is_ignored(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A record with the largest epoch is refused, and does not raise the planner's epoch."""
+    """The record is refused, and does not raise the planner's epoch."""
     before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))
-    assert found_and_mended(store, topic) == ["followers refuse its record"]
+    assert reconciled(store, topic) == ["followers refuse its record"]
     assert new_follower(topic).seen == before
 
 
-def test_plan_is_sent_once_while_another_producers_transaction_is_open(
+def test_plan_is_sent_once_behind_an_open_transaction(
     store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
 ) -> None:
-    """An open transaction hides the plan from all readers, which the result reports."""
+    """Another producer's transaction hides the plan from all readers; the result has this."""
     other = Producer(
         {
             "bootstrap.servers": settings.kafka.bootstrap_servers,
@@ -128,22 +128,22 @@ def test_plan_is_sent_once_while_another_producers_transaction_is_open(
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
 
 
-def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
+def test_restored_database_uses_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """After a database restore, a new epoch makes followers return from version 7 to 1."""
+    """So followers return from version 7 to version 1."""
     record = topic.read("orders")
     assert record is not None
     epoch = int(dict(record.headers)["epoch"])
     ahead = published.document.replace(b'"version":1', b'"version":7')
     put(ahead, signed(ahead, group="orders", version=7, origin=topic.origin, epoch=epoch))
-    (what,) = found_and_mended(store, topic)
+    (what,) = reconciled(store, topic)
     assert "version 7" in what
     seen = new_follower(topic).seen
     assert (seen.version, seen.epoch > epoch) == (1, True)
 
 
-def test_a_topic_that_grew_has_every_plan_in_the_partition_of_its_key(
+def test_plans_move_to_their_partition_if_the_topic_grows(
     settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
 ) -> None:
     """After the topic grows, the plan is sent to the partition that its key now has."""
@@ -155,19 +155,19 @@ def test_a_topic_that_grew_has_every_plan_in_the_partition_of_its_key(
         lambda: PlanTopic(kafka).partition_for_key("orders") != 0, "brokers know the new partitions"
     )
     with PlanTopic(kafka) as grown:
-        assert found_and_mended(store, grown) == ["the topic has no record of it"]
+        assert reconciled(store, grown) == ["the topic has no record of it"]
         assert new_follower(grown).plan is not None
     assert published.partition == 0
 
 
-def test_a_withdrawal_that_was_covered_is_sent_again(
+def test_withdrawal_is_sent_again_after_a_replay(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A replayed withdrawn plan is followed only until the next reconciliation."""
+    """A replayed record of the withdrawn plan counts only until the next reconciliation."""
     record = topic.read("orders")
     assert record is not None
     withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")
     put(published.document, record.headers)
     assert new_follower(topic).plan is not None
-    found_and_mended(store, topic)
+    reconciled(store, topic)
     assert new_follower(topic).plan is None

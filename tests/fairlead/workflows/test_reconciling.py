@@ -32,7 +32,7 @@ from fairlead.workflows.publication import due_groups, failures_recorded
 from fairlead.workflows.reconciling import LATER, SOON, Live, withdraw
 from tests.conftest import KafkaTopic
 from tests.fairlead.store.conftest import SNAPSHOT_AT
-from tests.fairlead.workflows.plans import OPTIONS, Dying, as_planned, live, nobody, run
+from tests.fairlead.workflows.plans import OPTIONS, Dying, as_planned, live, run, without_members
 from tests.records import PUBLIC, SIGNER
 from tests.stored import plan_history
 
@@ -77,16 +77,16 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
     )
 
 
-def announce(store: PlanStore, topic: PlanTopic) -> None:
+def intend(store: PlanStore, topic: PlanTopic) -> None:
     """Record the intent to send a plan without sending it, like a publisher that dies."""
     with store.outbox().turn(topic.name, 0) as turn:
         turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 
 
-def test_approved_bytes_are_sent_once_signed_and_recorded(
+def test_approved_plan_is_signed_sent_once_and_recorded(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The record is signed, valid until the lease ends, and sent only once."""
+    """The record is valid until the lease ends."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
     (sent,) = run(store, topic, options=options)
     record, stored = topic.read("orders"), store.get("orders", 1)
@@ -101,31 +101,31 @@ def test_approved_bytes_are_sent_once_signed_and_recorded(
     assert topic.read("orders") == record
 
 
-def test_what_followers_have_is_published_although_the_group_has_changed(
+def test_sent_plan_is_recorded_although_the_group_changed(
     store: PlanStore, topic: PlanTopic, dying: PlanTopic, approve: Approve
 ) -> None:
-    """A plan sent before a crash is recorded, not sent again, even if its members left."""
+    """It was sent before a crash, and is not sent again, even if its members left."""
     approve()
     with pytest.raises(KafkaUnavailableError):
         run(store, dying)
     assert store.get("orders", 1).state == "sending"
     first = topic.read("orders")
     assert first is not None
-    (finished,) = run(store, topic, nobody)
+    (finished,) = run(store, topic, without_members)
     assert (finished.action, finished.position) == (Action.FINISH, first.position)
     assert topic.read("orders") == first
     assert store.get("orders", 1).state == "published"
 
 
 @pytest.mark.parametrize(
-    ("live", "state"), [(live, "published"), (nobody, "stale"), (absent, "stale")]
+    ("live", "state"), [(live, "published"), (without_members, "stale"), (absent, "stale")]
 )
-def test_what_was_announced_and_not_sent_is_sent_or_discarded(
+def test_intended_plan_is_sent_or_discarded(
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, state: str
 ) -> None:
-    """After a crash before the send, the plan is sent if it still fits the group."""
+    """After a crash before the send, it is sent if it still fits the group."""
     approve()
-    announce(store, topic)
+    intend(store, topic)
     (done,) = run(store, topic, live)
     assert store.get("orders", 1).state == state
     assert (done.position is None) == (state == "stale")
@@ -133,10 +133,10 @@ def test_what_was_announced_and_not_sent_is_sent_or_discarded(
     assert store.outbox().outstanding() == []
 
 
-def test_a_record_that_the_topic_refuses_stops_no_other_plan(
+def test_refused_record_stops_no_other_plan(
     settings: Settings, kafka_topic: KafkaTopic, store: PlanStore, approve: Approve
 ) -> None:
-    """The one record that is too large is refused; the other six plans are published."""
+    """One record is too large and is refused; the other six plans are published."""
     name = kafka_topic(config={"cleanup.policy": "compact", "max.message.bytes": "20000"})
     random = np.random.default_rng(1)
     sizes = {f"g{number}": 5_000 if number == 4 else 3 for number in range(7)}
@@ -172,7 +172,7 @@ def test_a_record_that_the_topic_refuses_stops_no_other_plan(
     ("live", "now", "reason"),
     [
         (
-            nobody,
+            without_members,
             SNAPSHOT_AT,
             "members that left: orders-1, orders-2; topic t0 has 0 partitions instead of 3",
         ),
@@ -180,10 +180,10 @@ def test_a_record_that_the_topic_refuses_stops_no_other_plan(
         (live, SNAPSHOT_AT + timedelta(days=40_000), "it has expired"),
     ],
 )
-def test_plan_that_does_not_fit_any_more_is_stale(  # noqa: PLR0917 - fixtures
+def test_plan_that_no_longer_fits_is_stale(  # noqa: PLR0917 - fixtures
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, now: datetime, reason: str
 ) -> None:
-    """A plan that no longer fits is ended with the reason, and not sent."""
+    """It ends with the reason, and is not sent."""
     approve()
     (refused,) = run(store, topic, live, now=now)
     assert (refused.action, refused.reason) == (Action.DISCARD, reason)
@@ -195,7 +195,7 @@ def test_plan_that_does_not_fit_any_more_is_stale(  # noqa: PLR0917 - fixtures
 def test_altered_document_is_not_sent(
     store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
 ) -> None:
-    """A document whose bytes were changed in the database is not sent."""
+    """Its bytes were changed in the database."""
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
@@ -208,10 +208,8 @@ def test_altered_document_is_not_sent(
     assert store.get("orders", 1).state == "approved"
 
 
-def test_plan_that_leaves_a_partition_out_is_not_sent(
-    store: PlanStore, topic: PlanTopic, approve: Approve
-) -> None:
-    """An approved document that leaves a partition without owner is not sent."""
+def test_incomplete_plan_is_not_sent(store: PlanStore, topic: PlanTopic, approve: Approve) -> None:
+    """The approved document leaves a partition without an owner."""
     approve(members={name: MemberShare(("t0",), {}) for name in ("orders-1", "orders-2")})
     (refused,) = run(store, topic)
     assert (refused.waits, "t0-0" in refused.reason) == (True, True)
@@ -219,13 +217,13 @@ def test_plan_that_leaves_a_partition_out_is_not_sent(
 
 
 @pytest.mark.parametrize("state", ["approved", "sending"])
-def test_plan_of_a_rebalancing_group_waits_and_says_so(
+def test_plan_of_a_rebalancing_group_waits_with_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve, state: str
 ) -> None:
     """The reason is stored until the plan is sent; the next attempt is soon."""
     approve()
     if state == "sending":
-        announce(store, topic)
+        intend(store, topic)
     (result,) = run(store, topic, rebalancing)
     assert (result.waits, result.passing) == (True, True)
     (row,) = plan_history(store, "orders")
@@ -239,10 +237,10 @@ def test_plan_of_a_rebalancing_group_waits_and_says_so(
     assert (row["state"], row["not_sent"]) == ("published", None)
 
 
-def test_plan_that_is_frozen_waits_and_says_who_froze_it(
+def test_frozen_plan_waits_with_the_author_of_the_freeze(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """A frozen group is neither described nor due; its plan is sent after the unfreeze."""
+    """The group is neither described nor due; its plan is sent after the unfreeze."""
     approve()
     freeze_plans(store.engine, "orders", reason="incident 4711", actor="kim")
 
@@ -260,10 +258,10 @@ def test_plan_that_is_frozen_waits_and_says_who_froze_it(
     assert run(store, topic)[0].published
 
 
-def test_pass_that_fails_says_why_nothing_was_sent(
+def test_failed_reconciliation_has_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """If the broker is away, reconciliation raises an error, and the plan has the reason."""
+    """If the broker is down, an error is raised, and the plan has the reason."""
     approve()
 
     def away(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
@@ -276,10 +274,10 @@ def test_pass_that_fails_says_why_nothing_was_sent(
     assert attempt.again_at - attempt.at == SOON
 
 
-def test_lease_is_renewed_when_a_third_of_it_is_used_up(
+def test_lease_is_renewed_after_a_third_of_it(
     store: PlanStore, topic: PlanTopic, approve: Approve, propose: Approve
 ) -> None:
-    """Renewal, even while a new plan waits, makes no new version, event or cooldown."""
+    """Renewal makes no version, event or cooldown, and happens also while a new plan waits."""
     approve()
     run(store, topic)
     propose("s2")
@@ -301,10 +299,10 @@ def test_lease_is_renewed_when_a_third_of_it_is_used_up(
     assert after == before
 
 
-def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
+def test_lease_of_an_absent_group_is_not_renewed(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """An absent group's lease is not renewed; its plan is withdrawn when the lease ends."""
+    """The group's plan is withdrawn when the lease ends."""
     approve()
     run(store, topic)
     until = store.get("orders", 1).lease_until
@@ -323,10 +321,10 @@ def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
     assert store.get("orders", 1).state == "withdrawn"
 
 
-def test_withdrawal_sends_the_group_back_and_ends_what_waits(
+def test_withdrawal_also_ends_a_waiting_version(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """Withdrawal sends a record that ends the plan, and ends the version that waits."""
+    """It sends a record that ends the published plan."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

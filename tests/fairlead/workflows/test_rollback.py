@@ -62,7 +62,7 @@ def second(store: PlanStore, publish: Step) -> PlanStore:
 
 
 def lag(at: datetime, values: list[int]) -> pa.Table:
-    """Return the measured lag of t0, one partition of which has stopped."""
+    """Return the measured lag of t0; one of its partitions has stopped."""
     count = len(values)
     return pa.table(
         {
@@ -95,8 +95,8 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
     assert done.approval.reason == "waits for a person: the policy approves nothing automatically"
 
 
-def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanStore) -> None:
-    """Moves and loads are computed from the current assignment and the newest lag."""
+def test_moves_and_loads_are_relative_to_the_current_assignment(second: PlanStore) -> None:
+    """Loads are computed from the newest lag."""
     second.record_lag(lag(NOW, [10, 500, 20]))
     back_to(second, 1)
     third = plan_history(second, "orders")[-1]
@@ -104,8 +104,8 @@ def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanSto
     assert second.get("orders", 3).verify().weights["t0"].tolist() == [10, 500, 20]
 
 
-def test_policy_approves_a_rollback_by_the_same_rules(second: PlanStore) -> None:
-    """A rollback is approved automatically unless a partition has stopped."""
+def test_policy_approves_rollbacks_by_its_rules(second: PlanStore) -> None:
+    """Here it approves automatically unless a partition has stopped."""
     automatic = Policy(approval=Approval(automatic=True))
     assert back_to(second, 1, policy=automatic).plan.state == "approved"
     second.record_lag(lag(NOW, [10, 500, 20]))
@@ -129,14 +129,14 @@ def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanSt
 @pytest.mark.parametrize(
     ("version", "why"), [(2, "version 2 is already published"), (9, "has no version 9")]
 )
-def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -> None:
-    """Neither the published version nor one that does not exist is accepted."""
+def test_rollback_needs_an_older_version(second: PlanStore, version: int, why: str) -> None:
+    """The published version and a missing one are refused."""
     with pytest.raises(PlanStateError, match=why):
         back_to(second, version)
 
 
 def test_rollback_to_an_unpublished_version_is_refused(second: PlanStore, propose: Step) -> None:
-    """A rollback is possible during a freeze, so it must not publish an unpublished version."""
+    """A rollback is possible during a freeze, so it must not publish a new version."""
     propose("s3")
     for state in ("proposed", "rejected"):
         with pytest.raises(PlanStateError, match=f"version 3 is {state}: no consumer followed it"):

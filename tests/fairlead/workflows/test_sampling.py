@@ -54,7 +54,7 @@ from tests.recalled import CONSUMED, recall
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
-def an_hour_passes(engine: Engine) -> None:  # noqa: F811
+def age_plans_by_an_hour(engine: Engine) -> None:  # noqa: F811
     """Move the events of plans back by an hour, so that the plans' effects can be measured."""
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
@@ -100,7 +100,7 @@ def test_sample_agrees_with_the_broker(
 
 
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])
-def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
+def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     *,
     lags: tuple[int, ...],
     gateway: KafkaGateway,  # noqa: F811
@@ -115,13 +115,13 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     engine: Engine,  # noqa: F811
     publish: Callable[..., StoredPlan],  # noqa: F811
 ) -> None:
-    """Changed members are a reason for a plan only if the group is behind."""
+    """Otherwise the published plan, fitted to the new members, suffices."""
     topic = kafka_topic(partitions=4)
     produce(topic, [CONSUMED + lag for lag in lags])
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
     join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
     publish(group=unique_name)
-    an_hour_passes(engine)
+    age_plans_by_an_hour(engine)
     recall(settings.kafka, str(tmp_path), unique_name)
     archive = SampleArchive(str(tmp_path))
     first = take(gateway, archive, settings, [unique_name], store)
@@ -137,14 +137,14 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     assert archive.taken() == again.taken
     standing = store.plan_requests(timedelta(minutes=5))[unique_name]
     assert standing.request == again.requests[unique_name]
-    assert standing.since < standing.at  # it is the same one
+    assert standing.since < standing.at  # it is the same request
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [unique_name], PlanStore(create_store_engine(nowhere)))
     assert store.plan_requests(timedelta(minutes=5))[unique_name] == standing
 
 
-def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
+def test_suspected_regression_stops_plans(
     *,
     gateway: KafkaGateway,  # noqa: F811
     join: Join,  # noqa: F811
@@ -159,7 +159,7 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
     publish: Callable[..., StoredPlan],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A suspected regression stops plans, except when the plan is itself a rollback."""
+    """The exception is a suspected rollback."""
     doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     topic = kafka_topic(partitions=4)
@@ -168,7 +168,7 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
     join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
     for snapshot_id in ("s1", "s2"):
         publish(snapshot_id, group=unique_name)
-    an_hour_passes(engine)
+    age_plans_by_an_hour(engine)
     recall(settings.kafka, str(tmp_path), unique_name)
     archive = SampleArchive(str(tmp_path))
     assert take(gateway, archive, settings, [unique_name], store).requests == {}
@@ -205,10 +205,10 @@ def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
     )
 
 
-def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
+def test_unexpected_error_affects_one_diagnosis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An unexpected error in one group is logged, and the others are diagnosed."""
+    """It is logged, and the other groups are diagnosed."""
 
     def asked(group: Group, planning: PlanningOptions) -> Question:
         if group.name == "b":
@@ -223,8 +223,8 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
     assert "an unforeseen layout" in caplog.text
 
 
-def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
-    """A group without members is diagnosed as unknown; its next step is to start consumers."""
+def test_group_without_members_is_unknown(tmp_path: Path) -> None:
+    """Its next step is to start consumers."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
     costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}

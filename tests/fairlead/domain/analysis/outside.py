@@ -33,9 +33,9 @@ class Group:
     Parameters
     ----------
     rates
-        Records a second of each partition at a second, shape (P,).
+        Function of the time in seconds: records/s that arrive at each partition, shape (P,).
     speeds
-        Records a second of each member at a second, shape (M,); 0: the member reads nothing.
+        Function of the time: records/s that each member can read, shape (M,); 0: none.
     topics
         Topic to number of partitions.
     reads
@@ -45,11 +45,11 @@ class Group:
     by_count
         Commit a partition after this many records; 0: by time.
     uncommitted
-        Partitions at a second that are read and never committed.
+        Function of the time: partitions that are read and never committed.
     silent
-        Members at a second that commit nothing.
+        Function of the time: members that commit nothing.
     present
-        Which members are in the group at a second, shape (M,); None: all.
+        Function of the time: whether each member is in the group, shape (M,); None: all are.
     backlog
         Unread records at the start, shape (P,).
     batch_s
@@ -81,7 +81,7 @@ class Group:
 
 @dataclass
 class Course:
-    """The course of a loop.
+    """The results of a closed loop.
 
     Parameters
     ----------
@@ -89,15 +89,15 @@ class Course:
         Partition-minutes over the objective, after `since_h` hours.
     plans
         Hour, moves, diagnosis and reason of each plan.
-    said
-        Diagnoses and their names after `since_h` hours, counted.
+    diagnoses
+        Number of decisions by diagnosis and names, after `since_h` hours.
     answers
         Hour and answer of each decision.
     """
 
     over_objective: int = 0
     plans: list[tuple[float, int, str, str]] = field(default_factory=list)
-    said: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
+    diagnoses: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     answers: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
 
 
@@ -148,9 +148,9 @@ class Loop:
             now = step * self.step_s
             self._change(now)
             if step:
-                self._pass(now)
+                self._advance(now)
             if step % round(60 / self.step_s) == 0 and now > self.since_s:
-                self.course.over_objective += self._late(now)
+                self.course.over_objective += self._behind_objective(now)
             if step % sample_every == 0:
                 self._sample(now)
             if step and step % decide_every == 0:
@@ -199,7 +199,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions, after committing the records read, if members commit at all."""
+        """Move partitions; former owners commit what they have read, unless they never commit."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False
@@ -209,7 +209,7 @@ class Loop:
         self.still_until[moved] = now + DOWNTIME_S
         self.owner = owner
 
-    def _pass(self, now: float) -> None:
+    def _advance(self, now: float) -> None:
         step = self.step_s
         rates = self.group.rates(now)
         arrived = self.rng.poisson(rates * step).astype(float)
@@ -238,7 +238,7 @@ class Loop:
                 self.committed,
             )
         else:
-            # Time of each member's last commit within this step, if any.
+            # Seconds since the last commit of each member; below a step: it commits in this step.
             age = (now - self.phase) % self.group.commit_s
             reached = (
                 self.position
@@ -251,7 +251,7 @@ class Loop:
         held[list(self.group.uncommitted(now))] = True
         self.committed = np.where(held, self.committed, new)
 
-    def _late(self, now: float) -> int:
+    def _behind_objective(self, now: float) -> int:
         while len(self.history) > 1 and self.history[1][0] <= now - OBJECTIVE_S:
             self.history.pop(0)
         old = (
@@ -280,7 +280,7 @@ class Loop:
             "owners": self._by_topic(owners),
         }
         self.series.append((now, sample))
-        # All samples of the last hour, and before that one per quarter of an hour.
+        # Keep all samples of the last hour, and one per quarter of an hour before that.
         self.series = [
             (at, taken)
             for at, taken in self.series
@@ -288,7 +288,7 @@ class Loop:
         ]
 
     def question(self) -> dict[str, Any]:
-        """Return the line."""
+        """Return the input line of `fairlead decide`."""
         line: dict[str, Any] = {
             "topics": dict(self.topics),
             "members": {
@@ -309,7 +309,7 @@ class Loop:
         self.course.answers.append((hour, answer))
         self.capacities = answer["capacities"]
         if now > self.since_s:
-            self.course.said[answer["diagnosis"], tuple(answer["names"])] += 1
+            self.course.diagnoses[answer["diagnosis"], tuple(answer["names"])] += 1
         if answer["outcome"] == "plan":
             self.course.plans.append((hour, answer["moved"], answer["diagnosis"], answer["reason"]))
             self._adopt(self._planned(answer["assignment"]), now)
@@ -325,19 +325,19 @@ class Loop:
 
 
 def answer_after(group: Group, hours: float = 1.0) -> dict[str, Any]:
-    """Return the answer about a group after hours without a decision."""
+    """Return the answer after this many hours without a decision."""
     loop = Loop(group, decide_s=1e9)
     loop.run(hours)
     return answer_question(loop.question())
 
 
 def written(now: float) -> str:
-    """Format seconds from the start as a time."""
+    """Format seconds since `START` as an ISO time."""
     return datetime.fromtimestamp(START + now, UTC).isoformat()
 
 
 def zipf(count: int, exponent: float, used: float, capacity: float, seed: int = 0) -> Floats:
-    """Return shuffled rates by Zipf's law whose sum is this share of a capacity."""
+    """Return shuffled rates by Zipf's law, whose sum is `used` times the capacity."""
     shares = np.arange(1, count + 1, dtype=float) ** -exponent
     shuffled = np.random.default_rng(seed).permutation(shares)
     rates: Floats = shuffled / shuffled.sum() * used * capacity
@@ -350,7 +350,7 @@ def steady(values: Floats) -> Callable[[float], Floats]:
 
 
 def by_day(values: Floats, low: float, high: float) -> Callable[[float], Floats]:
-    """Return values that go from a low share at midnight to a high one at noon."""
+    """Return values times `low` at midnight and times `high` at noon."""
     return lambda now: (
         values * (low + (high - low) * 0.5 * (1 - np.cos(2 * np.pi * now / (24 * HOUR))))
     )

@@ -11,7 +11,7 @@ from tests.fairlead.domain.analysis.outside import written
 Offset = Callable[[int, int], int | None]
 Owner = Callable[[int, int], str | None]
 
-#: Records arriving at each partition of `question` between samples, and unread at a sample.
+#: Records of each partition of `question`: arriving between samples, and unread at a sample.
 PER_STEP, FRESH = 60, 3
 
 
@@ -40,7 +40,7 @@ def question(
     partitions: int = 8,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return a line about members a and b that read the topic t; one sample a minute."""
+    """Return a line about members a and b, which read the topic t; one sample a minute."""
     places = range(partitions)
     return {
         "topics": {"t": partitions},

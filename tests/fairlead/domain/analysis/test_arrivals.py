@@ -17,13 +17,13 @@ def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
 
 def test_steady_traffic_is_averaged_over_the_hour() -> None:
     """All sixty steps count, and the estimate is within its own uncertainty."""
-    found = rates_of(np.random.default_rng(1).poisson(300.0, (60, 200)).astype(float))
-    assert np.median(found.seconds) == 3600
-    assert np.abs(found.per_s - 5.0).max() < 5 * found.deviation.max()
-    assert found.deviation.max() < 0.06
+    rates = rates_of(np.random.default_rng(1).poisson(300.0, (60, 200)).astype(float))
+    assert np.median(rates.seconds) == 3600
+    assert np.abs(rates.per_s - 5.0).max() < 5 * rates.deviation.max()
+    assert rates.deviation.max() < 0.06
 
 
-def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -> None:
+def test_slow_growth_of_a_topic_counts_if_single_partitions_are_noisy() -> None:
     """One of two topics grows by a fifth in an hour; one of its partitions gets ten times more."""
     per_step = np.full((60, 200), 60.0) * np.linspace(1.0, 1.2, 60)[:, None]
     per_step[:, 100:] = 60.0
@@ -33,11 +33,11 @@ def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -
     series = series_at(end, end, [0] * 200, step_s=60.0)
     kind = np.repeat([0, 1], 100)
     alone = arrival_rates(series)
-    found = with_common_change(alone, series, kind)
+    together = with_common_change(alone, series, kind)
     assert alone.per_s[1:100].mean() == pytest.approx(1.1, rel=0.03)
-    assert found.per_s[1:100].mean() == pytest.approx(1.19, rel=0.02)
-    assert found.per_s[0] == alone.per_s[0]
-    assert found.per_s[100:] == pytest.approx(alone.per_s[100:])
+    assert together.per_s[1:100].mean() == pytest.approx(1.19, rel=0.02)
+    assert together.per_s[0] == alone.per_s[0]
+    assert together.per_s[100:] == pytest.approx(alone.per_s[100:])
 
 
 def test_a_change_is_followed_within_a_sample() -> None:
@@ -51,8 +51,8 @@ def test_batches_are_no_changes(every: int) -> None:
     per_step = np.zeros((60, every))
     for phase in range(every):
         per_step[phase::every, phase] = 60.0 * every
-    found = rates_of(per_step)
-    assert found.per_s == pytest.approx(np.ones(every), rel=0.1)
+    rates = rates_of(per_step)
+    assert rates.per_s == pytest.approx(np.ones(every), rel=0.1)
 
 
 def test_new_traffic_has_a_rate_within_three_samples() -> None:
@@ -62,20 +62,20 @@ def test_new_traffic_has_a_rate_within_three_samples() -> None:
 
 
 def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
-    """Some ten records an hour: the rate is known to within a third."""
-    found = rates_of(np.random.default_rng(3).poisson(0.2, (60, 400)).astype(float))
-    assert found.per_s.mean() == pytest.approx(0.2 / 60, rel=0.1)
-    assert (found.deviation[found.per_s > 0] > 0.2 * found.per_s[found.per_s > 0]).all()
+    """About twelve records an hour: the deviation is over a fifth of the rate."""
+    rates = rates_of(np.random.default_rng(3).poisson(0.2, (60, 400)).astype(float))
+    assert rates.per_s.mean() == pytest.approx(0.2 / 60, rel=0.1)
+    assert (rates.deviation[rates.per_s > 0] > 0.2 * rates.per_s[rates.per_s > 0]).all()
 
 
-def test_a_log_that_is_created_again_counts_from_there() -> None:
+def test_the_rate_of_a_log_created_again_starts_there() -> None:
     """The log end goes back: earlier records belong to another log."""
     end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
-    found = arrival_rates(series_at(end, end, [0]))
-    assert found.per_s[0] == pytest.approx(1.0)
-    assert 300 < found.seconds[0] <= 540
+    rates = arrival_rates(series_at(end, end, [0]))
+    assert rates.per_s[0] == pytest.approx(1.0)
+    assert 300 < rates.seconds[0] <= 540
 
 
 def test_one_sample_gives_no_rate() -> None:
-    found = arrival_rates(series_at([[5, 7]], [[5, 7]], [0, 1]))
-    assert not found.known.any()
+    rates = arrival_rates(series_at([[5, 7]], [[5, 7]], [0, 1]))
+    assert not rates.known.any()

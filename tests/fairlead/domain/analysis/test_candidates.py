@@ -13,7 +13,7 @@ from fairlead.domain.analysis.weighing import CandidateInputs
 def planned(
     owned: dict[str, dict[str, list[float]]], speeds: list[float], rules: Rules | None = None
 ) -> Candidate:
-    """Plan for members, from the arrival rate of each of their partitions, by topic."""
+    """Plan for members; `owned` has the arrival rates of their partitions, by topic."""
     counts: dict[str, int] = {}
     members, arrivals = {}, dict[str, list[float]]()
     for name, topics in owned.items():
@@ -29,36 +29,36 @@ def planned(
     none = np.zeros(per_s.size)
     outlook = Outlook(per_s, none, none, none, np.array(speeds))
     inputs = CandidateInputs(problem, outlook, none > 0, rules or Rules(), Peers.of(problem))
-    (found,) = candidates(inputs, [FLAGSHIP], {})
-    return found
+    (candidate,) = candidates(inputs, [FLAGSHIP], {})
+    return candidate
 
 
 UNEVEN = {"a0": {"a": [60.0, 60.0]}, "a1": {"a": [10.0]}}
 FULL = {"b0": {"b": [75.0, 75.0]}, "b1": {"b": [75.0, 75.0]}}
 
 
-def owners(found: Candidate) -> dict[str, dict[str, list[int]]]:
+def owners(candidate: Candidate) -> dict[str, dict[str, list[int]]]:
     """Return the owner of each partition under the plan."""
-    assert found.assignment is not None
-    return found.assignment.by_member()
+    assert candidate.assignment is not None
+    return candidate.assignment.by_member()
 
 
 def test_members_that_share_no_topics_are_planned_apart() -> None:
-    """Overload of the readers of b does not limit the plan for the readers of a."""
-    found = planned(UNEVEN | FULL, [100.0] * 4)
-    assert owners(found)["a0"] == {"a": [1]}
-    assert owners(found)["a1"] == {"a": [0, 2]}
-    assert found.moved == 1
-    assert found.assignment is not None
-    assert "1 move" in (found.assignment.outcome or "")
+    """Overload of the readers of b does not affect the plan for the readers of a."""
+    candidate = planned(UNEVEN | FULL, [100.0] * 4)
+    assert owners(candidate)["a0"] == {"a": [1]}
+    assert owners(candidate)["a1"] == {"a": [0, 2]}
+    assert candidate.moved == 1
+    assert candidate.assignment is not None
+    assert "1 move" in (candidate.assignment.outcome or "")
 
 
-def test_moves_are_counted_over_all_parts() -> None:
-    """Two of three parts need a move each; the part that is further behind is planned first."""
+def test_moves_are_counted_over_all_sets() -> None:
+    """Two of three sets of members need a move; the set that is further behind is planned first."""
     later = {"c0": {"c": [90.0, 90.0]}, "c1": {"c": [10.0]}}
-    found = planned(UNEVEN | FULL | later, [100.0] * 6, Rules(max_moves=1))
-    assert found.moved == 1
-    assert owners(found)["c1"] == {"c": [0, 2]}
+    candidate = planned(UNEVEN | FULL | later, [100.0] * 6, Rules(max_moves=1))
+    assert candidate.moved == 1
+    assert owners(candidate)["c1"] == {"c": [0, 2]}
     assert planned(UNEVEN | FULL | later, [100.0] * 6).moved == 2
 
 
@@ -66,16 +66,16 @@ def test_a_negligible_gain_takes_no_move_of_another_set() -> None:
     """Moves of b gain almost nothing, so a gets the only move."""
     hardly = {"b0": {"b": [200.0, 40.0, 3.0]}, "b1": {"b": [236.0]}}
     assert planned(hardly, [100.0] * 2).moved == 1
-    found = planned(UNEVEN | hardly, [100.0] * 4, Rules(max_moves=1))
-    assert owners(found)["a1"] == {"a": [0, 2]}
-    assert owners(planned(UNEVEN | hardly, [100.0] * 4)) == owners(found)
+    candidate = planned(UNEVEN | hardly, [100.0] * 4, Rules(max_moves=1))
+    assert owners(candidate)["a1"] == {"a": [0, 2]}
+    assert owners(planned(UNEVEN | hardly, [100.0] * 4)) == owners(candidate)
 
 
 def test_no_member_stays_overloaded_in_a_full_group() -> None:
-    """In a group at 98 %, a plan relieves a member at 101 %, though loads are nearly even."""
+    """In a group at 98 %, a plan relieves a member at 101 %, although loads are nearly even."""
     nearly = {"a": {"t": [60.0, 41.0]}, "b": {"t": [57.0, 38.0]}}
-    found = planned(nearly, [100.0] * 2)
-    assert found.forecast is not None
-    assert found.forecast.utilisation == 0.98
+    candidate = planned(nearly, [100.0] * 2)
+    assert candidate.forecast is not None
+    assert candidate.forecast.utilisation == 0.98
     roomy = {"a": {"t": [50.0, 43.0]}, "b": {"t": [51.0, 40.0]}}
     assert planned(roomy, [100.0] * 2).moved == 0

@@ -11,7 +11,7 @@ from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
-#: Of six members with five partitions each, two get more than 50 records a second.
+#: Capacity of each of six members, in records a second; m0 and m1 get more.
 SPEED = 50.0
 RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
 READS = {f"m{n}": ("t",) for n in range(6)}
@@ -20,7 +20,7 @@ HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
-    """Return the capacities in an answer after this much time without a plan."""
+    """Return the capacities in an answer after this many hours without a plan."""
     loop = Loop(group, step_s=5.0, sample_s=sample_s, decide_s=1e9)
     loop.run(hours)
     known: dict[str, Any] = answer_question(loop.question())["capacities"]
@@ -30,25 +30,25 @@ def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> 
 @pytest.mark.parametrize("sample_s", [15.0, 60.0, 300.0])
 @pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
 def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s: float) -> None:
-    """After one saturated hour; unsaturated members never read more than their stated bound."""
-    found = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
+    """After an hour at their limit. The bounds of other members are not below their consumption."""
+    known = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
     for number, name in enumerate(READS):
         consumed = min(5 * RATES[5 * number], SPEED)
         if consumed == SPEED:
-            assert found[name]["measured"]
+            assert known[name]["measured"]
             # The time of a commit is known only to within a sample.
             near = 0.1 if sample_s < commit_s / 2 or commit_s < sample_s else 0.15
-            assert found[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
+            assert known[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
         else:
-            assert not found[name]["measured"]
-            assert found[name]["records_per_s"] > 0.97 * consumed
+            assert not known[name]["measured"]
+            assert known[name]["records_per_s"] > 0.97 * consumed
 
 
-def test_one_hot_partition_measures_as_well() -> None:
-    found = known_after(replace(GROUP, rates=steady(HOT)))
-    assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
-    assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
-    assert not found["m3"]["measured"]
+def test_members_with_a_hot_partition_are_measured() -> None:
+    known = known_after(replace(GROUP, rates=steady(HOT)))
+    assert known["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+    assert known["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+    assert not known["m3"]["measured"]
 
 
 def test_replacements_of_all_members_inherit_their_capacity() -> None:
@@ -60,13 +60,13 @@ def test_replacements_of_all_members_inherit_their_capacity() -> None:
 
 
 def test_pauses_are_not_taken_for_slowness() -> None:
-    """All members stand still for half a minute every ten minutes."""
+    """All members pause for half a minute every ten minutes."""
 
     def paused(now: float) -> Any:
         return np.full(6, SPEED if now % 600 >= 30 else 0.0)
 
-    found = known_after(replace(GROUP, speeds=paused))
-    assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+    known = known_after(replace(GROUP, speeds=paused))
+    assert known["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
 
 
 def test_a_member_that_slows_down_is_measured_again() -> None:
@@ -75,9 +75,9 @@ def test_a_member_that_slows_down_is_measured_again() -> None:
     def slowing(now: float) -> Any:
         return np.where((np.arange(6) == 0) & (now > HOUR), 0.4 * SPEED, SPEED)
 
-    found = known_after(replace(GROUP, speeds=slowing), hours=1.5)
-    assert found["m0"]["records_per_s"] == pytest.approx(0.4 * SPEED, rel=0.1)
-    assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+    known = known_after(replace(GROUP, speeds=slowing), hours=1.5)
+    assert known["m0"]["records_per_s"] == pytest.approx(0.4 * SPEED, rel=0.1)
+    assert known["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
 
 
 def test_a_rolling_restart_measures_no_member_too_slow() -> None:
@@ -86,8 +86,8 @@ def test_a_rolling_restart_measures_no_member_too_slow() -> None:
     def present(now: float) -> Any:
         return np.array([not 240 <= now - 400 * n < 360 for n in range(6)])
 
-    found = known_after(replace(GROUP, present=present), hours=1.2)
-    measured = [capacity["records_per_s"] for capacity in found.values() if capacity["measured"]]
+    known = known_after(replace(GROUP, present=present), hours=1.2)
+    measured = [capacity["records_per_s"] for capacity in known.values() if capacity["measured"]]
     assert all(0.9 * SPEED < speed < 1.1 * SPEED for speed in measured)
 
 
@@ -113,13 +113,13 @@ def test_members_never_at_their_limit_count_like_measured_peers() -> None:
         "b": Capacity(20.0, measured=False, at=0.0),
         "c": Capacity(80.0, measured=False, at=0.0),
     }
-    found = speeds(list("abcd"), known, np.zeros(4), np.zeros(4, np.bool_), 0.0)
-    assert found.per_s[:2].tolist() == [50.0, 50.0]
-    assert found.per_s[2] == pytest.approx(104.0)
-    assert found.per_s[3] > 0
-    assert found.measured.tolist() == [True, False, False, False]
+    estimated = speeds(list("abcd"), known, np.zeros(4), np.zeros(4, np.bool_), 0.0)
+    assert estimated.per_s[:2].tolist() == [50.0, 50.0]
+    assert estimated.per_s[2] == pytest.approx(104.0)
+    assert estimated.per_s[3] > 0
+    assert estimated.measured.tolist() == [True, False, False, False]
 
 
-def test_speed_beyond_every_rate_is_bounded() -> None:
-    found = remembered({}, {"a": Capacity(5.4e20, measured=False, at=0.0)}, 0.0)
-    assert found["a"].records_per_s == LARGEST_RATE
+def test_the_largest_capacity_is_bounded() -> None:
+    known = remembered({}, {"a": Capacity(5.4e20, measured=False, at=0.0)}, 0.0)
+    assert known["a"].records_per_s == LARGEST_RATE

@@ -16,15 +16,15 @@ def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -
 
 
 @pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
-def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, backlog: int) -> None:
+def test_a_lag_older_than_a_step_is_a_backlog(age: int, backlog: int) -> None:
     """If a member commits in each step, a lag older than a step shows that it is behind."""
     end = 10_000 + 600 * np.array(TIMES)[:, None].repeat(4, axis=1)
     committed = end - 10 * np.array([3, 4, 4, age])
-    found = read_commits(
+    commits = read_commits(
         series_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
     )
-    assert found.backlog[:3].tolist() == [0, 0, 0]
-    assert found.backlog[3] == pytest.approx(10 * backlog, rel=0.1)
+    assert commits.backlog[:3].tolist() == [0, 0, 0]
+    assert commits.backlog[3] == pytest.approx(10 * backlog, rel=0.1)
 
 
 def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
@@ -33,9 +33,9 @@ def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
         [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
         for look in TIMES
     ]
-    found = commits_of(rows)
-    assert found.busy[12:, 1].all()
-    assert not found.busy[:, 0].any()
+    commits = commits_of(rows)
+    assert commits.busy[12:, 1].all()
+    assert not commits.busy[:, 0].any()
 
 
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
@@ -65,10 +65,10 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
     rows = [[997 + 60 * min(look, 10)] * 4 for look in TIMES]
     end = [[1000 + 60 * look] * 4 for look in TIMES]
     owner = [[look // 4 % 2] * 2 + [1 - look // 4 % 2] * 2 for look in TIMES]
-    found = read_commits(series_at(end, rows, owner))
-    assert found.silent.all()
-    assert not found.stuck.any()
-    assert (found.waiting_s > 1100).all()
+    commits = read_commits(series_at(end, rows, owner))
+    assert commits.silent.all()
+    assert not commits.stuck.any()
+    assert (commits.waiting_s > 1100).all()
 
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
@@ -79,13 +79,13 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
         commit = (look - first) // every * every + first
         rows.append([1000 + 6 * commit] + [997 + 60 * commit] * 3)
     end = [[1000 + 60 * look] * 4 for look in range(60)]
-    found = read_commits(series_at(end, rows, [0] * 4))
-    assert found.throttled.tolist() == [True, False, False, False]
-    assert found.read_per_s[0] == pytest.approx(0.1)
-    assert not found.busy[1:].any()
+    commits = read_commits(series_at(end, rows, [0] * 4))
+    assert commits.throttled.tolist() == [True, False, False, False]
+    assert commits.read_per_s[0] == pytest.approx(0.1)
+    assert not commits.busy[1:].any()
 
 
-def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
+def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
     """A partition is committed at every eighth sample; its owners keep up with all others."""
     rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
     end = [[1000 + 60 * look] * 6 for look in range(48)]
@@ -96,7 +96,7 @@ def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
-    """It is committed every seven minutes and reads a third of its arrivals; others read all."""
+    """It is committed every seven minutes, with a third of its arrivals; others are read fully."""
     series = range(48)
     end = [[1000 + 60 * look] * 4 for look in series]
     behind = [60 * max(look - look % 7 - 24, 0) * (share - 1) // share for look in series]
@@ -104,18 +104,18 @@ def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
         [1000 + 60 * (k - k % 7) - lag] + [1000 + 60 * (k - k % 7)] * 3
         for k, lag in enumerate(behind)
     ]
-    found = read_commits(series_at(end, rows, [0] * 4))
-    assert found.rare[0]
-    assert found.throttled.tolist() == [share > 1, False, False, False]
+    commits = read_commits(series_at(end, rows, [0] * 4))
+    assert commits.rare[0]
+    assert commits.throttled.tolist() == [share > 1, False, False, False]
 
 
-@pytest.mark.parametrize(("first", "late"), [(50, 1), (1200, 0)])
-def test_a_rate_that_was_near_zero_is_no_batch(first: int, late: int) -> None:
-    """Every other step brings no records, the others many: half of the newest are a backlog."""
+@pytest.mark.parametrize(("first", "backlogs"), [(50, 1), (1200, 0)])
+def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
+    """500 new records may be a batch if earlier batches had 1,200, but not if they had 50."""
     come = np.array([0, first] * 6 + [1000] * 8)
     other = 1000 * np.arange(come.size + 1)
     end = 1000 + np.stack([np.append(0, come.cumsum()), other, other, other], axis=1)
     committed = end.copy()
     committed[-1, 0] -= 500
     series = series_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
-    assert np.count_nonzero(read_commits(series).backlog) == late
+    assert np.count_nonzero(read_commits(series).backlog) == backlogs

@@ -51,19 +51,19 @@ def test_expensive_partition_is_found_after_it_moved() -> None:
     """Its records take eight times as long for every consumer; the other partitions are usual."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
-    found = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
-    assert found.value[4] == pytest.approx(8.0, rel=0.15)
-    assert (np.delete(found.value, 4) == 1.0).all()
+    costs = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
+    assert costs.value[4] == pytest.approx(8.0, rel=0.15)
+    assert (np.delete(costs.value, 4) == 1.0).all()
 
 
 def test_slow_consumer_has_no_expensive_partitions() -> None:
     """All records of one consumer take twice as long."""
-    found = costs_of(at_their_limit(np.ones(PARTITIONS), (USUAL, USUAL, USUAL / 2), moved=False))
-    assert found.equal
+    costs = costs_of(at_their_limit(np.ones(PARTITIONS), (USUAL, USUAL, USUAL / 2), moved=False))
+    assert costs.equal
 
 
-def test_remembered_cost_stays_when_its_partition_is_the_only_one() -> None:
-    """Samples alone could not distinguish it from a slow consumer."""
+def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
+    """Samples alone cannot distinguish an expensive partition from its slow consumer."""
     at = np.arange(0.0, 3601.0, 60.0)
     owner = np.tile(np.array([0] + [1] * (PARTITIONS - 1), np.int32), (at.size, 1))
     end = np.repeat((10 * at)[:, None], PARTITIONS, axis=1).astype(np.int64)
@@ -76,8 +76,8 @@ def test_remembered_cost_stays_when_its_partition_is_the_only_one() -> None:
     assert costs_of(series, before).value[0] == pytest.approx(8.0)
 
 
-def test_costs_of_any_size_come_back_from_their_rows() -> None:
-    """For very small and very certain costs too, the analysis can read back its own rows."""
+def test_costs_survive_a_round_trip_as_rows() -> None:
+    """Very small, very large and very certain costs do so, too."""
     problem = Problem.of({"t": 3}, {"a": ["t"]})
     places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
     costs = Costs.usual(3).with_estimates(places, logs, np.full(3, 1e-12), since=0.0, now=9.0)

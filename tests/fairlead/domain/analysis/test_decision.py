@@ -22,7 +22,7 @@ SPEEDS = steady(np.full(10, 100.0))
 
 
 def gapped(partition: int, look: int) -> str | None:
-    """Return the owner: none for the last partition, `a` for most others."""
+    """Return the owner: none for the last partition, and `a` for all but one of the others."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
 
 
@@ -37,7 +37,7 @@ def test_a_group_without_known_owners_gets_no_plan() -> None:
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
 
 
-def test_after_a_plan_its_effect_is_awaited() -> None:
+def test_the_effect_of_a_plan_is_awaited() -> None:
     sick = question(end=skewed, committed=behind)
     assert answer_question(sick)["diagnosis"] != "healthy"
     answer = answer_question({**sick, "changed_at": written(16 * 60.0)})
@@ -45,7 +45,7 @@ def test_after_a_plan_its_effect_is_awaited() -> None:
     assert "took effect" in answer["reason"]
 
 
-def test_after_many_plans_a_group_rests() -> None:
+def test_many_plans_cause_a_back_off() -> None:
     """After its twentieth plan, a group gets no other plan for an hour."""
     sick, memory = question(end=skewed, committed=behind), None
     outcomes = []
@@ -61,8 +61,8 @@ def test_after_many_plans_a_group_rests() -> None:
     assert answer_question(later)["outcome"] == "plan"
 
 
-def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
-    """After 24 plans 16 h, after 23 plans 8 h; by then the oldest of the 24 no longer counts."""
+def test_back_off_is_shorter_once_plans_are_two_days_old() -> None:
+    """24 plans cause 16 h; in 8 h the oldest no longer counts, and the other 23 cause only 8 h."""
     sick = question(end=skewed, committed=behind)
     first, last = 60.0 * 19 - 40 * 3600.0, 60.0 * 19 - 600.0
     memory = answer_question(sick)["memory"]
@@ -72,8 +72,8 @@ def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
 
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])
-def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
-    """Reading the backlog takes hours; it still must not grow."""
+def test_a_group_that_was_behind_for_hours_is_cured(hours: float) -> None:
+    """The backlog takes hours to read, but it no longer grows."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     answer = answer_after(Group(steady(rates), SPEEDS), hours)
     assert answer["outcome"] == "plan"
@@ -87,11 +87,11 @@ def test_an_even_catch_up_is_left_alone() -> None:
     group = Group(steady(np.full(100, 6.0)), SPEEDS, backlog=np.full(100, 20_000.0))
     course = Loop(group, decide_s=300, since_h=0.0).run(1.5)
     assert course.plans == []
-    assert {name for name, _ in course.said} <= {"recovering", "unknown", "healthy"}
+    assert {name for name, _ in course.diagnoses} <= {"recovering", "unknown", "healthy"}
 
 
 def test_a_full_decision_costs_no_more_than_a_few_million_additions() -> None:
-    """A hundred partitions, an hour of samples, a plan; measured as half a million additions."""
+    """A plan for a hundred partitions from an hour of samples; usually half a million additions."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(1.0)

@@ -39,13 +39,13 @@ HOT = np.where(np.arange(30) == 11, 130.0, 8.0)
         ),
     ],
 )
-def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str]) -> None:
+def test_known_problem_is_diagnosed(group: Group, name: str, names: list[str]) -> None:
     answer = answer_after(group, 1.5)
     assert answer["diagnosis"] == name, answer["evidence"]
-    told = answer["names"]
+    named = answer["names"]
     if name == "slow member":  # the alternative, an expensive partition, is named too
-        told = [word for word in told if "-" not in word]
-    assert told == names, answer["evidence"]
+        named = [word for word in named if "-" not in word]
+    assert named == names, answer["evidence"]
 
 
 @pytest.mark.parametrize(
@@ -100,20 +100,20 @@ def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
     assert course.over_objective == 0
 
 
-@pytest.mark.parametrize(("young", "name"), [(1, "healthy"), (3, "unknown")])
-def test_few_young_members_that_commit_rarely_leave_a_group_known(young: int, name: str) -> None:
-    """They have committed twice, every four minutes; a member is known after three commits."""
+@pytest.mark.parametrize(("new", "name"), [(1, "healthy"), (3, "unknown")])
+def test_few_new_members_do_not_make_a_group_unknown(new: int, name: str) -> None:
+    """New members have committed twice, four minutes apart; three commits are needed."""
     members = [f"m{number}" for number in range(5)]
     line = question(
         30,
         partitions=5,
         committed=lambda p, look: 1000 * (p + 1) + 60 * (look // 4 * 4) - 3,
-        owner=lambda p, look: "old" if p < young and look < 20 else members[p],
+        owner=lambda p, look: "old" if p < new and look < 20 else members[p],
     )
     line["members"] = {member: {"topics": ["t"]} for member in members}
     answer = answer_question(line)
     assert answer["diagnosis"] == name, answer["evidence"]
-    assert answer["names"] == ([] if name == "healthy" else members[:young])
+    assert answer["names"] == ([] if name == "healthy" else members[:new])
 
 
 def test_evidence_compares_the_last_member_with_another() -> None:

@@ -18,44 +18,44 @@ def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0)
 
 
 def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
-    """60,000 records at 40 a second to spare: half an hour is enough for all but 12,000 of them."""
+    """A spare 40/s reads 72,000 records in half an hour: all of 60,000, not all of 84,000."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).time_lag_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).forecast_time_lag(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
-def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
+def test_time_lag_stays_until_the_backlog_is_read() -> None:
     """A fully utilised member stays 138 s behind; the sum counts the average time lag."""
     time_lag_s = np.array([138.0, 0.0])
-    found = Outlook(
+    group = Outlook(
         np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), time_lag_s, np.full(2, 100.0)
     )
-    assert found.forecast_time_lag(TOGETHER, 1800.0) == pytest.approx([138.0, 0.0])
-    assert found.total_time_lag(TOGETHER, 1800.0) == pytest.approx([2 * 20.0, 0.0])
+    assert group.forecast_time_lag(TOGETHER, 1800.0) == pytest.approx([138.0, 0.0])
+    assert group.total_time_lag(TOGETHER, 1800.0) == pytest.approx([2 * 20.0, 0.0])
 
 
-def test_nothing_grows_older_faster_than_time() -> None:
+def test_time_lag_grows_no_faster_than_time() -> None:
     """At ten times the capacity, the time lag grows by at most the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
 def test_a_partition_without_an_owner_is_in_no_forecast() -> None:
-    found = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
-    assert (found.time_lag_s, found.utilisation) == (0.0, 0.5)
+    forecast = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
+    assert (forecast.time_lag_s, forecast.utilisation) == (0.0, 0.5)
 
 
-def test_many_assignments_are_forecast_like_each_alone() -> None:
-    """Forecasts together and one by one are equal to the last bit, also for unowned partitions."""
+def test_many_assignments_are_forecast_like_each_one() -> None:
+    """Forecasts of many and of one assignment are bitwise equal, also for unowned partitions."""
     rng = np.random.default_rng(29)
     arrivals, backlog, time_lag_s = (
         rng.uniform(1, 99, 40),
         rng.uniform(0, 1e5, 40),
         rng.uniform(0, 99, 40),
     )
-    found = Outlook(arrivals, arrivals, backlog, time_lag_s, rng.uniform(0, 900, 5).round(-2))
+    group = Outlook(arrivals, arrivals, backlog, time_lag_s, rng.uniform(0, 900, 5).round(-2))
     owners = rng.integers(-1, 5, (7, 40)).astype(np.int32)
-    each = [found.forecast_time_lag(owner, 1800.0).tolist() for owner in owners]
-    assert found.forecast_time_lags(owners, 1800.0).tolist() == each
+    each = [group.forecast_time_lag(owner, 1800.0).tolist() for owner in owners]
+    assert group.forecast_time_lags(owners, 1800.0).tolist() == each
 
 
 def test_uncertain_arrivals_give_no_certain_overload() -> None:
@@ -66,25 +66,24 @@ def test_uncertain_arrivals_give_no_certain_overload() -> None:
 
 
 def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
-    found = Outlook(np.ones(2), NONE, np.array([50.0, 0.0]), np.array([50.0, 0.0]), NONE)
-    assert found.forecast_time_lag(APART, 1800.0).tolist() == [50.0, 0.0]
+    outlook_ = Outlook(np.ones(2), NONE, np.array([50.0, 0.0]), np.array([50.0, 0.0]), NONE)
+    assert outlook_.forecast_time_lag(APART, 1800.0).tolist() == [50.0, 0.0]
 
 
 def test_time_to_catch_up_has_an_interval() -> None:
-    """60,000 records at 40/s of spare capacity: 25 min, less the objective of a minute."""
-    found = outlook([60.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
-    assert found.catch_up_s == pytest.approx(60_000 / 40 - 90)
-    low, high = found.catch_up_between_s
+    """60,000 records at a spare 40/s take 25 min, less 90 s for the objective of a minute."""
+    forecast = outlook([60.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
+    assert forecast.catch_up_s == pytest.approx(60_000 / 40 - 90)
+    low, high = forecast.catch_up_between_s
     assert low == pytest.approx((60_000 - 60 * 60) / (1.13 * 100 - 60), rel=0.01)
     assert high == pytest.approx((60_000 - 60 * 60) / (0.87 * 100 - 60), rel=0.01)
 
 
 def test_a_member_over_capacity_never_catches_up() -> None:
-    """A member over its capacity never catches up."""
+    """At 95 % of its capacity, the time to catch up has no upper bound."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.full_forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.full_forecast(APART, 1800.0).catch_up_s is None
-    # The speed hardly exceeds the arrivals, so no end can be forecast.
     close = outlook([95.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
     assert close.catch_up_s is not None
     assert close.catch_up_between_s[1] is None
@@ -94,6 +93,6 @@ def test_catching_up_ends_with_the_last_partition() -> None:
     """One of the member's two partitions is an hour behind, the other is up to date."""
     none = np.zeros(2)
     waiting, time_lag_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
-    found = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))
-    catch_up_s = found.full_forecast(TOGETHER, 1800.0).catch_up_s
+    group = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))
+    catch_up_s = group.full_forecast(TOGETHER, 1800.0).catch_up_s
     assert catch_up_s == pytest.approx(108_000 / 40, rel=0.01)

@@ -45,7 +45,7 @@ def overtaken_at() -> int:
 
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
-def test_forecast_says_when_records_are_lost(series: int) -> None:
+def test_time_of_a_loss_is_forecast(series: int) -> None:
     """If reading rates stay the same, the forecast is within two segments of the true time."""
     answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
@@ -57,7 +57,7 @@ def test_forecast_says_when_records_are_lost(series: int) -> None:
     assert "retention deletes them before they are read" in answer["evidence"]
 
 
-def test_a_plan_that_cures_loses_nothing() -> None:
+def test_a_plan_that_cures_the_group_avoids_a_loss() -> None:
     """One of two members owns all busy partitions; a plan can give them to the other member."""
     fast = {"records_per_s": 200.0, "measured": True, "at": written(0.0)}
     answer = answer_question(losing(60, capacities={"b": fast}))
@@ -73,7 +73,7 @@ def test_loss_that_has_begun_is_reported() -> None:
     assert "loses records now" in answer["evidence"]
 
 
-def test_a_stuck_partition_loses_as_nothing_is_read() -> None:
+def test_retention_overtakes_a_stuck_partition() -> None:
     """Retention approaches a partition whose committed offset does not advance."""
 
     def still(partition: int, look: int) -> int:
@@ -84,7 +84,7 @@ def test_a_stuck_partition_loses_as_nothing_is_read() -> None:
         snapshot["begin"]["t"] = [992_000 + 60 * look] * 8
     answer = answer_question(line)
     assert answer["diagnosis"] == "stuck partition"
-    # 8,000 records less the hour's 3,600 are left, at 1/s.
+    # The log start was 8,000 records behind an hour ago, and advances by one a second.
     assert answer["forecast"]["kept"]["loss_s"] == pytest.approx(4_400, abs=60)
 
 

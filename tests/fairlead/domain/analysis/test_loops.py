@@ -35,11 +35,11 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
     """A healthy group gets no plan, no time over the objective, and no other diagnosis."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
     assert (course.plans, course.over_objective) == ([], 0)
-    assert {name for name, _ in course.said} <= {"healthy", "unknown"}
+    assert {name for name, _ in course.diagnoses} <= {"healthy", "unknown"}
 
 
 @pytest.mark.parametrize("batch_s", [80.0, 120.0])
-def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
+def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
     """Producers send less often than samples are taken: no member is at its limit."""
     rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
     batches = Group(
@@ -52,7 +52,7 @@ def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
     )
     course = Loop(batches, since_h=0.0).run(6)
     assert course.plans == []
-    assert {name for name, _ in course.said} <= {"healthy", "recovering", "unknown"}
+    assert {name for name, _ in course.diagnoses} <= {"healthy", "recovering", "unknown"}
 
 
 def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
@@ -79,7 +79,7 @@ def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
     ],
 )
 def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
-    """At most four plans; after three hours 1 % of the time over the objective remains."""
+    """After at most four plans, 1 % of the partition-minutes over the objective remain."""
     course = Loop(sick, step_s=20.0, since_h=3.0).run(8)
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4
@@ -99,7 +99,7 @@ def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
     return Loop(uneven, step_s=20.0, since_h=1.5)
 
 
-def test_members_are_not_tried_one_after_the_other() -> None:
+def test_a_hot_partition_is_not_moved_to_every_member() -> None:
     """Three members measured at their limit suffice; only the hot partition is behind."""
     course = hot_partition(*[60.0] * 8).run(30)
     assert len(course.plans) <= 6

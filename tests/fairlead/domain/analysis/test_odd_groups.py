@@ -53,24 +53,24 @@ def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
     assert speed == pytest.approx(whole["capacities"]["m0"]["records_per_s"], rel=0.05)
 
 
-def test_of_two_budgets_of_moves_the_smaller_counts() -> None:
+def test_the_smaller_of_two_move_limits_applies() -> None:
     for rules, option in ((1, 3), (3, 1)):
         policy = {"max_moves": rules, "options": {"sticky-lag-aware": {"max_moves": option}}}
         answer = answer_question(question(end=skewed, committed=behind, policy=policy))
         assert (answer["outcome"], answer["moved"]) == ("plan", 1)
 
 
-def test_a_budget_of_moves_lifts_no_cooldown() -> None:
+def test_a_move_limit_does_not_end_the_cooldown() -> None:
     policy = {"cooldown": "PT2H", "options": {"sticky-lag-aware": {"max_moves": 3}}}
 
-    def nobodys(partition: int, look: int) -> str | None:
+    def owner(partition: int, look: int) -> str | None:
         return None if partition == 7 else halves(partition, look)
 
     answer = answer_question(
         question(
             end=skewed,
             committed=behind,
-            owner=nobodys,
+            owner=owner,
             policy=policy,
             changed_at=written(-900.0),
         )
@@ -79,7 +79,7 @@ def test_a_budget_of_moves_lifts_no_cooldown() -> None:
 
 
 def test_readers_of_other_topics_are_no_peers() -> None:
-    """Three read heavy records, 50/s; three others read light ones, 5,000/s, and had a backlog."""
+    """Three members read at 50/s; three others, with another topic and a backlog, at 5,000/s."""
     heavy, light = {f"a{n}": ("heavy",) for n in range(3)}, {f"b{n}": ("light",) for n in range(3)}
     rates = np.concatenate((np.full(8, 15.0), np.full(6, 1500.0)))
     backlog = np.concatenate((np.zeros(8), np.full(6, 1_500_000.0)))
@@ -114,7 +114,7 @@ def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> Non
 
 
 def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
-    """The last of ten hangs at a record; the first gets 144/s of 100."""
+    """The last of ten members hangs at a record; the first gets 144/s and can read 100/s."""
     owner = np.array([0] * 8 + [member for member in range(1, 9) for _ in range(2)] + [9])
     rates = np.array([18.0] * 24 + [5.0])
     speeds = np.array([100.0] * 9 + [0.0])
@@ -168,7 +168,7 @@ def of_both(_: int, look: int) -> int:
 
 
 def test_a_member_overtaken_by_retention_is_not_silent() -> None:
-    """Retention is a minute ahead of each commit of a, which commits at every sample."""
+    """The log start is beyond each committed offset of a, which commits at every sample."""
     line = question(61, end=of_both, committed=lambda p, look: of_both(p, look) - 600 * (p < 4))
     for look, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [of_both(p, look) - 500 for p in range(8)]
@@ -177,7 +177,7 @@ def test_a_member_overtaken_by_retention_is_not_silent() -> None:
 
 
 def test_deleted_records_do_not_count_as_read() -> None:
-    """Committed offsets of a advance by 4/s; retention skips 2/s of it."""
+    """Committed offsets of a advance by 8/s; three quarters of these records were deleted."""
 
     def left(partition: int, look: int) -> int:
         return of_both(partition, look) - (900 if partition < 4 else FRESH)
@@ -192,7 +192,7 @@ def test_deleted_records_do_not_count_as_read() -> None:
 
 @pytest.mark.parametrize("beyond", [300, 1_000_000])
 def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
-    """A mirror copied the commits of a's partitions; they lie beyond the log ends."""
+    """Commits of a's partitions were copied from another cluster; they are beyond the log ends."""
 
     def copied(partition: int, look: int) -> int:
         return arriving(partition, 20) + beyond if partition < 4 else prompt(partition, look)
@@ -212,26 +212,26 @@ def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("reset", ["none", "by_duration:P1DT6H", "by_duration:PT0.5S"])
-def test_without_a_commit_all_may_be_unread_unless_consumers_begin_at_the_end(reset: str) -> None:
-    """Consumers that fail have read nothing; with an unknown start, the largest lag is assumed."""
+def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str) -> None:
+    """With `none` consumers fail and read nothing; with a duration, the largest lag is assumed."""
 
-    def asked(policy: str) -> dict[str, Any]:
+    def answer_with(policy: str) -> dict[str, Any]:
         def committed(partition: int, look: int) -> int | None:
             return None if partition == 1 else prompt(partition, look)
 
         line = question(committed=committed, policy={"auto_offset_reset": policy})
         return answer_question(line)
 
-    assert asked(reset) == asked("earliest") != asked("latest")
+    assert answer_with(reset) == answer_with("earliest") != answer_with("latest")
 
 
-@pytest.mark.parametrize("late", [1, 2, 5])
-def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
+@pytest.mark.parametrize("after_s", [1, 2, 5])
+def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
     """A planning run takes samples seconds after the regular ones; clients commit every 5 s."""
     group = Group(
         steady(np.full(6, 10.0)), steady(np.full(2, 100.0)), topics={"t": 6}, reads=names(2)
     )
-    every = [60.0 * look + after for look in range(61) for after in (0.0, late)]
+    every = [60.0 * look + after for look in range(61) for after in (0.0, after_s)]
 
     def read(now: float, partition: int) -> int:
         """Return the offset of the last commit; commits are 5 s apart."""
@@ -239,9 +239,9 @@ def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
 
     line = Loop(group, decide_s=1e9)
     line.run(0.1)
-    asked = line.question()
+    question = line.question()
     owners = {"t": [f"m{partition % 2}" for partition in range(6)]}
-    asked["snapshots"] = [
+    question["snapshots"] = [
         {
             "at": written(now),
             "begin": {"t": [0] * 6},
@@ -251,14 +251,14 @@ def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
         }
         for now in every
     ]
-    answer = answer_question(asked)
+    answer = answer_question(question)
     for name in ("m0", "m1"):
         assert answer["capacities"][name]["records_per_s"] == pytest.approx(30.0, rel=0.05)
         assert not answer["capacities"][name]["measured"]
 
 
 @pytest.mark.parametrize("minutes", range(57, 64))
-def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
+def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
     """Its last commit was this many minutes ago; its owner commits all other partitions."""
     series = 90
 
@@ -270,7 +270,7 @@ def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
 
 
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
-    """After an outage members work off one fetched chunk after the other, six minutes each."""
+    """After an outage members read one partition's backlog after another, six minutes each."""
     minutes, backlog = 6, 50_000
 
     def filling(partition: int, look: int) -> int:
@@ -309,8 +309,8 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
-def test_a_partition_is_not_certainly_throttled(share: float, others: int) -> None:
-    """One other partition without lag is too little evidence; so is a small difference."""
+def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
+    """One other partition without lag is too little evidence, and so is a small difference."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
@@ -328,7 +328,7 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     assert answer["moved"] > 0
 
 
-#: The sample at which the transaction of `held` opens.
+#: Number of the sample at which the transaction of `held` opens.
 OPEN = 8
 
 
@@ -342,22 +342,22 @@ def held(
     partitions
         Number of blocked partitions, of eight.
     until
-        The sample by which the transaction has ended.
+        Number of the first sample after the transaction's end.
     short
         Number of readable records that are not committed.
     marker
-        How many offsets the marker of the transaction before takes.
+        Number of offsets for the marker of the previous transaction.
     """
 
-    def stands(partition: int, look: int) -> bool:
+    def blocked(partition: int, look: int) -> bool:
         return partition < partitions and look > OPEN
 
     def committed(partition: int, look: int) -> int:
         stood = arriving(partition, OPEN) - short - marker
-        return stood if stands(partition, look) else prompt(partition, look)
+        return stood if blocked(partition, look) else prompt(partition, look)
 
     def stable_end(partition: int, look: int) -> int | None:
-        if not stands(partition, look):
+        if not blocked(partition, look):
             return None
         return arriving(partition, look if look >= until else OPEN)
 
@@ -385,7 +385,7 @@ def test_a_transaction_may_be_older_than_all_samples() -> None:
 
 
 def test_readable_records_before_a_transaction_may_be_stuck() -> None:
-    """Thirty records wait that consumers may read whatever their isolation level."""
+    """Thirty records wait that consumers may read at any isolation level."""
     answer = answer_question(held(short=30))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
     assert "transaction" not in answer["evidence"]

@@ -18,7 +18,7 @@ TIMES, STEP_S = 20, 60.0
 #: Ten bytes a record and 100 records a second of each of eight partitions: 8 kB/s, 0.69 GB a day.
 PER_S, RECORD_BYTES, PARTITIONS = 100, 10.0, 8
 ALL_GB = PER_S * RECORD_BYTES * PARTITIONS * 86_400 / 1e9
-#: The first half is read in rack 2, and the second in rack 1.
+#: Racks of replicas: the first half of the partitions is in rack 2, the second in rack 1.
 CROSSED = [["2"]] * 4 + [["1"]] * 4
 
 
@@ -32,7 +32,7 @@ def question(
     count: bool = True,
     **rules: Any,
 ) -> Question:
-    """Return a question about members a and b with four partitions each, at rest."""
+    """Return a question about members a and b, which have four partitions each and no lag."""
     owned = owned or {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7]}
     members = {
         name: Member(["t"], {"t": owned[name]}, rack=rack)
@@ -59,7 +59,7 @@ def far_after(decision: PlanDecision) -> float:
     return decision.traffic.share(decision.owner)
 
 
-def test_a_healthy_group_gets_a_plan_for_its_traffic_alone() -> None:
+def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
     """Before, all traffic is from the other rack; after exchanging partitions, there is none."""
     decision = decide(question())
     assert (decision.outcome, decision.diagnosis.name) == ("plan", "healthy")
@@ -82,19 +82,19 @@ def test_a_healthy_group_gets_a_plan_for_its_traffic_alone() -> None:
     ],
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
-def test_where_nothing_can_or_is_to_cross_there_is_nothing_to_do(asked: Question) -> None:
+def test_no_plan_without_avoidable_rack_traffic(asked: Question) -> None:
     """The same group without cross-rack traffic, or with a policy that ignores racks."""
     decision = decide(asked)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason
 
 
-def test_with_a_price_money_decides() -> None:
-    """0.69 GB a day: at 2 a gigabyte that is 1.38 a day."""
-    dear = decide(question(price_per_gb=2.0, least_saving_per_day=1.0))
-    assert dear.reason.endswith("between racks: 0.691 GB a day, then 0 GB, 1.38 a day, then 0.00")
-    cheap = decide(question(price_per_gb=0.02, least_saving_per_day=1.0))
-    assert cheap.outcome == "no change"
+def test_price_and_least_saving_decide() -> None:
+    """0.69 GB a day cost 1.38 a day, at a price of 2 a gigabyte."""
+    high = decide(question(price_per_gb=2.0, least_saving_per_day=1.0))
+    assert high.reason.endswith("between racks: 0.691 GB a day, then 0 GB, 1.38 a day, then 0.00")
+    low = decide(question(price_per_gb=0.02, least_saving_per_day=1.0))
+    assert low.outcome == "no change"
 
 
 def test_little_traffic_is_not_worth_a_rebalance() -> None:
@@ -117,7 +117,7 @@ def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:
-        """Leave half of the arrivals of the first four partitions unread."""
+        """Return committed offsets: half of the first four partitions' records are unread."""
         return np.where(np.arange(PARTITIONS) < 4, end // 2, end - 3)
 
     late = question(per_s=per_s, committed=behind)
@@ -140,7 +140,7 @@ def test_without_known_sizes_the_reason_has_shares() -> None:
     assert decision.chosen.rack_gb_per_day is None
 
 
-def test_partitions_of_unknown_size_are_like_their_topics_others() -> None:
+def test_unknown_record_sizes_are_like_others_of_the_topic() -> None:
     asked = question()
     sizes = np.array([10.0, np.nan, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0])
     traffic = RackTraffic.of(asked.problem, np.ones(PARTITIONS), sizes)
@@ -148,7 +148,7 @@ def test_partitions_of_unknown_size_are_like_their_topics_others() -> None:
     assert traffic.per_s.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0]
 
 
-def test_two_days_of_wandering_traffic_take_one_plan() -> None:
+def test_two_days_of_changing_traffic_take_one_plan() -> None:
     """Rates vary by day and at random; after one plan cross-rack traffic stays small.
 
     Sixty partitions on six members in three racks, each read in one rack; analysed every hour.

@@ -39,7 +39,7 @@ def group(rng: np.random.Generator, series: int) -> SampleSeries:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_group_is_read_the_same_beside_any_others(seed: int) -> None:
+def test_groups_together_are_analysed_as_alone(seed: int) -> None:
     """Analysing a group together with others gives bitwise the same result, in any order."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]

@@ -25,20 +25,20 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 @dataclass
 class Team:
-    """Consumers with six partitions each that report, all partitions with the same arrivals.
+    """Consumers that report; all partitions have the same arrival rate.
 
     Parameters
     ----------
     seconds
-        What a usual record takes a usual consumer.
+        Time for a usual record on a usual consumer.
     times
-        Partition to how many times as long its records take.
+        Partition to the factor of its time per record.
     slow
-        Consumer to how many times as long it takes.
+        Consumer to the factor of its time per record.
     utilisation
-        Of the most utilised consumer.
+        Utilisation of the most utilised consumer.
     spread
-        Coefficient of variation of the times of records.
+        Coefficient of variation of the times for records.
     """
 
     seed: int = 0
@@ -129,24 +129,24 @@ def reports(line: Line, number: int) -> Any:
 
 
 @pytest.mark.parametrize("spread", [0.3, 2.0])
-def test_intervals_hold_the_mean_nine_times_in_ten(spread: float) -> None:
-    """After two samples; times of records that differ much need more records to be known."""
-    held = []
+def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> None:
+    """After two samples; partitions with too few records have no interval yet."""
+    contained = []
     for seed in range(60):
         team = Team(seed=seed, utilisation=0.5, spread=spread, **UNEVEN)  # type: ignore[arg-type]
         known = answer_question(team.line(2))["seconds_per_record"]["t"]
-        held += [
+        contained += [
             low <= truth <= high
             for truth, (low, _, high) in (
                 (truth, its) for truth, its in zip(team.truth, known, strict=True) if its
             )
         ]
-    assert len(held) > 200
-    assert 0.85 <= np.mean(held) <= 0.95
+    assert len(contained) > 200
+    assert 0.85 <= np.mean(contained) <= 0.95
 
 
 def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
-    """After two samples, at 30 % utilisation: no plan."""
+    """After two samples at 30 % utilisation; the group gets no plan."""
     answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
     assert answer["outcome"] == "no change"
     assert re.search(r"of t-5 takes (39|40|41) ms, (9\.\d|10) times", answer["evidence"])
@@ -164,8 +164,8 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
     )
 
 
-def test_a_consumer_that_is_faster_than_its_load_gets_no_plan_and_its_speed_is_known() -> None:
-    """From 60 % utilisation its capacity is known, though no member is behind."""
+def test_capacities_are_known_from_reports_without_lag() -> None:
+    """From 60 % utilisation reports show the capacity of members that keep up."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
@@ -181,7 +181,7 @@ def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
     assert answer["outcome"] == "no change"
 
 
-def test_a_mean_is_that_since_its_last_change() -> None:
+def test_mean_time_counts_from_its_last_change() -> None:
     """Records of all partitions became three times as fast ten minutes ago."""
     team = Team(utilisation=0.6)
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
@@ -191,11 +191,11 @@ def test_a_mean_is_that_since_its_last_change() -> None:
 
 @pytest.mark.parametrize("number", [10, 19])
 def test_no_consumer_is_slow_by_chance(number: int) -> None:
-    """Consumers flush rarely, and partitions differ much: one group is unbalanced."""
+    """Consumers flush rarely and costs of partitions differ; one of the groups is unbalanced."""
     labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
     scenario = replace(labelled.scenario, reports=random_reports(number))
     marks = mark(replace(labelled, scenario=scenario), plans=False, seed=SEED, reports=True)
-    assert [marked.said for marked in marks if not marked.right] == []
+    assert [marked.diagnosed for marked in marks if not marked.right] == []
 
 
 def spoil_records(line: Line) -> None:
@@ -211,7 +211,7 @@ def spoil_time(line: Line) -> None:
 
 
 def spoil_counter(line: Line) -> None:
-    """Let a counter fall under the same token."""
+    """Let a counter decrease under the same token."""
     reports(line, 5)["partitions"]["t"][5]["busy_s"] = 0.0
 
 
@@ -222,8 +222,8 @@ def spoil_numbers(line: Line) -> None:
 
 
 @pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
-def test_impossible_reports_are_left_out_and_mentioned(spoil: Callable[[Line], None]) -> None:
-    """Only these are ignored; all other reports count, even of the same partition."""
+def test_impossible_reports_are_ignored_and_mentioned(spoil: Callable[[Line], None]) -> None:
+    """Other reports count, even those of the same partition."""
     team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
     line = team.line(12)
     spoil(line)
@@ -245,7 +245,7 @@ def report_rarely(line: Line) -> None:
 
 
 def report_records_under_way(line: Line) -> None:
-    """Commit while each consumer processes a record: it counts with its time so far."""
+    """Commit while each consumer processes a record, which counts with its time so far."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             rest_s = 0.1 * (1 - number % 2)
@@ -254,7 +254,7 @@ def report_records_under_way(line: Line) -> None:
 
 
 def report_rests_of_batches(line: Line) -> None:
-    """Let batches have one record each, with as much time again after the record."""
+    """Let each batch have one record, and as much time after the record as for it."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             row["busy_squares_s2"] /= 2.0
@@ -263,8 +263,8 @@ def report_rests_of_batches(line: Line) -> None:
 @pytest.mark.parametrize(
     "change", [report_rarely, report_records_under_way, report_rests_of_batches]
 )
-def test_honest_reports_are_possible(change: Callable[[Line], None]) -> None:
-    """However consumers commit, and whichever part of a batch takes the time."""
+def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
+    """Consumers commit rarely or during a record, or their time is at the end of a batch."""
     team = Team(seconds=0.1, utilisation=0.2, spread=0.001)
     line = team.line(16)
     change(line)
@@ -274,16 +274,16 @@ def test_honest_reports_are_possible(change: Callable[[Line], None]) -> None:
     assert [value for _, value, _ in known] == pytest.approx(team.truth, rel=0.05)
 
 
-def test_whatever_reports_say_there_is_an_answer() -> None:
-    """A tenth of all numbers, tokens and consumers are replaced: no plan, as without reports."""
+def test_random_reports_cause_no_error_and_no_plan() -> None:
+    """A tenth of numbers, tokens and consumers is replaced; no plan follows, as without reports."""
     rng = random.Random(0)
     odd = (0, -1, 1, 1e-9, 1e300, 2**70, float("nan"), float("inf"))
     for seed in range(60):
         team = Team(seed=seed, utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
         line = team.line(rng.randint(2, 12))
         for number in range(len(line["snapshots"])):
-            said = reports(line, number)
-            for row in (*said["partitions"]["t"], *said["consumers"].values()):
+            report = reports(line, number)
+            for row in (*report["partitions"]["t"], *report["consumers"].values()):
                 for key in row:
                     if rng.random() < 0.1:
                         row[key] = {"consumer": "c1", "token": "b", "at": NOON.isoformat()}.get(
@@ -294,7 +294,7 @@ def test_whatever_reports_say_there_is_an_answer() -> None:
         assert answer_question(line)["outcome"] == "no change"
 
 
-def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
+def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
     line = Team(utilisation=0.6).line(2)
     for row in reports(line, 1)["consumers"].values():
         row["token"] = "b"  # noqa: S105 - of a restart
@@ -307,7 +307,7 @@ def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """It works outside its calls: the time per record is known, the utilisation is not."""
+    """Such a consumer works outside its calls: only the time per record is known."""
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):
         for row in reports(line, number)["consumers"].values():
@@ -329,7 +329,7 @@ def test_times_are_unknown_if_the_newest_report_says_so() -> None:
     assert "ignored" not in answer["evidence"]
 
 
-def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
+def test_records_that_are_only_queued_have_no_known_cost() -> None:
     """An application that puts records into a queue takes the same time for each record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     answer = answer_question(line)
@@ -339,7 +339,7 @@ def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
 
 
 def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
-    """Most records go into a list; the time of flushes counts for the consumer, not a record."""
+    """Records go into a list; the time of flushes counts for the consumer, not for a record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     for number in range(8):
         for its in reports(line, number)["consumers"].values():

@@ -20,7 +20,7 @@ def sized(
     return size(problem, outlook, Peers.of(problem), 0.95, late=late, known=known)
 
 
-def test_the_fewest_consumers_of_whole_partitions() -> None:
+def test_fewest_consumers_for_undivided_partitions() -> None:
     """Nine partitions of 40/s, two for each consumer of 100/s: five consumers."""
     assert sized([40.0] * 9, [100.0] * 7).wanted == 5
     assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
@@ -28,10 +28,10 @@ def test_the_fewest_consumers_of_whole_partitions() -> None:
 
 
 def test_a_partition_above_the_target_is_mentioned() -> None:
-    """29.4/s exceed 95 % of 30/s, but three consumers suffice, since no partition is split."""
-    found = sized([9.8] * 3, [10.0] * 3, late=True)
-    assert found.wanted == 3
-    assert found.why == (
+    """29.4/s exceed 95 % of 30/s, but three consumers suffice: no partition is divided."""
+    result = sized([9.8] * 3, [10.0] * 3, late=True)
+    assert result.wanted == 3
+    assert result.why == (
         "29.4/s arrive in 3 partitions, and 3 consumers can process 30/s (target utilisation "
         "95%), except for a partition that needs more: no more are needed."
     )
@@ -41,28 +41,28 @@ def test_topics_without_readers_are_not_counted() -> None:
     problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"]})
     loads, none = np.array([10.0, 10.0, 900.0]), np.zeros(3)
     outlook = Outlook(loads, none, none, none, np.array([100.0]))
-    found = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
-    assert found.why.startswith("20/s arrive in 2 partitions")
+    result = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    assert result.why.startswith("20/s arrive in 2 partitions")
 
 
 def test_consumers_of_unknown_capacity_are_not_counted() -> None:
     problem = Problem.of({"t": 1, "u": 1}, {"a": ["t"], "b": ["u"]})
     loads, none = np.array([10.0, 10.0]), np.zeros(2)
     outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
-    found = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
-    assert (found.wanted, found.why) == (None, "The capacity of members is unknown yet.")
+    result = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    assert (result.wanted, result.why) == (None, "The capacity of members is unknown yet.")
 
 
-def test_a_late_group_needs_no_fewer_than_there_are() -> None:
+def test_a_group_that_is_behind_keeps_its_consumers() -> None:
     assert sized([10.0] * 9, [100.0] * 4).wanted == 1
     assert sized([10.0] * 9, [100.0] * 4, late=True).wanted == 4
 
 
 def test_more_consumers_do_not_help_a_partition_that_is_too_large() -> None:
-    found = sized([150.0, 10.0, 10.0], [100.0] * 3, late=True)
-    assert found.wanted is None
-    assert "t-0" in found.why
-    assert "6 partitions of t instead of 3" in found.why
+    result = sized([150.0, 10.0, 10.0], [100.0] * 3, late=True)
+    assert result.wanted is None
+    assert "t-0" in result.why
+    assert "6 partitions of t instead of 3" in result.why
 
 
 def test_without_capacities_no_number_is_given() -> None:
@@ -75,11 +75,11 @@ def test_any_arrivals_need_one_consumer() -> None:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_packing_is_never_below_the_bound_and_seldom_far_above(seed: int) -> None:
+def test_packing_is_near_its_lower_bound(seed: int) -> None:
     """Best fit decreasing takes at most 11/9 of the minimum, plus one."""
     rng = np.random.default_rng(seed)
     loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
     least = int(np.ceil(loads.sum() / 95.0))
-    found = missing_members(loads, np.zeros(0), 95.0)
-    assert least <= found <= 11 / 9 * max(least, int((loads > 47.5).sum())) + 1
-    assert not surely_too_much(loads, np.full(found, 95.0))
+    result = missing_members(loads, np.zeros(0), 95.0)
+    assert least <= result <= 11 / 9 * max(least, int((loads > 47.5).sum())) + 1
+    assert not surely_too_much(loads, np.full(result, 95.0))

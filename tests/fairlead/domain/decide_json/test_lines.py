@@ -24,7 +24,7 @@ HUGE = 2**63 - 1
 
 @st.composite
 def questions(draw: st.DrawFn) -> dict[str, Any]:
-    """Well-formed questions with random offsets and owners, most of them unrealistic."""
+    """Return well-formed questions with random offsets and owners, most of them unrealistic."""
     topics = {f"t{n}": draw(st.integers(1, 4)) for n in range(draw(st.integers(1, 3)))}
     members = [f"m{n}" for n in range(draw(st.integers(0, 4)))]
     seed = draw(st.integers(0, 2**32))
@@ -116,7 +116,7 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
-    """Except a plan for partitions without an owner, which moves no other partition."""
+    """The only exception is a plan for unowned partitions, which moves no other partition."""
     answer = answer_question(line)
     if answer["outcome"] == "plan" and answer["forecast"]["kept"]["time_lag_s"] <= line[
         "policy"
@@ -178,7 +178,7 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
         (("extra",), 1, "extra: unknown"),
     ],
 )
-def test_an_invalid_question_is_an_error_with_its_place(
+def test_an_invalid_question_is_an_error_that_names_the_field(
     path: tuple[Any, ...], value: Any, message: str
 ) -> None:
     with pytest.raises(InvalidProblemError, match=message):
@@ -212,13 +212,13 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
-    """Not healthy at 0 %: they have no counted records yet."""
+    """They are not healthy at 0 %: none of their records has been counted."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
 
 
-def test_offsets_near_the_largest_overflow_nowhere() -> None:
+def test_offsets_near_the_largest_do_not_overflow() -> None:
     steps: list[Callable[[int, int], int]] = [
         lambda _, look: HUGE - 10**15 * (20 - look),
         lambda _, __: HUGE,
@@ -228,8 +228,8 @@ def test_offsets_near_the_largest_overflow_nowhere() -> None:
         sane(answer_question(line), line)
 
 
-def test_a_target_utilisation_next_to_nothing_divides_by_nothing() -> None:
-    """The advice on a hot partition is absurd then, but there is an answer."""
+def test_tiny_target_utilisation_does_not_overflow() -> None:
+    """The advice on a hot partition is absurd, but there is an answer."""
 
     def hot(partition: int, look: int) -> int:
         return skewed(partition, look) if partition == 0 else arriving(partition, look)
@@ -246,7 +246,7 @@ def test_thousands_of_samples_are_answered() -> None:
     assert answer_question(line)["diagnosis"] == "healthy"
 
 
-def test_bad_lines_stand_beside_good_ones() -> None:
+def test_invalid_lines_do_not_affect_valid_ones() -> None:
     good = json.dumps(question(end=skewed, committed=behind)).encode()
     answers = list(answer_lines([b"{", good, b'{"topics": {}}', good], answer_question))
     assert ["error" in answer for answer in answers] == [True, False, True, False]

@@ -53,7 +53,7 @@ def test_no_memory_makes_an_answer_fail() -> None:
     "text",
     ["[" * 200_000 + "]" * 200_000, "NaN", '{"a": Infinity}', "9" * 5000, '{"a": 1, "a": 2}'],
 )
-def test_a_memory_that_is_no_json_spoils_no_line(text: str) -> None:
+def test_a_memory_that_is_not_json_does_not_affect_the_answer(text: str) -> None:
     line = json.dumps(LATE)[:-1] + ', "memory": ' + text + "}"
     (answer,) = answer_lines([line.encode()], answer_question, spare="memory")
     assert answer["evidence"] == WITHOUT["evidence"] + NONSENSE
@@ -62,7 +62,7 @@ def test_a_memory_that_is_no_json_spoils_no_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("line", [b'{"memory": ', b'{"memory": 1, "topics": {', b'{"memory": [}}'])
-def test_a_line_that_is_no_json_stays_an_error(line: bytes) -> None:
+def test_a_line_that_is_not_json_is_an_error(line: bytes) -> None:
     (answer,) = answer_lines([line], answer_question, spare="memory")
     assert "error" in answer
 
@@ -79,7 +79,7 @@ def test_the_memory_of_another_group_is_ignored() -> None:
     assert NONSENSE not in again["evidence"]
 
 
-def test_a_memory_keeps_within_its_bounds_and_those_that_are_there_come_first() -> None:
+def test_a_memory_is_bounded_and_present_members_come_first() -> None:
     """Members with long names come and go for a week."""
     series = series_at([[9] * 4] * 2, [[9] * 4] * 2, [0, 0, 1, 1])
     problem = Problem.of({"t": 4}, {"a": ["t"], "b": ["t"]})

@@ -1,4 +1,4 @@
-"""Samples as arrays, group by group and side by side."""
+"""Samples as arrays, for one group and for many together."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -37,11 +37,11 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
 
 
 def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
-    """A sample without stable ends has no list; partitions keep their columns if topics differ."""
+    """A sample without stable ends has none; partitions keep their columns if topics differ."""
     rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
-    found = arrays_of(rows, ["t"], [2], ["a"])
-    assert found.stable_end is not None
-    assert found.stable_end.tolist() == [[-1, -1], [-1, 7], [-1, -1]]
+    arrays = arrays_of(rows, ["t"], [2], ["a"])
+    assert arrays.stable_end is not None
+    assert arrays.stable_end.tolist() == [[-1, -1], [-1, 7], [-1, -1]]
     assert arrays_of(rows.slice(0, 1), ["t"], [2], ["a"]).stable_end is None
 
 
@@ -52,8 +52,8 @@ def test_samples_are_ordered_and_counted_once() -> None:
     assert series.end.tolist() == [[980, 981], [990, 991], [1000, 1001]]
 
 
-def test_all_samples_of_the_last_hour_count_and_quarters_before() -> None:
-    """Samples older than a day before the newest sample do not count."""
+def test_all_samples_of_the_last_hour_and_one_per_quarter_before() -> None:
+    """Samples older than a day do not count."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     series = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]
@@ -68,7 +68,7 @@ def test_new_partitions_were_unknown_before() -> None:
     assert series.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
 
 
-def test_owners_are_the_same_members_in_all_samples() -> None:
+def test_owners_have_the_same_numbers_in_all_samples() -> None:
     """Present members come first, in their order; members that left follow."""
     before = row(1, members=["gone", "b"], owner=[1, 0])
     now = row(0, members=["a", "b"], owner=[0, -1])
@@ -78,7 +78,7 @@ def test_owners_are_the_same_members_in_all_samples() -> None:
 
 
 def test_all_topics_of_the_newest_sample_are_columns() -> None:
-    """Also topics without a subscriber; deleted topics are left out."""
+    """Topics without a subscriber are columns, too; deleted topics are left out."""
     then = row(1, topics={"gone": 1, "t": 1})
     now = row(0, topics={"left": 1, "t": 2}, members=["b"], owner=[-1, 0, -1])
     series = all_topics(samples(then, now), latest=True)
@@ -92,8 +92,8 @@ MOMENTS = [(3, 2, 1, 0), (9, 5, 2, 0), (3, 1, 1, 0), (0,)]
 
 
 @st.composite
-def pasts(draw: st.DrawFn) -> tuple[pa.Table, bool]:
-    """Draw a group's samples, and whether its consumers start at the log's end."""
+def histories(draw: st.DrawFn) -> tuple[pa.Table, bool]:
+    """Draw a group's samples, and whether its consumers start at the log end."""
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     layouts = st.dictionaries(st.sampled_from("tuv"), st.integers(0, 3), max_size=3)
     layout, transaction = draw(layouts), draw(st.booleans())
@@ -118,20 +118,20 @@ def pasts(draw: st.DrawFn) -> tuple[pa.Table, bool]:
 
 @pytest.mark.long
 @settings(max_examples=form(short=30, long=500))
-@given(st.dictionaries(st.sampled_from("abcdef"), pasts()))
-def test_groups_side_by_side_have_the_lag_that_they_have_alone(
+@given(st.dictionaries(st.sampled_from("abcdef"), histories()))
+def test_groups_together_have_the_same_lag_as_alone(
     groups: dict[str, tuple[pa.Table, bool]],
 ) -> None:
     series = {name: all_topics(rows, latest=latest) for name, (rows, latest) in groups.items()}
-    found = {}
+    lag_of = {}
     for names, beside in alike(series):
         sizes = [series[name].partitions for name in names]
         group_of = np.repeat(np.arange(len(names)), sizes)
         measured = partition_lag(beside, group_of)
         for place, name in enumerate(names):
             mine = group_of == place
-            found[name] = {key: values[mine] for key, values in vars(measured).items()}
-    assert found.keys() == groups.keys()
+            lag_of[name] = {key: values[mine] for key, values in vars(measured).items()}
+    assert lag_of.keys() == groups.keys()
     for name, its in series.items():
         for key, values in vars(partition_lag(its)).items():
-            np.testing.assert_array_equal(found[name][key], values, f"{name}: {key}")
+            np.testing.assert_array_equal(lag_of[name][key], values, f"{name}: {key}")

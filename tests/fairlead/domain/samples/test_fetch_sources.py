@@ -10,7 +10,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STEP = timedelta(minutes=1)
 
 
-def look(back: int, **columns: Any) -> dict[str, Any]:
+def sample(back: int, **columns: Any) -> dict[str, Any]:
     """Return a sample of two topics, this many minutes before the newest."""
     return {
         "group": "g",
@@ -23,17 +23,17 @@ def look(back: int, **columns: Any) -> dict[str, Any]:
     } | columns
 
 
-def known(*rows: dict[str, Any]) -> Any:
-    """Return the sources of the second topic, then the first."""
-    found = sources_of(samples(*rows), ["u", "t"], {"t": 2, "u": 1})
-    return found and ({topic: [*map(list, row)] for topic, row in found.racks.items()}, found)
+def sources(*rows: dict[str, Any]) -> Any:
+    """Return the racks by topic and all sources, for the topics u and t in this order."""
+    known = sources_of(samples(*rows), ["u", "t"], {"t": 2, "u": 1})
+    return known and ({topic: [*map(list, row)] for topic, row in known.racks.items()}, known)
 
 
 def test_sources_of_the_newest_sample_have_the_given_order() -> None:
     """Racks are by topic, sizes in the order of the topics."""
-    racks, found = known(look(0))
+    racks, known = sources(sample(0))
     assert racks == {"u": [["r1"]], "t": [["r1"], ["r2"]]}
-    assert found.log_bytes.tolist() == [30, 10, 20]
+    assert known.log_bytes.tolist() == [30, 10, 20]
 
 
 def test_racks_that_have_just_changed_are_not_known() -> None:
@@ -41,19 +41,19 @@ def test_racks_that_have_just_changed_are_not_known() -> None:
 
     Each sample numbers its sets of racks separately.
     """
-    other = look(1, racks=[["r2"], ["r1"]], rack_set=[1, 1, 1])
-    racks, _ = known(other, look(0))
+    other = sample(1, racks=[["r2"], ["r1"]], rack_set=[1, 1, 1])
+    racks, _ = sources(other, sample(0))
     assert racks == {"u": [["r1"]], "t": [["r1"], []]}
 
 
 def test_old_samples_and_unknown_racks_do_not_count() -> None:
-    """Only known racks of the same partitions in the last 15 minutes count."""
+    """Only sources racks of the same partitions in the last 15 minutes count."""
     minutes = int(STEADY / STEP)
     rows = [
-        look(minutes + 1, rack_set=[1, 1, 1]),
-        look(3, racks=None, rack_set=None, log_bytes=None),
-        look(2, topics=["t"], counts=[3], rack_set=[1, 1, 1]),
-        look(1, rack_set=[-1, -1, -1]),
+        sample(minutes + 1, rack_set=[1, 1, 1]),
+        sample(3, racks=None, rack_set=None, log_bytes=None),
+        sample(2, topics=["t"], counts=[3], rack_set=[1, 1, 1]),
+        sample(1, rack_set=[-1, -1, -1]),
     ]
-    racks, _ = known(*rows, look(0))
+    racks, _ = sources(*rows, sample(0))
     assert racks == {"u": [["r1"]], "t": [["r1"], ["r2"]]}

@@ -73,11 +73,11 @@ def series_at(
 
 def measure(series: SampleSeries) -> list[dict[str, Any]]:
     """Return a row for each partition; None for unknown values."""
-    found = partition_lag(series)
+    lag = partition_lag(series)
     return [
         {
             name: STATUSES[value] if name == "status" else None if np.isnan(value) else value.item()
-            for name, value in ((name, column[place]) for name, column in vars(found).items())
+            for name, value in ((name, column[place]) for name, column in vars(lag).items())
         }
         for place in range(series.partitions)
     ]
@@ -96,7 +96,7 @@ def measured() -> dict[str, dict[str, Any]]:
     return {case: row for case, row in rows.items() if row["readable"]}
 
 
-def test_what_cannot_be_read_has_no_row(measured: dict[str, dict[str, Any]]) -> None:
+def test_unreadable_partitions_have_no_row(measured: dict[str, dict[str, Any]]) -> None:
     """Partitions that no longer exist or cannot be read have no lag."""
     assert CASES.keys() - measured.keys() == {"vanished", "vanished since"}
 
@@ -123,7 +123,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # 200 records behind at one a second: from before the first sample.
+        # 200 records behind at one a second, so since before the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),
@@ -143,7 +143,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
 def test_lag_rates_and_status_follow_their_definitions(
     measured: dict[str, dict[str, Any]], case: str, expected: dict[str, Any]
 ) -> None:
-    """Lag by KAFKA-5337, rates a second or unknown, and the first rule for the status."""
+    """Lag is by KAFKA-5337; rates may be unknown; the first rule that applies gives the status."""
     for name, value in expected.items():
         assert measured[case][name] == pytest.approx(value), name
 
@@ -153,7 +153,7 @@ def test_a_short_silence_is_no_stop() -> None:
     assert row["status"] == "OK"
 
 
-def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_measured_in_blocks_is_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """The silence and intervals of the whole group apply to each block of partitions."""
     series = series_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
     whole = measure(series)
@@ -191,12 +191,12 @@ COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 def test_group_that_commits_every_five_minutes_never_stops() -> None:
     """A commit that is not due yet is no silence, and a lag that a commit removes does not grow."""
-    found = {
+    reported = {
         status
         for last in range(30, 61)
         for status in statuses(COMMITTED[:last], ARRIVED[:last], None)
     }
-    assert found == {"OK"}
+    assert reported == {"OK"}
 
 
 def test_silence_of_three_usual_intervals_is_a_stop() -> None:
@@ -208,7 +208,7 @@ def test_silence_of_three_usual_intervals_is_a_stop() -> None:
 
 
 def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
-    """Its neighbour is committed every five minutes all the time."""
+    """The other partition is committed every five minutes throughout."""
     committed = [[COMMITTED[min(minute, 30)][0], COMMITTED[minute][1]] for minute in range(61)]
     assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
     assert statuses(committed, ARRIVED) == ["STALL", "OK"]
@@ -224,32 +224,32 @@ def test_transaction_marker_that_retention_removed_is_no_loss() -> None:
     assert statuses([[99]] * 10, [[100]] * 10, [[100]] * 10) == ["OK"]
 
 
-def test_loss_of_more_than_what_lies_at_rest_is_a_loss() -> None:
+def test_loss_of_more_than_a_marker_is_reported() -> None:
     assert statuses([[10]] * 10, [[100]] * 10, [[100]] * 10) == ["DATA_LOSS"]
 
 
-def test_records_that_are_gone_are_lost_and_no_lag() -> None:
-    """The loss has a number and a first sample; retention may delete in two steps.
+def test_deleted_records_count_as_lost_and_not_as_lag() -> None:
+    """Partition 0 loses records twice; partition 1 is read after its loss.
 
-    The second partition is read after the loss; the third was only set back below its start.
+    Partition 2 has no loss: its offset was only reset below the log start.
     """
-    found = minutely(
+    measured = minutely(
         committed=[[10, 10, 95]] * 3 + [[10, 10, 40], [10, 120, 40], [10, 130, 40]],
         end=[[100, 140, 100]] * 6,
         begin=[[0, 0, 90]] * 2 + [[30, 70, 90]] * 2 + [[100, 70, 90]] * 2,
     )
-    assert found.lost.tolist() == [90, 60, 0]
-    assert found.lost_at[:2].tolist() == [240.0, 120.0]
-    assert np.isnan(found.lost_at[2])
-    assert found.lag.tolist() == [0, 10, 10]
+    assert measured.lost.tolist() == [90, 60, 0]
+    assert measured.lost_at[:2].tolist() == [240.0, 120.0]
+    assert np.isnan(measured.lost_at[2])
+    assert measured.lag.tolist() == [0, 10, 10]
 
 
-def test_emptied_idle_partition_is_well_after_half_an_hour() -> None:
-    """A loss is reported while it is new, not until records arrive."""
+def test_emptied_idle_partition_is_ok_after_half_an_hour() -> None:
+    """A loss is reported for half an hour, even if no records arrive."""
     minutes = int(LOST_WITHIN_S / 60)
-    found = [
+    statuses_by_length = [
         statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))
         for series in (2, minutes + 2, minutes + 3)
     ]
-    assert found == [["DATA_LOSS"], ["DATA_LOSS"], ["OK"]]
+    assert statuses_by_length == [["DATA_LOSS"], ["DATA_LOSS"], ["OK"]]
     assert statuses([[10]] * 61, [[100]] * 61, [[100]] * 61) == ["OK"]

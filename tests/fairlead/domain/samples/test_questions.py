@@ -30,17 +30,17 @@ def group(**more: Any) -> Group:
 
 def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
     ahead = Capacity(20.0, measured=True, at=(NOON + timedelta(days=1)).timestamp())
-    asked = replace(group(), capacities={"a": ahead})
-    known = question_about(asked, PlanningOptions()).capacities
+    sampled = replace(group(), capacities={"a": ahead})
+    known = question_about(sampled, PlanningOptions()).capacities
     measured = Capacity(100.0, measured=True, at=NOON.timestamp())
     assert remembered(known, {"a": measured}, NOON.timestamp()) == {"a": measured}
 
 
-def test_last_sample_is_now() -> None:
+def test_newest_sample_is_the_present() -> None:
     before = NOW | {"at": NOON - timedelta(minutes=1), "members": ["a", "gone"], "owner": [1]}
-    asked = Group(samples(before, NOW | {"at": NOON, "group": "orders"}))
-    assert (asked.name, asked.now["members"], asked.now["at"]) == ("orders", ["a"], NOON)
-    question = question_about(asked, PlanningOptions())
+    sampled = Group(samples(before, NOW | {"at": NOON, "group": "orders"}))
+    assert (sampled.name, sampled.now["members"], sampled.now["at"]) == ("orders", ["a"], NOON)
+    question = question_about(sampled, PlanningOptions())
     assert tuple(question.problem.members) == ("a",)
     assert question.series.members == ("a", "gone")
     assert question.series.owner.tolist() == [[1], [0]]

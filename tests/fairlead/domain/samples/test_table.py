@@ -103,8 +103,8 @@ def sampled(
 def row_of(*groups: GroupDescription, **answers: Any) -> dict[str, Any]:
     """Return the only row of a sample."""
     (row,) = sampled(*groups, **answers).to_pylist()
-    found: dict[str, Any] = row
-    return found
+    only: dict[str, Any] = row
+    return only
 
 
 def test_row_has_all_answers_about_a_group() -> None:
@@ -217,8 +217,8 @@ def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
     ]
 
 
-def test_stable_ends_are_lists_of_the_groups_with_any() -> None:
-    """All other groups have no list."""
+def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
+    """An unknown stable end is -1 in the list."""
     rows = [{"group": group, "topics": ["t"], "counts": [2]} for group in "abc"]
     table = samples(*rows, {"group": "d", "topics": [], "counts": []})
     found = with_stable_end(table, np.array([-1, -1, 7, -1, -1, 0]))
@@ -253,7 +253,7 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(answers())
 def test_every_partition_has_its_answers(given_answers: dict[str, Any]) -> None:
-    """For any answers: a lookup partition by partition gives the same table."""
+    """For any answers, looking up each partition separately gives the same table."""
     log, committed = given_answers["log"], given_answers["committed"]
     expected = []
     for group in sorted(given_answers["groups"], key=lambda group: group.group):

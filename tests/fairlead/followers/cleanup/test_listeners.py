@@ -56,8 +56,8 @@ def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
     )
 
 
-def test_only_partitions_truly_lost_are_cleaned_up(fleet: Fleet) -> None:
-    """An eager rebalance revokes all partitions; state stays for those that come back."""
+def test_only_lost_partitions_are_cleaned_up(fleet: Fleet) -> None:
+    """An eager rebalance revokes all partitions; those that come back keep their state."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
     join(fleet, "a", journals["a"])
@@ -69,12 +69,12 @@ def test_only_partitions_truly_lost_are_cleaned_up(fleet: Fleet) -> None:
     eventually(lambda: journals["b"].changes()[1:] == [("lost", [1])], "b has given up one")
     eventually(lambda: len(journals["a"].changes()) == 3, "a has got it")
     assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]
-    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # and could commit all of them
+    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # so it could commit all of them
 
 
 @pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)
 def test_cooperative_changes_add_up(fleet: Fleet) -> None:
-    """A cooperative client reports differences, which add up to the same changes."""
+    """A cooperative client reports only differences; their sum is the same."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
     join(fleet, "a", journals["a"], cooperative=True)

@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
-#: Lag of each partition of the fleet; partition 0 has as much as the others together.
+#: Lag of each partition of the fleet; partition 0 has as much as the other three together.
 LAGS = (90, 40, 30, 20)
 
 
@@ -41,7 +41,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Produce records and commit some offsets, so that the partitions have `LAGS`."""
+    """Produce records and commit some offsets, so that partitions have the lag in `LAGS`."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -68,12 +68,12 @@ def test_lag_aware_assignors_fetch_lags_themselves(
     """The owner of the most lag gets no other partition, or only the one with the least lag."""
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
-    # KAFKA-5337 evens counts out first; partition 3 has no commit, so all of it is lag.
+    # KAFKA-5337 balances counts first; partition 3 has no commit, so all its records are lag.
     expected = [[0, 3], [1, 2]] if kind == "LagAwareAssignor" else [[0], [1, 2, 3]]
     eventually(lambda: shares(fleet, members) == expected, f"{expected}")
 
 
-def test_lags_are_what_kafka_says(fleet: Fleet, services: Services) -> None:
+def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
     """Lag is end minus committed offset; without a commit, all records, or 0 with `latest`."""
     backlog(fleet, services)
     topic = fleet.topics[0]

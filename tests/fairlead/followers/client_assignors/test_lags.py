@@ -1,4 +1,4 @@
-"""A leader fetches lags while members join, and waits for them a limited time."""
+"""A leader fetches lags while members join, and waits for them for a limited time."""
 
 import logging
 import threading
@@ -38,8 +38,8 @@ def test_lags_are_fetched_while_the_members_join() -> None:
     assert broker.asked == [{"t"}]
 
 
-def test_topics_that_only_others_read_are_fetched_once() -> None:
-    """A leader fetches their lags during its first assignment, and in advance from then on."""
+def test_topics_of_other_members_are_fetched_in_advance() -> None:
+    """Only the first assignment has to fetch their lags."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(2):
@@ -49,8 +49,8 @@ def test_topics_that_only_others_read_are_fetched_once() -> None:
     assert broker.asked == [{"t"}, {"t", "u"}, {"t", "u"}]
 
 
-def test_member_that_does_not_lead_asks_nothing_more() -> None:
-    """A member that never leads fetches lags only when it joins for the first time."""
+def test_member_that_never_leads_fetches_lags_once() -> None:
+    """It fetches them when it joins for the first time."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(3):
@@ -59,7 +59,7 @@ def test_member_that_does_not_lead_asks_nothing_more() -> None:
     eventually(lambda: broker.asked == [{"t"}], "it asked as it joined for the first time")
 
 
-def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -> None:
+def test_silent_broker_delays_no_rebalance(caplog: pytest.LogCaptureFixture) -> None:
     """After the timeout, partitions are assigned as if lag were 0, and the log has the reason."""
     broker = Broker()
     broker.answering.clear()

@@ -26,8 +26,8 @@ def test_claims_of_the_newer_generation_win() -> None:
     assert shares == {"back": {"t": [1]}, "here": {"t": [0]}}
 
 
-def test_member_tells_what_it_was_assigned() -> None:
-    """A member sends no claim before an assignment, then its partitions and generation."""
+def test_member_sends_its_assignment_as_claim() -> None:
+    """Before its first assignment it sends no claim; then its partitions and generation."""
     rule = sticky()
     assert rule.subscription(["t"]) == b""
     rule.assigned({"t": [1]}, 7)
@@ -58,8 +58,8 @@ SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
         max_size=4,
     )
 )
-def test_group_is_assigned_whatever_members_claim(joined: list[tuple[list[str], bytes]]) -> None:
-    """Any user data leads to one owner for each partition; an error would block the group."""
+def test_any_claims_lead_to_an_assignment(joined: list[tuple[list[str], bytes]]) -> None:
+    """Each partition gets one owner for any user data; an error would block the group."""
     members = [
         JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
     ]

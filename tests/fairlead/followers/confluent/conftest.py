@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.followers.confluent import config
 
-#: Seconds. An action that waits for the answer to such a fetch takes longer.
+#: Seconds. An action that takes less did not wait for the answer to such a fetch.
 SOONER_S: Final = 240.0
 
 

@@ -23,14 +23,14 @@ from tests.waiting import PATIENCE_S, eventually
 # clocks: the order in which processes owned partitions
 
 WORKER = Path(__file__).with_name("worker.py")
-#: Session timeout: removes vanished members, but not slow ones.
+#: Seconds. Session timeout: long enough for slow members.
 SESSION_S = 10.0
 Partition = tuple[str, int]
 
 
 @dataclass
 class Interval:
-    """A period in which a process regarded partitions as its own."""
+    """A period in which a process owned partitions, by its own journal."""
 
     name: str
     partitions: set[Partition]
@@ -87,7 +87,7 @@ class Worker:
         return self.journal.with_suffix(".log").read_text()[-6000:]
 
     def intervals(self) -> Iterator[Interval]:
-        """Yield the periods in which it regarded partitions as its own."""
+        """Yield the periods in which the process owned partitions, by its journal."""
         current: Interval | None = None
         for event in self.events():
             if event["event"] in {"own", "release", "lost", "closed"}:

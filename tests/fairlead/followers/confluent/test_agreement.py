@@ -25,10 +25,10 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
         yield group
 
 
-def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
+def test_member_with_another_secret_is_ignored(
     group: ConfluentGroup,
 ) -> None:
-    """Members with one secret follow the plan; a member with another keeps its range share."""
+    """Members with one secret follow the plan; a member with another one keeps its range share."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")
@@ -42,8 +42,8 @@ def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
 
 
-def test_group_outlives_its_log(group: ConfluentGroup) -> None:
-    """After the coordination topic is deleted, members recreate it and agree with a new member."""
+def test_group_recreates_a_deleted_coordination_topic(group: ConfluentGroup) -> None:
+    """Members agree with a new member afterwards."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "ab":
         group.start(name)
@@ -56,7 +56,7 @@ def test_group_outlives_its_log(group: ConfluentGroup) -> None:
 
 
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
-    """With plain consumers in the group, each partition has one owner throughout."""
+    """Each partition has one owner throughout, also with plain consumers in the group."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "abc":
         group.start(f"plain-{name}", plain=True)

@@ -54,10 +54,10 @@ def test_assignment_of_a_large_group_arrives(
 
 
 @pytest.mark.parametrize("broken", [None, "its leader is gone"])
-def test_log_that_is_let_go_leaves_no_client_behind(
+def test_closed_log_leaves_no_client(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
-    """A closed log frees its clients and their threads, even with a record in flight."""
+    """Its clients and their threads end, even with a record in flight."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
     log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))
@@ -75,7 +75,7 @@ def generations(records: list[Record]) -> list[int]:
     return [record.generation for record in records if isinstance(record, AssignmentRecord)]
 
 
-def test_only_what_a_member_has_sealed_is_accepted(
+def test_only_sealed_records_are_accepted(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """A member ignores records that were written with another secret or without one."""

@@ -47,14 +47,14 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
     return draw_up(records, state or PlanState(), now=DAY, member=records[0].member)
 
 
-def test_whoever_knows_the_newest_plan_goes_first() -> None:
-    """The member with the newest plan writes first, so that the group rebalances only once."""
+def test_member_with_the_newest_plan_writes_first() -> None:
+    """So the group rebalances only once."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """A member whose subscription differs from the majority's gets a problem as its verdict."""
+    """A member whose subscription differs from the majority's gets an error as verdict."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
@@ -68,8 +68,8 @@ def test_minority_with_another_subscription_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_no_partition_has_two_owners_whoever_reads_how_much(seed: int) -> None:
-    """Random logs with plain consumers and several plans give each partition one owner."""
+def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None:
+    """Random logs have plain consumers and several plans; members read different parts of them."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
     partitions = rng.sample(range(12), 12)
@@ -118,10 +118,10 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
     ],
     ids=["twice", "not given up", "kept back", "unheard", "nobody", "unsubscribed", "another log"],
 )
-def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
+def test_invalid_assignment_record_is_ignored(
     wrong: AssignmentRecord,
 ) -> None:
-    """All members ignore an invalid assignment record, and the next valid one decides."""
+    """It assigns partitions that were not given up; the next valid record decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])
     for round_ in rounds(*members).values():
@@ -131,8 +131,8 @@ def test_assignment_of_other_partitions_than_were_given_up_is_ignored(
         assert round_.assignment == good
 
 
-def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:
-    """If a leader loses an assignment that one member read, the other's share does not change."""
+def test_lost_assignment_does_not_change_another_members_share() -> None:
+    """A new leader of the partition may lose an assignment that only one member has read."""
     members = (here("a", 0, 1), here("b", 2, 3))
     read, missed = AgreementRound(members[0], COUNTS), AgreementRound(members[1], COUNTS)
     read.hear(members[0], now=0.0, epoch=1)

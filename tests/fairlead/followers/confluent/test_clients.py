@@ -23,7 +23,7 @@ def test_client_is_shared_until_its_last_user_closes_it(client_of: Any) -> None:
     assert len(clients.shared) == before
 
 
-def test_failed_client_is_not_shared_any_more() -> None:
+def test_failed_client_is_no_longer_shared() -> None:
     """New users get and share another client once the old one has failed."""
     client = clients.sender(NOWHERE)
     clients.forget(client)
@@ -33,15 +33,15 @@ def test_failed_client_is_not_shared_any_more() -> None:
     assert clients.sender(NOWHERE) is fresh
 
 
-def test_fork_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child process makes its own clients, because the parent's have no threads there."""
+def test_forked_process_makes_its_own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parent's clients have no threads in the child process."""
     client = clients.admin_client(NOWHERE)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert clients.admin_client(NOWHERE) is not client
 
 
-def test_settings_that_have_no_hash_tell_followers_apart() -> None:
-    """Settings may hold a callback without a hash; only the same object gives the same key."""
+def test_settings_without_a_hash_are_compared_by_identity() -> None:
+    """An example is a callback; only the same object gives the same key."""
 
     class Tokens:
         __hash__ = None  # type: ignore[assignment]

@@ -38,10 +38,10 @@ def topic(kafka_topic: Callable[..., str]) -> str:
 
 @pytest.fixture
 def made() -> Iterator[list[PlanConsumer]]:
-    """Return the list of created consumers; all are closed at the end."""
-    consumers: list[PlanConsumer] = []
-    yield consumers
-    for consumer in consumers:
+    """Return the list of created created; all are closed at the end."""
+    made: list[PlanConsumer] = []
+    yield made
+    for consumer in made:
         consumer.close()
 
 
@@ -140,8 +140,8 @@ def settle(members: Mapping[str, PlanConsumer], **shares: list[int]) -> None:
         ("group.protocol", "consumer"),
     ],
 )
-def test_setting_that_plans_cannot_work_with_is_refused(setting: str, value: str) -> None:
-    """The constructor raises an error that names the setting, before any connection."""
+def test_incompatible_setting_is_refused(setting: str, value: str) -> None:
+    """The constructor raises an error that names the setting, before it connects."""
     with pytest.raises(ConfigurationError, match=setting.replace(".", r"\.")):
         PlanConsumer({"bootstrap.servers": "localhost:1", "group.id": "g", setting: value})
 
@@ -172,10 +172,10 @@ def test_compacted_coordination_topic_is_refused(
 
 
 @pytest.mark.kafka
-def test_callbacks_name_what_is_really_owned(
+def test_callbacks_get_the_planned_shares(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Callbacks get the plan's shares instead of range's; assign and revoke alternate."""
+    """Callbacks do not get range's shares; assign and revoke alternate."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     told: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
@@ -196,7 +196,7 @@ def test_callbacks_name_what_is_really_owned(
 
 
 @pytest.mark.kafka
-def test_member_that_range_gave_nothing_owns_what_the_plan_says_and_gives_it_up(
+def test_member_without_a_range_share_owns_its_planned_share(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
     """With five members for four partitions, the one without a range share owns its plan share."""
@@ -217,10 +217,10 @@ def test_member_that_range_gave_nothing_owns_what_the_plan_says_and_gives_it_up(
 
 
 @pytest.mark.kafka
-def test_failing_callback_reaches_the_application_and_changes_no_share(
+def test_error_of_a_callback_is_raised_and_changes_no_share(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """If `on_assign` raises, `poll` raises its error and the plan's share is still assigned."""
+    """If `on_assign` raises, `poll` raises the error, and the plan's share is still assigned."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
 
@@ -279,10 +279,10 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
 
 
 @pytest.mark.kafka
-def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
+def test_plan_of_5_mb_after_invalid_records_is_adopted(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Bad records are skipped without a rebalance, and a plan of 5 MB after them is adopted."""
+    """Invalid records are skipped without a rebalance."""
     follower = new_consumer("a", public_keys=PUBLIC)
     origin = origin_of(services, follower.status().plan_topic)
     good = plan(follower, topic, 1, a=[0], b=[1, 2, 3])
@@ -301,7 +301,7 @@ def test_bad_records_change_nothing_and_a_large_plan_behind_them_is_adopted(
 
 
 @pytest.mark.kafka
-def test_closing_right_after_asking_to_rejoin_ends_well(services: Services) -> None:
+def test_close_right_after_subscribing_again(services: Services) -> None:
     """Unsubscribe, subscribe and close in a row abort plain librdkafka, but not this consumer."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
@@ -320,8 +320,8 @@ for _ in range(3):
 
 
 @pytest.mark.kafka
-def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a broker, each call waits for at most one request, with growing timeouts."""
+def test_poll_without_a_broker_returns_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call waits for at most one request; its time-out grows."""
     asked, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
@@ -349,16 +349,16 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
     consumer.close()
 
 
-def test_text_is_not_taken_for_its_letters(alone: PlanConsumer) -> None:
-    """A string instead of a list of topics is an error, as with Consumer itself."""
+def test_text_is_not_a_list_of_topics(alone: PlanConsumer) -> None:
+    """A string instead of a list is an error, as with Consumer itself."""
     with pytest.raises(TypeError, match="orders"):
         alone.subscribe("orders")
 
 
-def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
+def test_topics_may_be_any_nonempty_iterable(
     alone: PlanConsumer,
 ) -> None:
-    """Topics may be any iterable; an empty list and names that are no strings are errors."""
+    """An empty list is an error, and so are names that are no strings."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - nobody answers
     with pytest.raises(ConfigurationError, match="no topics"):
@@ -368,8 +368,8 @@ def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - as above
 
 
-def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None:
-    """The status says so before subscribe, after unsubscribe and after close."""
+def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
+    """It is the same before subscribe, after unsubscribe and after close."""
     said = []
     steps: tuple[Callable[[], None], ...] = (
         lambda: None,
@@ -384,10 +384,10 @@ def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None
     assert alone.status().rule == "undecided"
 
 
-def test_closed_consumer_says_so_and_opens_nothing(
+def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Calls of a closed consumer raise an error, and open no connection that stays open."""
+    """They open no connection that stays open."""
     alone.subscribe(["t"])
     alone.close()
     asked: list[str] = []
@@ -403,8 +403,8 @@ def test_closed_consumer_says_so_and_opens_nothing(
     assert alone._member._listener.log is None  # noqa: SLF001 - what a leak would be
 
 
-def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread of a consumer ends after the consumer is deleted without close."""
+def test_consumer_deleted_without_close_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread ends soon after."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     name = f"fairlead-plans-{uuid4().hex}"
     consumer = PlanConsumer(
@@ -436,7 +436,7 @@ def test_closing_waits_for_no_broker(
 
 
 @pytest.mark.kafka
-def test_consumer_that_has_left_is_forgotten_with_its_connections(
+def test_closed_consumer_is_garbage(
     services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
 ) -> None:
     """No callback and no traceback keeps a reference to the member of a closed consumer."""

@@ -12,7 +12,7 @@ from tests.docs.blocks import DOCS
 
 
 def drawn(steps: Mapping[Any, Any]) -> list[str]:
-    """Return one line for each set of states that have the same next states."""
+    """Return one line for each set of states with the same next states."""
     states: dict[str, list[str]] = {}
     for state, after in steps.items():
         if after:
@@ -20,7 +20,7 @@ def drawn(steps: Mapping[Any, Any]) -> list[str]:
     return [f"{', '.join(names)} -> {after}" for after, names in states.items()]
 
 
-def test_architecture_page_draws_the_steps_that_are_allowed() -> None:
+def test_architecture_page_draws_the_allowed_steps() -> None:
     """The page shows all allowed steps between states, and every state is reachable."""
     steps = {state: row.next for state, row in TABLE.items()}
     text = "\n".join([*drawn(steps), *drawn(NEXT_OF_SHARE)])
@@ -28,8 +28,8 @@ def test_architecture_page_draws_the_steps_that_are_allowed() -> None:
     assert {*State} == {*TABLE} == frozenset[State]().union(*steps.values())
 
 
-def test_a_share_that_others_may_own_is_never_taken_back() -> None:
-    """A share that was abandoned stays abandoned, and a share that was kept stays kept."""
+def test_an_abandoned_share_stays_abandoned() -> None:
+    """Others may own it already. A share that was kept stays kept."""
     assert not NEXT_OF_SHARE[RangeShare.KEPT]
     assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
 

@@ -39,10 +39,10 @@ def send(plans: PlanTopic, version: int) -> None:
     publish(plans, "g", *signed_plan(plan, plans.origin))
 
 
-def test_plan_that_is_there_is_known_before_a_broker_loses_its_patience(
+def test_existing_plan_is_read_without_waiting_for_a_fetch(
     plans: PlanTopic, connection: dict[str, Any], patient_broker: dict[str, Any]
 ) -> None:
-    """Readers notice the end without a wait, although a transaction marker is the last entry."""
+    """Readers recognise the end at once, although a transaction marker is the last entry."""
     send(plans, 1)
     options = FollowOptions(plans.name)
     with closing(shared_reader("g", {**connection, **patient_broker}, options)) as reader:
@@ -52,10 +52,10 @@ def test_plan_that_is_there_is_known_before_a_broker_loses_its_patience(
 
 # clock: with these settings, a broker holds fetches for half a second
 @pytest.mark.parametrize("config", [{}, {"socket.timeout.ms": 1500}])
-def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
+def test_each_record_is_read_once_across_two_consumers(
     plans: PlanTopic, connection: dict[str, Any], config: dict[str, Any]
 ) -> None:
-    """Each record is read once, even if it arrives between reaching and reporting the end."""
+    """One record arrives between reaching the end and reporting it."""
     send(plans, 1)
     source = ConfluentSource.open("g", {**connection, **config}, plans.name)
     assert source is not None
@@ -67,7 +67,7 @@ def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
             return len(read) >= count
 
         eventually(lambda: has_read(1), "the first record is read")
-        time.sleep(1.0)  # clock: the client knows the end by then, and nobody has asked
+        time.sleep(1.0)  # clock: the client reaches the end meanwhile
         send(plans, 2)
         eventually(lambda: has_read(2), "what came after the end is read")
         eventually(lambda: has_read(2) and source.at_end(), "the end is told")
@@ -78,7 +78,7 @@ def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
     assert len(read) == 3
 
 
-def test_followers_that_would_read_the_same_share_a_reader(
+def test_followers_of_the_same_plans_share_a_reader(
     plans: PlanTopic, connection: dict[str, Any]
 ) -> None:
     """A reader works until its last follower closes it; later followers get a new reader."""

@@ -36,7 +36,7 @@ def consumer() -> Iterator[SlowConsumer]:
     ],
     ids=["poll", "consume"],
 )
-def test_storing_offsets_is_no_time_of_a_record(
+def test_storing_offsets_does_not_count_for_a_record(
     consumer: SlowConsumer, take: Callable[[Reporting, Consumer, Message], Any]
 ) -> None:
     """A record's time starts after offsets are stored, when the application gets it."""

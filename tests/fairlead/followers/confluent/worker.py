@@ -83,14 +83,14 @@ def main(spec: dict[str, Any]) -> None:
         share = [[p.topic, p.partition] for p in partitions]
         journal.note("own", partitions=share, member=consumer.memberid())
 
-    def gives_up(_: Consumer, __: list[TopicPartition]) -> None:
+    def revoked(_: Consumer, __: list[TopicPartition]) -> None:
         journal.note("release")
 
     version = None
     with until_terminated() as ended:
         try:
             journal.note("ready")
-            consumer.subscribe(spec["topics"], on_assign=owns, on_revoke=gives_up)
+            consumer.subscribe(spec["topics"], on_assign=owns, on_revoke=revoked)
             while not ended:
                 consume(consumer, journal)
                 if version != (version := getattr(consumer, "plan_version", None)):

@@ -39,8 +39,8 @@ def test_no_partition_has_two_readers(goal: list[str], claimed: list[set[str]]) 
 
 
 @given(owners, claims)
-def test_what_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
-    """A partition that only its future owner holds stays in that member's share throughout."""
+def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
+    """If only its future owner has a partition, it stays in that member's share throughout."""
     first = first_round(shares(goal), group(claimed))
     for partition, owner in enumerate(goal):
         if claimed[partition] == {owner}:
@@ -49,7 +49,7 @@ def test_what_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> 
 
 @given(owners, claims)
 def test_second_round_completes_the_goal(goal: list[str], claimed: list[set[str]]) -> None:
-    """When members own their shares of the first round, the second one assigns the rest."""
+    """Members own their shares of the first round; the second round assigns the rest."""
     first = first_round(shares(goal), group(claimed))
     settled = [replace(m, owned=first[m.member_id]) for m in group(claimed)]
     second = first_round(shares(goal), settled)

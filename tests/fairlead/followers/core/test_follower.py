@@ -1,4 +1,4 @@
-"""A follower in rebalances, without a client: which members request a rebalance, how often."""
+"""A follower in rebalances, without a client: which members request one, and how often."""
 
 import math
 import threading
@@ -25,7 +25,7 @@ from tests.fairlead.followers.helpers import ScriptedSource, make_plan, record, 
 from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: there is no more
+OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: all records are there
 
 
 @dataclass
@@ -42,14 +42,14 @@ class Stage:
         eventually(lambda: self.follower.status().latest_version is None, "the tombstone is read")
 
     def lead(self, heard: Identity = NOTHING) -> AssignmentNote:
-        """Rebalance with this member as leader; another member has read `heard`."""
+        """Rebalance with this member as leader; another member has read up to `heard`."""
         self.follower.subscription("a")
         members = [GroupMember("a-1", ("t",)), GroupMember("b-1", ("t",), seen=heard)]
         _, user_data = self.follower.assign(members, {"t": 1})
         self.follower.assigned(user_data, generation=1)
         return decode_assignment(user_data)
 
-    def be_led(self, note: AssignmentNote) -> None:
+    def follow_other_leader(self, note: AssignmentNote) -> None:
         """Rebalance with another member as leader."""
         self.follower.subscription("a")
         self.follower.assigned(encode_assignment(note), generation=1)
@@ -81,7 +81,7 @@ def following(
         stage.follower.close()
 
 
-def test_leader_follows_the_plan_and_tells_its_version() -> None:
+def test_leader_follows_the_plan_and_sends_its_version() -> None:
     """All members, including the leader, report the version of the leader's decision."""
     with following() as stage:
         assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
@@ -91,9 +91,9 @@ def test_leader_follows_the_plan_and_tells_its_version() -> None:
 def test_each_newer_plan_causes_one_rebalance_request() -> None:
     """A member makes one request for each newer plan, even if the request did not help."""
     with following() as stage:
-        stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
+        stage.follow_other_leader(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(4, version=2)
-        stage.be_led(AssignmentNote(plan_version=1, seen=seen(1)))
+        stage.follow_other_leader(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(5, version=3)
         assert stage.rejoins == [2, 3]
 
@@ -101,13 +101,13 @@ def test_each_newer_plan_causes_one_rebalance_request() -> None:
 def test_plan_that_the_leader_knows_causes_no_request() -> None:
     """The leader knows the newer plan, so no other member makes a request."""
     with following() as stage:
-        stage.be_led(AssignmentNote(plan_version=1, seen=seen(2)))
+        stage.follow_other_leader(AssignmentNote(plan_version=1, seen=seen(2)))
         stage.reads(4, version=2)
         assert stage.rejoins == []
 
 
-def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
-    """The leader decides by its older plan, and requests a rebalance once it has read more."""
+def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
+    """It decides by its older plan, and makes the request once it has read the newer one."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -116,10 +116,10 @@ def test_leader_that_was_behind_asks_when_it_has_caught_up() -> None:
 
 
 @pytest.mark.parametrize(("instance_id", "rejoins"), [("a", [2]), (None, [])])
-def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
+def test_static_successor_of_such_a_leader_requests_the_rebalance(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """A static member with the old leader's assignment makes the request in its place."""
+    """A static member with the old leader's assignment makes the request instead."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -128,8 +128,8 @@ def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
         assert stage.rejoins == rejoins
 
 
-def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second() -> None:
-    """The member requests the second round, with a subscription that differs from the last."""
+def test_static_member_restarted_between_rounds_requests_the_second() -> None:
+    """Its subscription must differ from the last one, so that the broker starts a round."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -141,7 +141,7 @@ def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second(
 
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
-    """If the broker assigns partitions, no leader could follow a plan, so no request is made."""
+    """No leader could follow a plan if the broker assigns partitions."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)
@@ -152,8 +152,8 @@ def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
         assert "the broker assigns" in (status.fallback_reason or "")
 
 
-def test_nothing_is_followed_while_another_assignor_is_in_use() -> None:
-    """A member that another assignor assigns follows no plan, and its status has the reason."""
+def test_no_plan_is_followed_under_another_assignor() -> None:
+    """The status of such a member has the reason."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")
@@ -185,7 +185,7 @@ class HangingSource(ScriptedSource):
 
 
 def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFixture) -> None:
-    """A rebalance does no I/O and waits for none, even if the broker hangs."""
+    """A rebalance does no I/O, even if the broker hangs."""
     source = HangingSource()
     with following(source, FollowOptions(read_timeout_s=PATIENCE_S)) as stage:
         source.hanging.set()
@@ -216,14 +216,14 @@ def test_status_follows_no_plan_outside_its_group() -> None:
 
 @pytest.mark.parametrize("name", ["read_timeout_s", "rejoin_jitter_s"])
 @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf, "5"])
-def test_time_that_cannot_be_waited_is_refused(name: str, seconds: Any) -> None:
+def test_invalid_waiting_time_is_refused(name: str, seconds: Any) -> None:
     """The error names the option and is raised at construction, not during a rebalance."""
     with pytest.raises(ConfigurationError, match=name):
         FollowOptions(**{name: seconds})
 
 
-def test_why_a_member_is_idle() -> None:
-    """An idle member gets a reason: not in the plan, no share, a shared name, or range."""
+def test_reason_of_an_idle_member() -> None:
+    """The reason is: not in the plan, no share, a shared name, or range."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' no partitions" in idle_reason(plan, "b")
@@ -231,7 +231,7 @@ def test_why_a_member_is_idle() -> None:
     assert "fewer partitions than members" in idle_reason(None, "a")
 
 
-def test_status_tells_what_a_person_on_call_asks() -> None:
+def test_status_has_plans_and_problems() -> None:
     """The status has the followed and the newest plan, and the newest bad record's problem."""
     with following(options=FollowOptions(rejoin_jitter_s=None)) as stage:
         stage.lead()

@@ -88,7 +88,7 @@ class Application:
 
 
 def interval(now: WorkReport, before: WorkReport | None = None) -> tuple[float, float]:
-    """Return the bounds of the mean in seconds per record, as the planner computes them."""
+    """Return low, mean and high of the seconds per record, as the planner computes them."""
     records, busy, squares = (
         after - earlier
         for after, earlier in zip(
@@ -107,8 +107,8 @@ def is_known(bounds: tuple[float, float]) -> bool:
     return bounds[0] > 0 and bounds[1] <= 2 * bounds[0]
 
 
-def tells_no_wrong_mean(bounds: tuple[float, float], truth_s: float) -> bool:
-    """Return whether an interval is wide, or its middle within 25% of the true mean."""
+def is_right_or_wide(bounds: tuple[float, float], truth_s: float) -> bool:
+    """Return whether an interval is wide, or its middle is within 25 % of the true mean."""
     middle = sum(bounds) / 2
     return not is_known(bounds) or abs(middle / truth_s - 1) <= 0.25
 
@@ -119,8 +119,8 @@ def app() -> Application:
 
 
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
-def test_time_of_iterated_records_is_their_partitions(app: Application, takes: float) -> None:
-    """Each partition gets its own time, even if records are fast and timed in groups."""
+def test_iterated_records_count_for_their_partition(app: Application, takes: float) -> None:
+    """Each partition gets its own time, also for fast records, which are timed in groups."""
     for _ in range(40):
         for partition, records in app.poll({0: 250, 1: 250}).items():
             for _record in records:
@@ -145,10 +145,8 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
 
 
 @pytest.mark.parametrize("stops_after", [1, 7, 30])
-def test_batch_that_is_broken_off_counts_all_its_records(
-    app: Application, stops_after: int
-) -> None:
-    """All records of the batch count, and so does the time after the break."""
+def test_interrupted_batch_counts_all_its_records(app: Application, stops_after: int) -> None:
+    """The time after the interruption counts, too."""
     for records in app.poll({0: 100}).values():
         for _record in records:
             app.work(USUAL)
@@ -184,10 +182,10 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_other_ways_than_iterating_are_right_or_wide(
+def test_reads_without_iterating_are_right_or_wide(
     app: Application, way: str, partitions: int
 ) -> None:
-    """Reads other than by iterating lead to a right mean, or to a wide interval."""
+    """Without iterating, the mean is right or its interval is wide."""
     for _ in range(200):
         for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
             for _record in WAYS[way](records):
@@ -196,7 +194,7 @@ def test_other_ways_than_iterating_are_right_or_wide(
     for partition, takes in list(enumerate([USUAL, EXPENSIVE]))[:partitions]:
         report = app.report(partition)
         assert report.records == 200 * 50
-        assert tells_no_wrong_mean(interval(report), takes)
+        assert is_right_or_wide(interval(report), takes)
         assert report.handler_ms == round(200 * 50 * sum([USUAL, EXPENSIVE][:partitions]) * 1e3)
 
 
@@ -227,7 +225,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     for partition in range(partitions):
         for since in (None, before[partition]):
             bounds = interval(app.report(partition), since)
-            assert tells_no_wrong_mean(bounds, truth)
+            assert is_right_or_wide(bounds, truth)
             assert partitions > 1 or is_known(bounds)
 
 
@@ -265,7 +263,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """Finished or not, a record's time ends when the group would have revoked its partition."""
+    """Finished or not, a record counts until the group would have revoked its partition."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)
@@ -280,7 +278,7 @@ def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, b
 
 
 def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
-    """The application may continue with the next batch, or in the interrupted one."""
+    """The application may continue with the next batch, or within the interrupted one."""
     kept = []
     for _ in range(10):
         with suppress(LookupError):
@@ -312,9 +310,9 @@ def test_timed_list_is_a_list(app: Application) -> None:
     assert [*records] == plain[:5]
 
 
-def test_reports_never_go_back(app: Application) -> None:
-    """No counter decreases, even if reports are made within records, groups and waits."""
-    rng = random.Random(1)  # a fixed example
+def test_reported_counters_never_decrease(app: Application) -> None:
+    """Reports are made within records, groups and waits."""
+    rng = random.Random(1)  # the same sequence in each run
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
     before = (0,) * 7
@@ -342,7 +340,7 @@ def test_reports_never_go_back(app: Application) -> None:
     assert before[1] + before[2] <= before[0] + 1
 
 
-def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> None:
+def test_waiting_is_idle_time_of_the_thread(app: Application) -> None:
     """The client's own work, and other tasks of an event loop, do not count as waiting."""
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
@@ -355,8 +353,8 @@ def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> No
     assert app.meter.reported_work().busy_share == pytest.approx(0.7)
 
 
-def test_after_giving_up_times_are_not_counted(app: Application) -> None:
-    """The report keeps the earlier times, and shows that several tasks take records."""
+def test_several_tasks_end_the_counting_of_times(app: Application) -> None:
+    """The report keeps earlier times, and shows that several tasks take records."""
     app.next(0)
     app.work(USUAL)
     app.meter.asked()
@@ -371,7 +369,7 @@ def test_after_giving_up_times_are_not_counted(app: Application) -> None:
 
 
 def test_only_empty_metadata_is_replaced(app: Application) -> None:
-    """An application's own metadata stays; an older report is replaced."""
+    """Metadata of the application stay; empty metadata and older reports are replaced."""
     assert [has_metadata(text) for text in (None, "", "fairlead1 c=x", "mine")] == [
         *(False, False, False),
         True,

@@ -37,7 +37,7 @@ def record(offset: int, value: bytes | None, key: bytes = KEY) -> PlanRecord:
     return PlanRecord(offset, key, value, tuple(unsigned(value or b"")))
 
 
-def told(offset: int, version: int, *, withdrawn: bool = False, **changes: Any) -> PlanRecord:
+def sent(offset: int, version: int, *, withdrawn: bool = False, **changes: Any) -> PlanRecord:
     """Return a record as the planner signs it."""
     value = withdrawn_value("group", version) if withdrawn else plan(version).to_bytes()
     kind: Kind = "withdrawn" if withdrawn else "plan"
@@ -47,7 +47,7 @@ def told(offset: int, version: int, *, withdrawn: bool = False, **changes: Any) 
 
 
 def after(*records: PlanRecord, verifier: Verifier | None = None) -> PlanState:
-    """Return a follower's state after these records."""
+    """Return the state of a follower that has read these records."""
     cache = PlanCache("group", ORIGIN, verifier)
     for each in records:
         cache.apply(each)
@@ -78,7 +78,7 @@ def room_for(more: int) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
+def test_hostile_plans_need_little_memory() -> None:
     """Reading many valid plans of ten million partitions needs at most 64 MiB more memory."""
     rng = random.Random(3)
     cache = PlanCache("group", ORIGIN, None)
@@ -97,25 +97,25 @@ def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
     assert version(cache.state) == HOSTILE
 
 
-def test_newer_version_replaces_and_older_ones_are_ignored() -> None:
-    """Versions only go up, whatever the order of records."""
+def test_only_newer_versions_replace_a_plan() -> None:
+    """The version never decreases, in any order of records."""
     records = [record(n, plan(v).to_bytes()) for n, v in enumerate((2, 1, 3, 3))]
     state = after(*records)
     assert (version(state), state.seen.version) == (3, 3)
 
 
-def test_tombstone_clears_and_a_later_plan_counts_again() -> None:
-    """After a tombstone there is no plan; a later version or epoch may follow."""
+def test_plan_after_a_tombstone_is_followed() -> None:
+    """A tombstone withdraws the plan; then a later version or epoch may follow."""
     first, gone = record(0, plan(5).to_bytes()), record(1, None)
     assert after(first, gone) == PlanState(None, Identity(1, 5, withdrawn=True))
     assert version(after(first, gone, record(2, plan(5).to_bytes()))) is None
     assert version(after(first, gone, record(2, plan(6).to_bytes()))) == 6
-    assert version(after(first, gone, told(2, 1, epoch=2))) == 1
+    assert version(after(first, gone, sent(2, 1, epoch=2))) == 1
 
 
-def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> None:
-    """A new connection reads the old tombstone again before the plan that is known already."""
-    records = told(0, 1), record(1, None), told(2, 2)
+def test_tombstone_before_the_current_plan_withdraws_nothing() -> None:
+    """A new connection reads an old tombstone again before the plan, which is already known."""
+    records = sent(0, 1), record(1, None), sent(2, 2)
     cache = PlanCache("group", ORIGIN, None, known=after(*records))
     for hostile in records:
         cache.apply(hostile)
@@ -124,44 +124,44 @@ def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> 
     assert version(cache.state) is None
 
 
-def test_epoch_goes_before_version() -> None:
-    """A new planner counts versions from 1 and is followed; the old epoch has ended."""
-    state = after(told(0, 7, epoch=1), told(1, 1, epoch=2), told(2, 8, epoch=1))
+def test_newer_epoch_wins_over_a_higher_version() -> None:
+    """A new planner counts versions from 1 in a new epoch."""
+    state = after(sent(0, 7, epoch=1), sent(1, 1, epoch=2), sent(2, 8, epoch=1))
     assert state.seen[:2] == (2, 1)
 
 
-def test_withdrawal_covers_its_version_and_those_before() -> None:
-    """Earlier signed records no longer count; the next version does."""
-    state = after(told(0, 1), told(1, 2), told(2, 2, withdrawn=True), told(3, 2), told(4, 1))
+def test_withdrawal_covers_its_version_and_earlier_ones() -> None:
+    """Records of these versions no longer count; the next version does."""
+    state = after(sent(0, 1), sent(1, 2), sent(2, 2, withdrawn=True), sent(3, 2), sent(4, 1))
     assert (state.plan, state.seen.rank) == (None, (1, 2, True))
-    assert version(after(told(0, 2, withdrawn=True), told(1, 3, epoch=2))) == 3
+    assert version(after(sent(0, 2, withdrawn=True), sent(1, 3, epoch=2))) == 3
 
 
 def test_same_plan_sent_again_only_extends_its_lease() -> None:
-    """A later lease counts, an earlier one does not; the plan stays the same object."""
+    """Only a later lease counts; the plan stays the same object."""
     now = datetime.now(UTC).replace(microsecond=0)
     cache = PlanCache("group", ORIGIN, SIGNED)
-    cache.apply(told(0, 1, lease_until=now))
+    cache.apply(sent(0, 1, lease_until=now))
     first = cache.state
     for offset, (minutes, holds) in enumerate([(5, 5), (3, 5), (9, 9)], start=1):
-        cache.apply(told(offset, 1, lease_until=now + timedelta(minutes=minutes)))
+        cache.apply(sent(offset, 1, lease_until=now + timedelta(minutes=minutes)))
         assert cache.state == replace(first, lease_until=now + timedelta(minutes=holds))
     assert cache.state.plan is first.plan
 
 
 def test_known_version_with_other_bytes_is_refused() -> None:
-    """A version never changes: the first record stays, whoever signed the second."""
+    """The first record of a version stays, whoever signed the second."""
     other = plan(1, assignor="another").to_bytes()
     second = PlanRecord(1, KEY, other, tuple(signed(other)))
-    state = after(told(0, 1), second, verifier=SIGNED)
+    state = after(sent(0, 1), second, verifier=SIGNED)
     assert state.plan is not None
     assert state.plan.assignor == "lag-aware"
     assert state.problem == "Version 1 is known with other bytes"
 
 
-def test_tombstone_is_not_accepted_where_plans_are_signed() -> None:
-    """A tombstone has no signature, so the plan stays, and older records do not count after it."""
-    state = after(told(0, 2), record(1, None), told(2, 1), verifier=SIGNED)
+def test_tombstone_is_refused_if_plans_are_signed() -> None:
+    """A tombstone has no signature, so the plan stays; older records are still ignored after it."""
+    state = after(sent(0, 2), record(1, None), sent(2, 1), verifier=SIGNED)
     assert (version(state), state.problem) == (2, "A tombstone is not signed")
 
 
@@ -190,7 +190,7 @@ def test_tombstone_is_not_accepted_where_plans_are_signed() -> None:
 def test_unreadable_record_leaves_the_last_good_plan(
     value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning has the skipped record's offset, the reason, and the plan that stays."""
+    """The warning has the record's offset, the reason, and the plan that stays."""
     with caplog.at_level(logging.WARNING):
         state = after(record(0, plan(1).to_bytes()), record(7, value))
     assert (version(state), state.seen.version, state.skipped) == (1, 1, 1)
@@ -201,8 +201,8 @@ def test_unreadable_record_leaves_the_last_good_plan(
 
 
 @given(st.binary())
-def test_no_bytes_break_the_follower(value: bytes) -> None:
-    """Whatever bytes the topic has, the last good plan stays."""
+def test_random_bytes_leave_the_last_good_plan(value: bytes) -> None:
+    """No bytes on the topic raise an error."""
     assert version(after(record(0, plan(1).to_bytes()), record(1, value))) == 1
 
 

@@ -40,7 +40,7 @@ def test_plan_is_followed_by_name() -> None:
         (KNOWN, "plan version 1 expired at 2026-01-01 01:00:00+00:00"),
     ],
 )
-def test_without_a_good_plan_it_is_range_and_says_why(state: PlanState, reason: str) -> None:
+def test_range_with_a_reason_without_a_usable_plan(state: PlanState, reason: str) -> None:
     """Without a usable plan, members get range's shares, and the decision has the reason."""
     decision = decide(state, MEMBERS, {"t": 4}, now=DAY + timedelta(hours=1) + SKEW)
     assert decision.shares == RANGE
@@ -54,7 +54,7 @@ def test_clocks_may_differ_by_a_minute() -> None:
 
 
 def test_members_with_one_name_share_no_partition() -> None:
-    """Members with equal names use their member ids, and share the remaining partitions."""
+    """Members with equal names use their member ids, and get the remaining partitions."""
     twins = [GroupMember(f"a-{number}", ("t",), client_id="a") for number in range(2)]
     decision = decide(KNOWN, twins, {"t": 4}, now=DAY)
     owned = [p for share in decision.shares.values() for p in share["t"]]
@@ -72,7 +72,7 @@ def test_static_members_come_first_in_range() -> None:
     assert shares == {"z": {"t": [0]}, "a": {"t": [1]}, "b": {"t": [2]}}
 
 
-def test_a_lease_until_the_end_of_time_lasts() -> None:
+def test_the_longest_lease_is_valid() -> None:
     """Adding the allowance for clocks does not overflow the date."""
     state = PlanState(PLAN, SEEN, datetime.max.replace(tzinfo=UTC))
     assert decide(state, MEMBERS, {"t": 4}, now=DAY).plan_version == 1

@@ -59,7 +59,7 @@ def test_fresh_cache_answers_without_waiting() -> None:
 
 
 def test_waits_for_a_plan_that_another_member_has_seen() -> None:
-    """If another member has read a newer plan, the reader waits until it has read that plan."""
+    """The reader waits until it has read a newer plan that another member reports."""
     source = ScriptedSource(record(0, 1))
     source.ended.set()
     with reading(lambda: source) as reader:
@@ -68,15 +68,15 @@ def test_waits_for_a_plan_that_another_member_has_seen() -> None:
         assert version(reader.current(at_least=seen(2), timeout_s=PATIENCE_S)) == 2
 
 
-def test_wait_is_bounded_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    """A topic that cannot be read to its end delays a rebalance only briefly."""
+def test_wait_for_a_plan_is_limited(caplog: pytest.LogCaptureFixture) -> None:
+    """A topic that cannot be read to its end delays a rebalance only briefly; the log has it."""
     with reading(ScriptedSource) as reader, caplog.at_level(logging.WARNING):
         assert reader.current(at_least=NOTHING, timeout_s=0.01) == UNREAD
     assert "not read to its end within 0.0 s" in caplog.text
 
 
 def test_last_good_plan_stays_while_the_topic_is_read_again() -> None:
-    """A new connection starts from the beginning; old tombstones do not withdraw the plan."""
+    """A new connection reads from the beginning; old tombstones do not withdraw the plan."""
     first, second = ScriptedSource(record(0, 2)), ScriptedSource(record(0, 1), record(1, None))
     first.ended.set()
     sources = iter([first, second])
@@ -134,10 +134,10 @@ def test_plan_with_a_lease_outlives_its_record() -> None:
         assert version(reader.state) == 2
 
 
-def test_topic_that_grows_is_read_where_the_key_lands_now(
+def test_reader_follows_its_key_if_the_topic_grows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After the topic grows, the reader moves to the partition that the key maps to now."""
+    """The reader moves to the partition that the key maps to then."""
     monkeypatch.setattr(plan_reader, "_CHECK_S", 0.0)
 
     class Grown(ScriptedSource):

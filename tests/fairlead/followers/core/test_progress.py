@@ -48,7 +48,7 @@ class Partition:
 
     @property
     def worked_off(self) -> int:
-        """The offset after the processed records."""
+        """Return the offset after the processed records."""
         rest = self.batch[self.taken : self.taken + 1]
         return rest[0] if rest else self.position
 
@@ -83,7 +83,7 @@ def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> N
             partition.work(*arguments)  # type: ignore[arg-type] # as in STEPS
         elif name == "go":
             partition.go_to(partition.position + int(arguments[0]))
-        elif name == "restart":  # from the last commit, as after a rebalance
+        elif name == "restart":  # continue at the last commit, as after a rebalance
             partition.go_to(commits[-1][0] if commits else 0)
         else:
             done = partition.worked_off
@@ -116,17 +116,17 @@ def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
             assert abs(reported.busy - reported.records) <= 1e-6
 
 
-def test_record_counts_again_only_after_the_commit_went_back() -> None:
-    """After a rebalance, reread records do not count again; after a rewind they do."""
+def test_records_count_again_only_after_a_reset() -> None:
+    """After a rebalance, reread records do not count again; after a reset of the commit they do."""
     partition = Partition()
     partition.next_batch(100, gap=0)
     partition.work(100)
     partition.commit(60)
-    partition.go_to(60)  # the partition left before the rest was committed, and comes back
+    partition.go_to(60)  # the partition was lost before the rest was committed, and comes back
     partition.next_batch(100, gap=0)
     partition.work(100)
     assert partition.commit(160) == (160, 160)
-    partition.go_to(0)  # a person has rewound the commit
+    partition.go_to(0)  # a person has reset the commit
     partition.next_batch(10, gap=0)
     partition.work(10)
     partition.commit(10)
@@ -135,8 +135,8 @@ def test_record_counts_again_only_after_the_commit_went_back() -> None:
     assert partition.commit(60) == (60, 210)
 
 
-def test_partition_that_others_had_meanwhile_goes_on_at_once() -> None:
-    """Offsets that others read do not count here, and do not delay reports."""
+def test_records_of_other_owners_do_not_delay_reports() -> None:
+    """Offsets that others read do not count here."""
     partition = Partition()
     partition.next_batch(10, gap=0)
     partition.work(10)
@@ -154,8 +154,8 @@ def test_partition_that_others_had_meanwhile_goes_on_at_once() -> None:
     assert records == 20
 
 
-def test_few_states_are_kept_however_far_commits_are_behind() -> None:
-    """A first record that never ends does not increase the consumer's memory."""
+def test_memory_is_bounded_if_commits_stay_behind() -> None:
+    """For example, the first record is never finished."""
     partition = Partition()
     for _ in range(1000):
         partition.next_batch(10, gap=0)

@@ -16,8 +16,8 @@ def test_no_request_before_the_group_has_settled() -> None:
     assert not schedule.due(seen=Identity(1, 1), now=0.0)
 
 
-def test_asks_once_for_a_plan_within_the_jitter() -> None:
-    """A member draws the time of its request once, and makes only one request for a plan."""
+def test_one_request_per_plan_within_the_jitter() -> None:
+    """A member draws the time of its request once for each plan."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     asked = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
@@ -33,15 +33,15 @@ def test_plan_that_the_group_knows_causes_no_request() -> None:
     assert not schedule.due(seen=Identity(1, 5), now=0.0)
 
 
-def test_stream_of_plans_does_not_put_the_rejoin_off() -> None:
+def test_stream_of_plans_does_not_delay_the_request() -> None:
     """A stream of plans is adopted with the delay of the first one."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     assert any(schedule.due(seen=Identity(1, 1 + now), now=now) for now in range(12))
 
 
-def test_member_leaves_its_turn_to_those_before_it() -> None:
-    """If members take turns, a later member makes a request only if earlier ones have not."""
+def test_later_members_request_only_if_earlier_ones_do_not() -> None:
+    """Members take turns."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0), turn_s=4.0)
     assert [schedule.due(seen=Identity(1, 1), now=now) for now in (0.0, 3.0, 4.0)] == [
@@ -52,7 +52,7 @@ def test_member_leaves_its_turn_to_those_before_it() -> None:
 
 
 def test_plan_that_is_sent_again_causes_no_request() -> None:
-    """A plan that is sent again differs only in its offset; its withdrawal is news."""
+    """A plan that is sent again differs only in its offset; a withdrawal causes a request."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5, sha256="9f2c"))
     assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)

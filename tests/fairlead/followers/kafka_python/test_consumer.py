@@ -72,7 +72,7 @@ def settles(fleet: Fleet, members: dict[str, KafkaPythonMember], **shares: list[
     )
 
 
-def test_only_what_moves_is_revoked(fleet: Fleet) -> None:
+def test_only_moved_partitions_are_revoked(fleet: Fleet) -> None:
     """A new plan moves one partition: one is revoked, one is assigned, the others stay."""
     publish(fleet, 1, a=[0, 1], b=[2, 3])
     journals = {"a": Journal(), "b": Journal()}
@@ -134,18 +134,18 @@ def sticky(_: Fleet, **configs: Any) -> KafkaConsumer:
 
 
 @pytest.mark.parametrize("new_consumer", [follower, sticky])
-def test_rebalance_ends_well_however_short_polls_are(
+def test_rebalance_completes_with_short_polls(
     fleet: Fleet,
     services: Services,
     kafka_topic: Callable[..., str],
     new_consumer: Callable[..., KafkaConsumer],
 ) -> None:
-    """A member whose poll ends during a rebalance stays a member, even if topics grow or change."""
+    """A member whose poll ends during a rebalance stays a member, even if topics change."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = new_consumer(fleet, **connection, group_id=fleet.group, metadata_max_age_ms=200)
     admin = KafkaAdminClient(**connection)
 
-    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # short ones interrupt, longer ones progress
+    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # short polls interrupt, longer ones make progress
 
     def owns(count: int) -> bool:
         consumer.poll(timeout_ms=next(timeouts_ms))
@@ -165,7 +165,7 @@ def test_rebalance_ends_well_however_short_polls_are(
 
 
 @pytest.mark.parametrize("options", [{}, COOPERATIVE])
-def test_member_that_is_thrown_out_while_it_joins_lets_go(
+def test_member_removed_while_joining_loses_its_partitions(
     fleet: Fleet, services: Services, options: dict[str, Any]
 ) -> None:
     """It claims nothing, its listener is called, and it reads from the committed offsets."""
@@ -186,9 +186,9 @@ def test_member_that_is_thrown_out_while_it_joins_lets_go(
         consumer.subscribe(fleet.topics, listener=journal)
         eventually(owns, "all partitions")
         for partition in consumer.assignment():
-            consumer.seek(partition, 100)  # a position that is not the committed one
+            consumer.seek(partition, 100)  # differs from the committed offset
         coordinator.maybe_leave_group()
-        coordinator.rejoining = True  # as if it had already begun to rejoin
+        coordinator.rejoining = True  # simulates a rejoin in progress
         eventually(owns, "all partitions again")
         assert journal.notes[-2:] == [("lost", [0, 1, 2, 3]), ("assigned", [0, 1, 2, 3])]
         assert {consumer.position(partition) for partition in consumer.assignment()} == {0}
@@ -196,10 +196,10 @@ def test_member_that_is_thrown_out_while_it_joins_lets_go(
         consumer.close()
 
 
-def test_eager_member_reads_on_from_the_commit_and_keeps_its_pauses(
+def test_eager_member_continues_at_the_commit_and_stays_paused(
     fleet: Fleet, services: Services
 ) -> None:
-    """Its positions may be out of date; pauses are the application's decision."""
+    """Its positions may be outdated, but pauses are the application's decision."""
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
         group_id=fleet.group,
@@ -216,7 +216,7 @@ def test_eager_member_reads_on_from_the_commit_and_keeps_its_pauses(
         consumer.subscribe(fleet.topics)
         eventually(settled, "all partitions")
         for partition in consumer.assignment():
-            consumer.seek(partition, 100)  # a position that is not the committed one
+            consumer.seek(partition, 100)  # differs from the committed offset
         paused = TopicPartition(fleet.topics[0], 2)
         consumer.pause(paused)
         coordinator.request_rejoin()
@@ -227,10 +227,8 @@ def test_eager_member_reads_on_from_the_commit_and_keeps_its_pauses(
         consumer.close()
 
 
-def test_eager_member_that_is_thrown_out_unawares_tells_its_listener(
-    fleet: Fleet, services: Services
-) -> None:
-    """It notices only when it rejoins; others may have read the partitions that it gets again."""
+def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Services) -> None:
+    """It notices its removal when it rejoins; others may have read its partitions meanwhile."""
     journal = Journal()
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = PlanConsumer(
@@ -261,8 +259,8 @@ def test_eager_member_that_is_thrown_out_unawares_tells_its_listener(
         consumer.close()
 
 
-def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services: Services) -> None:
-    """Claims from memory may be out of date; no claims are better than wrong ones."""
+def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
+    """Claims from memory may be outdated, so without a consumer it sends none."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:
@@ -275,7 +273,7 @@ def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services:
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     fleet: Fleet, services: Services
 ) -> None:
-    """It is as long as the previous topic, so offsets do not show that its records are new."""
+    """The new topic is as long as the old one, so offsets do not show that records are new."""
     publish(fleet, 1, a=[0, 1, 2, 3])
     member = fleet.join("a")
     eventually(lambda: member.status().plan_version == 1, "the plan is followed")

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-# In a separate process, since the client leaves refused sockets to the garbage collector.
+# Runs in a separate process, because the client does not close refused sockets itself.
 PROBE = """
 import threading
 from fairlead.followers.client_assignors.kafka_python import fetch_lags
@@ -21,7 +21,7 @@ for ask in (
 
 
 def test_failed_connection_leaves_no_thread_behind() -> None:
-    """Retrying through a long outage does not fill the process with network threads."""
+    """Retries during a long outage start no threads that stay."""
     result = subprocess.run(
         [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
     )

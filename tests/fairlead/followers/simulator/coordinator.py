@@ -10,7 +10,7 @@ REBALANCE_S = 6.0
 
 @dataclass
 class Place:
-    """A member in the coordinator's state."""
+    """A member as the coordinator knows it."""
 
     heard_at: float
     joined: bool = True
@@ -64,16 +64,16 @@ class Coordinator:
         return "ok" if self.joining_until is None or place.joined else "rejoin"
 
     def valid(self, member: str, generation: int) -> bool:
-        """Whether a commit would be accepted."""
+        """Return whether a commit would be accepted."""
         return member in self.members and generation == self.generation
 
     def disturb(self) -> None:
-        """Require all members to rejoin, as if a member had joined and left."""
+        """Require all members to rejoin, as if another member had joined and left."""
         if self.members:
             self._prepare()
 
     def delete(self) -> None:
-        """Delete the group if it has no members: a new one begins at generation 1."""
+        """Delete the group if it has no members; generations of a new one begin at 1."""
         if not self.members:
             self.generation = 0
 

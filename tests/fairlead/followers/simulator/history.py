@@ -14,7 +14,7 @@ from tests.fairlead.followers.simulator.hostile import forge, garbage
 from tests.fairlead.followers.simulator.world import ViolationError, World
 
 LENGTH_S = 40.0
-#: Seconds. Maximum time to recover after the last fault, for a group that was often interrupted.
+#: Seconds. Maximum time to recover after the last fault, also after many interruptions.
 HEALS_WITHIN_S = 900.0
 NAMES = "abcd"
 
@@ -83,7 +83,7 @@ def draw(seed: int) -> list[Action]:
     kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
     if rng.random() < 0.05:
         kinds, weights = [*kinds, "forge"], [*weights, 10]
-    # Rebalances are short, so half of all events are placed in them.
+    # Rebalances are short, so half of all events are placed into one.
     moments = [rng.uniform(2, LENGTH_S) for _ in range(rng.randint(1, 4))]
     first += [Action(at, rng.choice(CHANGES), rng.choice(NAMES)) for at in moments]
     rest = [
@@ -185,7 +185,7 @@ def quiet(world: World) -> None:
     for member in world.members.values():
         member.frozen = False
         member.subscribe(wanted=True)
-    if not world.safe:  # forged records count in this generation and in the next one
+    if not world.safe:  # forged records may count for two generations
         world.coordinator.disturb()
         world.run(world.time + 2 * REBALANCE_S)
         world.coordinator.disturb()

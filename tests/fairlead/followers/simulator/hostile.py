@@ -47,7 +47,7 @@ def garbage(world: World) -> None:
         for _ in range(5):
             record = forged(rng, generation + rng.choice([0, 1]), list(world.coordinator.members))
             value = rng.choice([rng.randbytes(20), b"{}", spoilt(rng, record)])
-            if decode(value) is None:  # otherwise the change has made a valid record
+            if decode(value) is None:  # the changed record may be valid by chance
                 partition.records.append((partition.epoch, value))
 
 

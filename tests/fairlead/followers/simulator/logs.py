@@ -131,7 +131,7 @@ class Tail:
         self.blind_until: float | None = None
 
     def problem(self) -> str | None:
-        """Return why nothing more can be read; None: reading may continue."""
+        """Return why no more records can be read; None: reading may continue."""
         topic = self.topic
         if topic.partitions is None or topic.life != self.life:
             if self.blind_until is None:
@@ -261,12 +261,12 @@ class SimulatedPlanSource:
         ]
 
     def moved(self) -> bool:
-        """Return whether the group's key maps to another partition now."""
+        """Return whether the group's key now maps to another partition."""
         self._topic.answer()
         return self._topic.home() != self._tail.number
 
     def at_end(self) -> bool:
-        """Whether all records that existed at the start are read."""
+        """Return whether all records that existed at the start are read."""
         return self._tail.position >= self._end
 
     def close(self) -> None:

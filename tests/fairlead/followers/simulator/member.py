@@ -41,7 +41,7 @@ class SimulatedClient:
 
     @property
     def can_commit(self) -> bool:
-        """Whether the coordinator would accept a commit."""
+        """Return whether the coordinator would accept a commit."""
         return self.member is not None and self._coordinator.valid(self.member, self.generation)
 
     def beat(self) -> None:
@@ -75,7 +75,7 @@ class SimulatedClient:
                 else:
                     self.listener.revoked()
             finally:
-                # If a callback fails before it has acted, the binding assigns or revokes itself.
+                # If a callback fails before it assigns or revokes, the binding does so.
                 if not self._acted:
                     self.share = frozenset((TOPIC, n) for n in given if what == "assign")
                 if what == "revoke":
@@ -120,7 +120,7 @@ class SimulatedClient:
         place = self._coordinator.members.get(member)
         if place is None:
             self.phase, self.member = "out", None
-        elif not place.joined:  # another rebalance has begun before this member got its share
+        elif not place.joined:  # the next rebalance began before this member got its share
             self._coordinator.join(member)
         elif self._coordinator.joining_until is None:
             self.phase, self.generation = "in", self._coordinator.generation
@@ -208,12 +208,12 @@ class SimulatedMember:
 
     @property
     def joining(self) -> bool:
-        """Whether its client is about to join a generation."""
+        """Return whether the client is about to join a generation."""
         return self.client.phase != "in" or bool(self.client.queue)
 
     @property
     def undecided(self) -> bool:
-        """Whether an agreement round is in progress."""
+        """Return whether an agreement round is in progress."""
         return self.plans is not None and self.plans.state is State.AGREEING
 
     def step(self) -> bool:

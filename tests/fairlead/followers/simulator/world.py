@@ -162,7 +162,7 @@ class World:
             for other in self.members.values()
             if not other.frozen and other.client.can_commit
         ]
-        if shares != self._shares:  # unchanged in most cases
+        if shares != self._shares:  # most events change nothing
             self._shares, self._owned = shares, frozenset[Pair]().union(*shares)
             if self.safe and len(self._owned) < sum(map(len, shares)):
                 raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
@@ -191,7 +191,7 @@ class World:
             case "plan" if round_ and assignment and assignment.plan_version == status.plan_version:
                 says = assignment.shares[round_.me.member]
             case "range" if generation and round_ and status.plan_version is None:
-                # A member that kept its range share owns it, whatever an assignment record says.
+                # A member that kept its range share owns it for any assignment record.
                 dealt = (
                     assignment.shares
                     if assignment and generation.share is not RangeShare.KEPT
@@ -206,7 +206,7 @@ class World:
             )
 
     def healed(self) -> str | None:
-        """Return what is wrong after all faults have ended; None: nothing."""
+        """Return the first check that fails after all faults have ended; None: all pass."""
         members = list(self.members.values())
         shares = [
             (t, n) for member in members for t, n in member.client.share if member.client.can_commit

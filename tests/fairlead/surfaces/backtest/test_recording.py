@@ -29,8 +29,8 @@ def recording(*rows: dict[str, Any]) -> Recording:
     return Recording.of(samples(*rows))
 
 
-def test_what_arrived_is_what_was_recorded() -> None:
-    """All records arrive between two samples; none if a log was created again or is unknown."""
+def test_arrivals_are_those_between_samples() -> None:
+    """There are none if a log was created again or is unknown."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),
@@ -47,8 +47,8 @@ def test_what_arrived_is_what_was_recorded() -> None:
     assert arrivals[:60, 0].max() < 60
 
 
-def test_members_and_partitions_come_and_go() -> None:
-    """Members and partitions are those of the newest sample; the first lag exists at the start."""
+def test_members_and_partitions_change_over_time() -> None:
+    """They are those of the newest sample; the first lag exists at the start."""
     world = recording(
         sample(0, {"t": [10]}),
         sample(10, {"t": [20, 7]}, members=["b"]),
@@ -61,8 +61,8 @@ def test_members_and_partitions_come_and_go() -> None:
     assert world.arrivals.sum(axis=0).tolist() == [10, 9]
 
 
-def test_topic_is_there_while_a_member_reads_it() -> None:
-    """A topic that the group has left does not exist and adds no time lag, despite old commits."""
+def test_topic_exists_while_a_member_reads_it() -> None:
+    """A topic that the group has left adds no time lag, in spite of old commits."""
     left = sample(20, {"t": [20], "u": [50]}, committed=[20, 10], owner=[0, -1])
     left_for_good = recording(
         sample(0, {"t": [10], "u": [10]}),
@@ -76,8 +76,8 @@ def test_topic_is_there_while_a_member_reads_it() -> None:
     assert left_for_good.lags[2:].tolist() == [[0, 0], [0, 0]]
 
 
-def test_statuses_are_those_of_the_moment() -> None:
-    """They depend on the hour before a sample, not on later samples."""
+def test_statuses_depend_on_the_hour_before() -> None:
+    """Later samples do not change the status at an earlier sample."""
     lags = recording(
         *(
             sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])

@@ -37,8 +37,8 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
     return [stretch.moved for stretch in stretches]
 
 
-def test_replaying_what_was_gives_what_was() -> None:
-    """A replay with the actual owners has the recorded time lag, within 3 %."""
+def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
+    """The time lag is equal within 3 %."""
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)
@@ -64,7 +64,7 @@ def hourly(*owners: str) -> Recording:
     return Recording.of(samples(*rows))
 
 
-def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
+def test_sticky_keeps_its_own_assignment() -> None:
     """The real group swaps all partitions; sticky in the replay gives one to the new member."""
     day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
@@ -72,8 +72,8 @@ def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
     assert moves([*replay(day, "sticky", Policy())]) == [0, 0, 1]
 
 
-def test_a_new_member_takes_over_the_share_of_the_one_that_left() -> None:
-    """A restart under a new name neither moves partitions nor makes a plan."""
+def test_new_member_takes_over_the_share_of_a_former_member() -> None:
+    """A restart under a new name moves no partitions and causes no plan."""
     day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]
     assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.postgres
 GROUPS = ("planned", "watched")
 
 
-def test_day_of_looks_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -> None:  # noqa: F811
-    """Plans would have saved most time lag; groups that are not in shadow mode have no replay."""
+def test_day_of_samples_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -> None:  # noqa: F811
+    """Plans would have saved most time lag; groups outside shadow mode have no replay."""
     recording, _ = recorded(SCENARIOS["skew"], hours=3)
     archive = SampleArchive(str(tmp_path))
     for row in recording.to_pylist():

@@ -20,7 +20,7 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 def sample(minute: int, members: str, lag: int, **values: Any) -> dict[str, Any]:
-    """Return a sample of group `orders`: each letter is a member; the first one owns everything.
+    """Return a sample of `orders`, whose members are these letters; the first one owns everything.
 
     Each of two partitions gets ten records a second.
     """
@@ -53,8 +53,8 @@ def archive(tmp_path: Path) -> SampleArchive:
 
 
 @pytest.mark.usefixtures("spark", "archive")
-def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
-    """The measured lag; then the assignors, best first, with costs, skipped samples and a plot."""
+def test_command_compares_assignors(tmp_path: Path) -> None:
+    """Output: measured lag; assignors, best first, with costs; samples left out; a plot."""
     plot = tmp_path / "backtest.svg"
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json", "--output", str(plot)]
     names = ("sticky-lag-aware", "sticky")
@@ -72,10 +72,10 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
     late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
-    # At 16 of 20 a second both partitions are soon behind and stay so.
+    # At 16 of 20 a second, both partitions soon fall behind, and stay behind.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
-    # One partition for each member from the start: none is behind after one move.
+    # Each member has one partition from the start, so none falls behind.
     assert (late["sticky"], ranked["sticky"]["moves"]) == (0, 0)
     planned = ranked["sticky-lag-aware"]
     assert (planned["plans"], planned["moves"]) == (1, 1)
@@ -83,8 +83,8 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     assert plot.read_text().startswith("<?xml")
 
 
-def test_what_is_not_there_is_said_with_what_is(archive: SampleArchive, tmp_path: Path) -> None:
-    """Before Spark starts: an unknown group lists known ones, an empty span the recorded one."""
+def test_errors_list_groups_or_the_recorded_period(archive: SampleArchive, tmp_path: Path) -> None:
+    """An unknown group or an empty period is an error before Spark starts."""
     with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
     span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"

@@ -46,7 +46,7 @@ def run(command: str, *lines: object) -> tuple[list[Any], int]:
 
 
 def test_answers_a_problem_with_assignment_and_metrics() -> None:
-    """The interface document's example, to the letter."""
+    """The output equals the interface document's example."""
     answers, code = run("assign", PROBLEM)
     assert answers == [
         {
@@ -69,8 +69,8 @@ def test_answers_a_problem_with_assignment_and_metrics() -> None:
     assert code == 0
 
 
-def test_a_bad_line_does_not_disturb_its_neighbours() -> None:
-    """One answer per line, errors in their place, exit code 1."""
+def test_invalid_line_does_not_affect_other_lines() -> None:
+    """There is one answer for each line; an error is an answer, too, with exit code 1."""
     answers, code = run("assign", PROBLEM, "{]", "", PROBLEM, [1], "")
     assert ["error" in answer for answer in answers] == [False, True, True, False, True, True]
     assert answers[0] == answers[3]
@@ -78,7 +78,7 @@ def test_a_bad_line_does_not_disturb_its_neighbours() -> None:
 
 
 def test_a_group_without_members_is_no_error() -> None:
-    """A group without members gets an empty assignment."""
+    """It gets an empty assignment."""
     for name in ASSIGNORS:
         answers, code = run("assign", {"assignor": name, "topics": {"t": 2}, "members": {}})
         assert answers[0]["assignment"] == {}
@@ -87,7 +87,7 @@ def test_a_group_without_members_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(ASSIGNORS) - LAG_BLIND))
-def test_assigning_by_lag_takes_lags(name: str) -> None:
+def test_assigning_by_lag_needs_lags(name: str) -> None:
     """An assignor that uses lags reports missing lags and does not assume 0."""
     problem = {**PROBLEM, "assignor": name}
     forgotten = {key: value for key, value in problem.items() if key != "lags"}
@@ -100,7 +100,7 @@ def test_assigning_by_lag_takes_lags(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["problem", "name"])
-def test_no_option_is_mistaken_for_an_argument(name: str) -> None:
+def test_options_cannot_be_internal_arguments(name: str) -> None:
     """An option named like an internal argument is reported as unknown."""
     bad = {"assignor": "range", "topics": {}, "members": {}, "options": {name: 1}}
     answers, code = run("assign", bad, PROBLEM)
@@ -136,8 +136,8 @@ def test_lags_beyond_int64_are_summed_exactly() -> None:
         ({"topics": None}, "topics: None is not an object"),
     ],
 )
-def test_an_error_names_the_place(change: dict[str, Any], message: str) -> None:
-    """The error names the field and the reason."""
+def test_error_names_the_field_and_the_reason(change: dict[str, Any], message: str) -> None:
+    """The field is a path, such as members.a.topics."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert code == 1
@@ -176,7 +176,7 @@ JSON = st.recursive(
     value=JSON | st.dictionaries(st.just("t0"), JSON),
     member=st.sampled_from([None, *PROBLEM["members"]["C0"]]),
 )
-def test_any_value_anywhere_is_answered(field: str, value: Any, member: str | None) -> None:
+def test_any_value_gets_an_answer(field: str, value: Any, member: str | None) -> None:
     """For any values, the answer is an assignment or an error, never a crash."""
     problem = json.loads(json.dumps({**PROBLEM, "assignor": "sticky-lag-aware"}))
     if member:
@@ -193,7 +193,7 @@ ENDLESS = [2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**20, 10**400]
 
 @pytest.mark.parametrize("option", ["max_moves", "max_count_skew", "max_topic_count_skew"])
 @pytest.mark.parametrize("other", [["t0"], []], ids=["equal", "different"])
-def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -> None:
+def test_a_huge_limit_is_no_limit(option: str, other: list[str]) -> None:
     """A huge limit neither wraps around nor overflows, and the following lines are answered."""
     problem = {**PROBLEM, "assignor": "sticky-lag-aware"}
     problem["members"] = {**PROBLEM["members"], "C1": {"topics": other}}
@@ -215,16 +215,14 @@ def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -
         ({"topics": {"\ud800" * 10**6: -1}}, "topics.\ud800"),
     ],
 )
-def test_an_absurd_value_is_an_error_of_readable_length(
-    change: dict[str, Any], message: str
-) -> None:
-    """The value causes no bug, and the message does not repeat all of it."""
+def test_error_of_a_huge_value_is_short(change: dict[str, Any], message: str) -> None:
+    """The message does not repeat all of the value."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert (len(answer["error"]) < 1100, code) == (True, 1)
 
 
-def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
+def test_deeply_nested_value_is_an_error_line() -> None:
     """Nesting beyond Python's recursion limit gets a normal error."""
     for depth in range(500, 1050):
         line = '{"assignor": "range", "members": {}, "topics": ' + "[" * depth + "]" * depth + "}"
@@ -232,8 +230,8 @@ def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
         assert "a bug of Fairlead" not in answer["error"]
 
 
-def test_a_name_repeated_among_very_many_is_found_at_once() -> None:
-    """A line of some megabytes with a repeated name at its end is answered quickly."""
+def test_repeated_name_in_a_large_line_is_found_quickly() -> None:
+    """The line has some megabytes, with the repeated name at its end."""
     names = [f"t{number}" for number in range(200_000)]
     members = ",".join(f'"{name}": {{}}' for name in [*names, names[-1]])
     problem = {**PROBLEM, "members": {"C0": {"topics": [*names, names[-1]]}}}
@@ -244,8 +242,8 @@ def test_a_name_repeated_among_very_many_is_found_at_once() -> None:
     ]
 
 
-def test_answers_each_line_as_it_comes() -> None:
-    """A program can hold a conversation: each answer comes before the next line is sent."""
+def test_each_line_is_answered_at_once() -> None:
+    """A program can wait for each answer before it sends the next line."""
     with subprocess.Popen(
         [FAIRLEAD, "assign"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -259,7 +257,7 @@ def test_answers_each_line_as_it_comes() -> None:
         assert process.wait(timeout=PATIENCE_S) == 0
 
 
-def test_partition_answers_with_the_producers_choice() -> None:
+def test_partition_is_that_of_kafkas_producer() -> None:
     """UTF-8 and base64 keys get the partition that Kafka's producer chooses."""
     keys = ["orders", "", "ключ"]
     lines = [{"key": key, "key_encoding": "utf8", "partitions": 12} for key in keys]
@@ -291,7 +289,7 @@ def test_partition_answers_with_the_producers_choice() -> None:
         ({"topic": "t"}, "topic: unknown"),
     ],
 )
-def test_partition_errors_name_the_place(change: dict[str, Any], message: str) -> None:
+def test_partition_error_names_the_field(change: dict[str, Any], message: str) -> None:
     """The error names the field and the reason, and the exit code is 1."""
     (answer,), code = run("partition", {"key": "k", "partitions": 3, **change})
     assert answer["error"].startswith(message)

@@ -24,7 +24,7 @@ def test_every_command_has_help_with_examples() -> None:
     assert lacking == []
 
 
-def test_options_take_every_value_that_there_is() -> None:
+def test_options_accept_every_existing_value() -> None:
     """`--state` accepts each state of a plan; the help of `--skip` lists the doctor's parts."""
     assert get_args(plans.State) == STATES
     command: Any = get_command(app)

@@ -25,14 +25,14 @@ def run(database: str, *arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output.strip()
 
 
-def test_upgrade_says_from_where_to_where(database: str) -> None:
+def test_upgrade_prints_both_revisions(database: str) -> None:
     """A second upgrade finds the database up to date."""
     assert run(database, "upgrade") == (0, f"empty -> {HEAD}")
     assert run(database, "upgrade") == (0, f"{HEAD}, unchanged")
 
 
-def test_current_fails_on_a_database_that_is_behind(database: str) -> None:
-    """Scripts can check whether an upgrade is due."""
+def test_current_fails_on_an_older_schema(database: str) -> None:
+    """So scripts can check whether an upgrade is due."""
     behind = f"empty; the newest is {HEAD}: run `fairlead db upgrade`"
     assert run(database, "current") == (1, behind)
     run(database, "upgrade")
@@ -40,7 +40,7 @@ def test_current_fails_on_a_database_that_is_behind(database: str) -> None:
 
 
 def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) -> None:
-    """The database of fairlead.toml, not the sandbox's."""
+    """It is that of fairlead.toml, not that of the sandbox."""
     (tmp_path / "fairlead.toml").write_text(f'[postgres]\nurl = "{database}"\n')
     done = subprocess.run(
         [FAIRLEAD, "db", "psql", "--", "-At", "-c", "SELECT current_database()"],
@@ -53,8 +53,8 @@ def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) 
     assert (done.returncode, done.stdout) == (0, f"{urlsplit(database).path[1:]}\n"), done.stderr
 
 
-def test_prune_says_what_would_go_and_drops_it(database: str) -> None:
-    """By default history older than history_retention; a dry run drops nothing."""
+def test_prune_lists_and_drops_old_history(database: str) -> None:
+    """By default this is history older than history_retention; a dry run drops nothing."""
     run(database, "upgrade")
     today = datetime.now(UTC).date()
     with psycopg.connect(database, autocommit=True) as connection:

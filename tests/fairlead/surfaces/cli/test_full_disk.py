@@ -33,7 +33,7 @@ def no_room_in(state_dir: Path) -> str:
 
 
 @pytest.mark.long
-def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
+def test_spark_reports_it_and_the_next_command_works(tmp_path: Path) -> None:
     """The planner's code server starts in the same way, and works without a warm Spark."""
     alone = on_full_disk(tmp_path, "spark", "up")
     assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
@@ -43,7 +43,7 @@ def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
     assert line.startswith("fairlead: No usable temporary directory found in ")
 
 
-def test_full_disk_for_the_output_is_said() -> None:
+def test_full_disk_for_the_output_is_reported() -> None:
     """The output is redirected to a file on a full disk."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

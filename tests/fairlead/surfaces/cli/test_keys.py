@@ -50,8 +50,8 @@ def run(
     return CliRunner().invoke(app, ["keys", *arguments], env=env)
 
 
-def test_giant_key_is_named_and_hashed(services: Services, topic: str) -> None:
-    """A key with most records is reported by its hash in every format, without a database."""
+def test_giant_key_is_reported_by_its_hash(services: Services, topic: str) -> None:
+    """It has most records; every format has the hash; no database is needed."""
     text = run(services, topic)
     assert text.exit_code == 0, text.output
     assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")
@@ -65,8 +65,8 @@ def test_giant_key_is_named_and_hashed(services: Services, topic: str) -> None:
     assert [each["partitions"] for each in found["scenarios"]] == [4, 8]
 
 
-def test_more_partitions_as_asked_for(services: Services, topic: str) -> None:
-    """A report on one partition's keys, and one for another number of partitions."""
+def test_reports_of_one_partition_and_of_more_partitions(services: Services, topic: str) -> None:
+    """One report has a partition's keys; the other has a given number of partitions."""
     found = json.loads(
         run(services, topic, "--to", "6", "--partition", "1", "--format", "json").stdout
     )
@@ -80,8 +80,8 @@ def test_spark_agrees_with_the_client(services: Services, topic: str) -> None:
     """Spark and the Kafka client count the same records per key."""
     servers = {"FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": services.bootstrap_servers}
     reports = []
-    for records in ("1000000", "1000001"):  # more than 1,000,000 are read by Spark
-        # In a process of its own, since a Spark session of this one may lack the Kafka source.
+    for records in ("1000000", "1000001"):  # Spark reads more than 1,000,000
+        # Runs in a separate process, because this one's Spark session may lack the Kafka source.
         printed = subprocess.run(
             [FAIRLEAD, "keys", topic, "--records", records, "--format", "json"],
             env={**os.environ, **servers},
@@ -100,7 +100,7 @@ def test_spark_agrees_with_the_client(services: Services, topic: str) -> None:
 
 
 @pytest.mark.postgres
-def test_hot_partition_leads_to_the_command(week: str) -> None:
+def test_hot_partition_is_shown_with_the_command(week: str) -> None:
     """`fairlead why` and the group's page name the command."""
     with psycopg.connect(week) as connection:
         connection.execute(

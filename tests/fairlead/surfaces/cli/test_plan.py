@@ -19,7 +19,7 @@ from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-#: No more records arrive, so under the defaults the backlog would be read in time.
+#: No more records arrive: under the defaults the backlog would be read within the horizon.
 SOON = '[[policies]]\nobjective = "PT10S"\nhorizon = "PT30S"\n'
 
 

@@ -1,4 +1,4 @@
-"""`fairlead plans`, `groups`, `lag`, `history`: answers for programs, and exit codes."""
+"""`fairlead plans`, `groups`, `lag`, `history`: output for programs, and exit codes."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def document(url: str, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-def test_every_answer_is_one_json_document(week: str) -> None:
+def test_every_output_is_one_json_document(week: str) -> None:
     """With `--json`, each command prints one document; times have a time zone."""
     assert [row["group"] for row in document(week, "groups")] == ["billing", "orders"]
     assert len(document(week, "lag", "orders")) == 6
@@ -56,8 +56,8 @@ def test_every_answer_is_one_json_document(week: str) -> None:
     assert document(week, "policy", "explain", "orders")["planned"]
 
 
-def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> None:
-    """One line each within 80 columns; every column on request."""
+def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
+    """Each group has a line of at most 80 characters; an option adds all columns."""
     lines = run(week, "groups").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
@@ -73,8 +73,8 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
     assert run(week, "groups").stdout.splitlines()[2].startswith("orders")
 
 
-def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
-    """Start, evidence and next step; and for a partition, each version that moves it."""
+def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
+    """It has start, evidence and next step; for a partition, each version that moves it."""
     told = run(week, "why", "orders").stdout
     assert told.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in told
@@ -96,8 +96,8 @@ def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
         assert isinstance(run(week, "why", *wrong).exception, GroupError)
 
 
-def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
-    """Times are in UTC, whatever the session's time zone."""
+def test_times_are_in_utc(week: str) -> None:
+    """The session's time zone does not matter."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
@@ -106,8 +106,8 @@ def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
     assert str(early.exception) == "group orders: no lag was measured until then"
 
 
-def test_figures_say_how_old_they_are(week: str) -> None:
-    """Groups show the times of samples and snapshots; old figures are marked as old."""
+def test_figures_have_their_age(week: str) -> None:
+    """Groups have the times of their sample and snapshot; old figures are marked."""
     groups = run(week, "groups").output
     assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no sample since " in groups
@@ -123,8 +123,8 @@ def test_figures_say_how_old_they_are(week: str) -> None:
     assert "these groups read nothing, no longer exist, or are excluded by discovery" in groups
 
 
-def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
-    """Even if it followed a plan before, and if its last sample is old."""
+def test_group_without_members_is_shown_as_such(week: str) -> None:
+    """An earlier followed plan does not matter, nor the age of its last sample."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
@@ -147,10 +147,10 @@ def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
     assert " has no consumers" in page
 
 
-def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
-    """The current time lag is shown next to the forecast, and an older sample does not change it.
+def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
+    """An older sample does not change it.
 
-    The charts of its page end with the last sample, even within a quarter of an hour.
+    The charts of the group's page end with the last sample, even within a quarter of an hour.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
@@ -181,8 +181,8 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     assert '<td class="number">3 min</td>' in page
 
 
-def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
-    """By the number of samples whose owners or members differ from the previous sample's."""
+def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
+    """They are recognised by the number of samples whose owners or members have changed."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
@@ -199,8 +199,8 @@ def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
     assert told == ["orders: 50 rebalances since yesterday; its page lists who joined and left"]
 
 
-def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
-    """By partition, member and topic, with its age; for an earlier time, as it was then."""
+def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
+    """It is by partition, member and topic, with its age; an earlier time can be given."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -235,8 +235,8 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     assert before[0]["lag"] == 9522
 
 
-def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
-    """Also for a partition that is its consumer's only one, whose cost cannot be compared."""
+def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
+    """They do so also for a consumer's only partition, whose cost cannot be compared."""
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
@@ -257,8 +257,8 @@ def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
     assert "orders-3 takes 30 ms for a record of orders-1, and 36.0 % of its time for all" in told
 
 
-def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
-    """The next step is to wait, with the end and the reason, also on the group's page."""
+def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
+    """The step has the end and the reason, also on the page; other groups have other steps."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
@@ -287,16 +287,16 @@ def test_approval_of_another_hash_is_refused(week: str) -> None:
     assert document(week, *APPROVE, "--yes")["state"] == "approved"
 
 
-def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(week: str) -> None:
-    """Nothing that cannot happen is shown; without `--yes` and without Kafka."""
+def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
+    """A rollback to the published version needs neither `--yes` nor Kafka to be refused."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
     said = "group orders: version 2 is already published; `fairlead plans withdraw orders`"
     assert str(result.exception).startswith(said)
 
 
-def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
-    """Unknown groups and versions, wrong states and a missing schema are errors."""
+def test_errors_have_the_reason(week: str, services: Any) -> None:
+    """Causes are unknown groups and versions, wrong states and a missing schema."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),
@@ -320,10 +320,10 @@ def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
         ("fairlead plans list --state s", ["sending", "superseded", "stale"]),
     ],
 )
-def test_a_shell_offers_groups_versions_and_states(
+def test_shell_completes_groups_versions_and_states(
     week: str, typed: str, offered: list[str]
 ) -> None:
-    """Bash completion of the installed command, after any options."""
+    """Bash completion of the installed command works after any options."""
     words = typed.split(" ")
     asked = {
         "FAIRLEAD_POSTGRES__URL": week,
@@ -343,7 +343,7 @@ def test_a_shell_offers_groups_versions_and_states(
 
 
 def test_freeze_is_shown_until_it_ends(week: str) -> None:
-    """With a reason, for one group or all; `groups` shows the author and the time."""
+    """Freezes of one group and of all have a reason; `groups` shows the author and the time."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr

@@ -30,7 +30,7 @@ def test_groups_are_analysed_on_a_full_disk(
     make_group: MakeGroup,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """On a full disk, groups are analysed, a line reports the lost sample, and sampling goes on."""
+    """A line reports that the sample is lost; sampling continues."""
     pipeline.recall(make_group("a", trouble=True))
     once = subprocess.run(
         without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False
@@ -70,23 +70,23 @@ def test_groups_are_analysed_on_a_full_disk(
 
 
 @pytest.mark.parametrize("error", [ConfigurationError("no login"), LookupError("unforeseen")])
-def test_service_goes_on_after_an_error_of_one_look(
+def test_service_continues_after_an_error_in_one_sample(
     error: Exception,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Fairlead's errors are one line; others have a traceback. Ctrl-C ends the service."""
+    """Fairlead's errors are one line, others have a traceback. Ctrl-C ends the service."""
     series = [Sampled(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 
-    def looked(*_: object) -> Sampled:
+    def sample_once(*_: object) -> Sampled:
         raised = errors.pop(0)
         if raised is not None:
             raise raised
         return series.pop()
 
-    monkeypatch.setattr(sample, "_sampled", looked)
+    monkeypatch.setattr(sample, "_sampled", sample_once)
     monkeypatch.setenv("FAIRLEAD_STATE_DIR", str(tmp_path))
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT0.01S")
     result = CliRunner().invoke(app, ["sample"])

@@ -58,12 +58,10 @@ def in_directory(
     )
 
 
-def test_services_stay_between_commands(
-    fairlead: Fairlead, state_dir: Path, tmp_path: Path
-) -> None:
-    """`up` starts services that outlive it and that every command uses; `status` has addresses.
+def test_services_run_between_commands(fairlead: Fairlead, state_dir: Path, tmp_path: Path) -> None:
+    """`up` starts services for all commands, which outlive it; `status` has their addresses.
 
-    A command that changes something names them when it asks; other commands do not.
+    A command that changes something shows these addresses when it asks for confirmation.
     """
     up = fairlead("up")
     services = Sandbox(state_dir).running()

@@ -18,11 +18,11 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
-    """It prints its address, even without a database; Ctrl-C and SIGTERM are no errors."""
+    """It prints its address even without a database; Ctrl-C and SIGTERM cause no error."""
     with ExitStack() as stack:
         for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)):
             process = stack.enter_context(start(tmp_path))
-            stack.callback(process.kill)  # if the test fails
+            stack.callback(process.kill)  # in case the test fails
             assert process.stderr is not None
             warned = next(line for line in process.stderr if "WARNING" in line)
             assert "Pages answer with status 503" in warned

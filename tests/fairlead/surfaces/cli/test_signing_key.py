@@ -1,4 +1,4 @@
-"""`fairlead signing-key`: each key is printed for the setting that takes it."""
+"""`fairlead signing-key` prints each key under the name of its setting."""
 
 import tomllib
 

@@ -29,14 +29,14 @@ def hidden(text: str) -> set[str]:
     } - {"\n"}
 
 
-def test_what_is_not_seen_is_written() -> None:
-    """Escapes are Python's, in one line."""
+def test_invisible_characters_are_escaped() -> None:
+    """Escapes are those of Python, in one line."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
 
 def test_long_line_is_cut() -> None:
-    """A client id may have 32,000 characters; other lines, and both ends, stay."""
+    """A client id may have 32,000 characters. Both ends of its line stay, and so do other lines."""
     text = f"first\na{'x' * 32_000}z\nlast"
     first, long, last = visible(text, keep="\n").split("\n")
     assert (first, last, long[0], long[-1]) == ("first", "last", "a", "z")
@@ -44,8 +44,8 @@ def test_long_line_is_cut() -> None:
     assert "32,002 characters" in long
 
 
-def test_whatever_is_printed_is_visible() -> None:
-    """Lines, errors, tables with titles, and all other output of rich."""
+def test_all_output_is_visible() -> None:
+    """Output is lines, errors, tables with titles, and all else that rich prints."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         say(f"group {EVIL}", EVIL)
@@ -70,8 +70,8 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 
 @pytest.mark.postgres
-def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
-    """For a group with such a name and reasons; programs get both as JSON escapes."""
+def test_output_of_every_command_is_visible(week: str) -> None:
+    """A group has such a name and such reasons; programs get both as JSON escapes."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")

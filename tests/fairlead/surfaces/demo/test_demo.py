@@ -1,4 +1,4 @@
-"""`fairlead demo`, as a new user runs it: once to its end, and once with Ctrl-C in the middle."""
+"""`fairlead demo` as a new user runs it: once to its end, once ended by Ctrl-C."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def printed(state_dir: Path) -> str:
-    """Return the output of a whole demo that succeeded."""
+    """Return the output of a demo that succeeded."""
     with start(state_dir) as process:
         printed, _ = process.communicate(timeout=6 * PATIENCE_S)
     log = state_dir / "demo" / "consumers.log"
@@ -88,8 +88,8 @@ def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]
     return zip(scenarios, [report, *report["other_groups"][:-1]], strict=True)
 
 
-def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
-    """The report has each consumer's lag and partitions before, predicted and after the plan."""
+def test_report_has_a_row_for_each_consumer(report: dict[str, Any]) -> None:
+    """The row has lag and partitions: before, predicted, and after the plan."""
     for scenario, group in groups(report):
         assert group["group"] == scenario.name
         assert group["assignor"]
@@ -118,8 +118,8 @@ def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
         assert any(measured_again.values()), measured_again
 
 
-def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:
-    """After adoption, each consumer owns the partitions that the plan predicted."""
+def test_every_consumer_owns_its_planned_share(report: dict[str, Any]) -> None:
+    """After adoption, these are the partitions that the plan predicted."""
     for _, group in groups(report):
         assert group["adopted"] is True
         for consumer in group["consumers"].values():
@@ -127,18 +127,18 @@ def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:
 
 
 def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
-    """Compared with the same group and load without a plan, once no more records arrive."""
+    """It is compared with the same group and load without a plan, after the last arrivals."""
     for _, group in groups(report):
         seconds = group["drain_seconds"]
         assert seconds["with_plan"] < seconds["without_plan"]
 
 
-def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
+def test_groups_have_the_right_diagnoses(report: dict[str, Any]) -> None:
     """One group is unbalanced, one has a slow machine, which is named, one is healthy.
 
-    A group that a broker assigns unbalanced gets no advice about that broker. An
-    expensive partition is named with the milliseconds that its records take, and no consumer is
-    called slow for it.
+    A group that a broker assigns unbalanced gets no advice about that broker. An expensive
+    partition is named with the milliseconds that its records take, and no consumer is called slow
+    for it.
     """
     spread, (slow, costly, assigned, healthy) = report, report["other_groups"]
     assert (costly["diagnosis"], costly["names"]) == ("unbalanced", [ONE_IS_EXPENSIVE.members[1]])
@@ -171,8 +171,8 @@ def test_demo_leaves_no_process_behind(printed: str, state_dir: Path) -> None:
     assert started_for(state_dir) == []
 
 
-def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> None:
-    """Ctrl-C while consumers or the planning job run: within a minute no process is left."""
+def test_ctrl_c_ends_all_processes(printed: str, state_dir: Path) -> None:
+    """It comes while consumers or the planning job run; within a minute no process is left."""
     name, under_way = form(short=("consumers.log", ""), long=("planning.log", "STEP_START"))
     log = state_dir / "demo" / name
     log.unlink(missing_ok=True)

@@ -79,8 +79,8 @@ def engine(week: str) -> Iterator[Engine]:
     engine.dispose()
 
 
-def behind_its_back(url: str, statement: str) -> None:
-    """Change protected data, as the database's owner with the triggers off."""
+def change_protected_data(url: str, statement: str) -> None:
+    """Change protected data as the database's owner, with triggers off."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
@@ -92,7 +92,7 @@ def run(url: str, *arguments: str) -> Result:
 
 
 def codes(page: str) -> list[str]:
-    """Return the texts in the page that are meant to be copied."""
+    """Return the texts on the page that are meant to be copied."""
     return [html.unescape(code) for code in re.findall("<pre><code>(.*?)</code>", page, re.DOTALL)]
 
 
@@ -110,8 +110,8 @@ def test_a_plan_is_explained(engine: Engine) -> None:
     assert "read 3 h ago" in page.text
 
 
-def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Engine) -> None:
-    """Before and after, with its price: on the page, in commands, for candidates, in SQL."""
+def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None:
+    """Pages, commands, candidates and SQL have it before and after, with its price."""
     before, after = ({"rack_gb_per_day": gb, "rack_cost_per_day": gb / 50} for gb in (12.5, 1.0))
     record_decision(
         PlanStore(engine),
@@ -137,7 +137,7 @@ def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Eng
     assert told == {"clicks": 12.5e9}
 
 
-def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
+def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
     """Images are in the page; the only external address is Dagster's, if known."""
     source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
@@ -160,8 +160,8 @@ def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
     assert "http" not in review_page(engine, "billing", now=NOON)
 
 
-def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) -> None:
-    """The SQL is run as copied; afterwards the page offers no approval."""
+def test_approval_on_the_page_can_be_copied(week: str, engine: Engine) -> None:
+    """After the SQL has run as copied, the page offers no approval."""
     page = review_page(engine, "billing", now=NOON)
     (statement,) = [code for code in codes(page) if "approve_plan" in code]
     with psycopg.connect(week) as connection:
@@ -172,8 +172,8 @@ def test_the_approval_on_the_page_works_as_it_stands(week: str, engine: Engine) 
     assert "<h2>Decide" not in after
 
 
-def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
-    """Markup in a name is shown as text; commands quote it, for shells and for the database."""
+def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
+    """Commands quote them for shells and for the database."""
     share = MemberShare(("t0",), {"t0": np.arange(3, dtype=np.int32)})
     record_decision(
         PlanStore(engine), make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
@@ -193,8 +193,8 @@ def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
     assert "your reason" in review_page(engine, HOSTILE, now=NOON)
 
 
-def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> None:
-    """The page has the largest moves and a link to all, members that lose all, and four eyes."""
+def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
+    """It has a link to all moves, the members that lose all partitions, and four eyes."""
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
@@ -226,10 +226,10 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
     assert "jobs/approve" not in source
 
 
-def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> None:
-    """The page shows none of these bytes, and offers no approval."""
+def test_page_reports_a_changed_document(week: str, engine: Engine) -> None:
+    """It shows none of the changed bytes, and offers no approval."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
-    behind_its_back(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
+    change_protected_data(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)
     assert "Do not approve this plan" in page
     assert "Verified for this page" not in Page(page).text
@@ -237,13 +237,13 @@ def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> Non
     assert 'id="consumers"' not in page
 
 
-def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None:
+def test_policy_and_expiry_are_current(week: str, engine: Engine) -> None:
     """The page shows the policy's current decision, and offers no approval of an expired plan."""
     policies = [Policy(approval=Approval(automatic=True))]
     assert "partitions are in DATA_LOSS" in review_page(
         engine, "billing", policies=policies, now=NOON
     )
-    behind_its_back(
+    change_protected_data(
         week, f"UPDATE fairlead_raw.plan SET expires_at = '{NOON - timedelta(hours=2)}'"
     )
     page = review_page(engine, "billing", policies=policies, now=NOON)
@@ -256,7 +256,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
     """A published plan has its result; a partition without an owner before is shown as such."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
-    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # from the last sample
+    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # of the last sample
     assert "fairlead.plans-0, offset 42" in texts[1]
     assert "not before the release" in texts[2]
     for group, version, error in (("nonsense", None, GroupError), ("orders", 9, PlanStateError)):
@@ -267,7 +267,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file named after group and version, a given file, or standard output."""
+    """The file is named after group and version, or by an option; or it is standard output."""
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"
@@ -282,11 +282,11 @@ def test_the_command_writes_a_file(
     assert (unknown.exit_code, type(unknown.exception)) == (1, GroupError)
 
 
-def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
-    """The approver first reads that this load is untested."""
+def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
+    """A consumer would get more than any consumer has processed so far."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
-    behind_its_back(
+    change_protected_data(
         week, f"UPDATE fairlead_raw.plan SET analysed = {less} WHERE analysed IS NOT NULL"
     )
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)  # 100/s were measured
@@ -301,9 +301,7 @@ def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week:
     assert more in Page(page).text
 
 
-def test_figures_are_those_of_the_analysis_whatever_was_measured_since(
-    week: str, engine: Engine
-) -> None:
+def test_figures_are_those_of_the_analysis(week: str, engine: Engine) -> None:
     """Later speeds, costs and lag do not change the figures of an earlier plan."""
     before = review_page(engine, "orders", 3, now=NOON)
     with psycopg.connect(week) as connection:
@@ -314,5 +312,5 @@ def test_figures_are_those_of_the_analysis_whatever_was_measured_since(
     assert re.search(r"; analysed [^.]* ago", before)
     policies = [Policy(approval=Approval(automatic=True, forbidden_statuses=("STALL",)))]
     stall = "jsonb_set(analysed, '{statuses}', '[\"STALL\"]')"
-    behind_its_back(week, f"UPDATE fairlead_raw.plan SET analysed = {stall}")
+    change_protected_data(week, f"UPDATE fairlead_raw.plan SET analysed = {stall}")
     assert "partitions are in STALL" in review_page(engine, "billing", policies=policies, now=NOON)

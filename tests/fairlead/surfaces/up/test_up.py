@@ -1,4 +1,4 @@
-"""`fairlead up`: obstacles to its start; its parts, started, killed and ended."""
+"""`fairlead up`: obstacles to its start, and its parts when they start, are killed and end."""
 
 import json
 import os
@@ -48,16 +48,16 @@ def on(settings: Settings, url: str, state_dir: Path) -> Settings:
     return settings.model_copy(update={"postgres": database, "state_dir": state_dir})
 
 
-def test_a_port_that_is_taken_is_named_with_its_option(tmp_path: Path) -> None:
-    """No other port is used: scrapers know this one."""
+def test_error_of_a_used_port_names_its_option(tmp_path: Path) -> None:
+    """No other port is used, because scrapers know this one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = At(dagster_port=free_port(), pages_port=taken.getsockname()[1])
         with pytest.raises(ConfigurationError, match=r"choose another with --port"):
             require_free(tmp_path, at, pytest.fail)
 
 
-def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
-    """Its parts have no parent that would end them."""
+def test_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
+    """They have no parent that would end them."""
     told: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (
@@ -143,10 +143,10 @@ def sampled_since(state_dir: Path, moment: float) -> bool:
 
 @pytest.mark.kafka
 @pytest.mark.postgres
-def test_looks_go_on_when_what_loads_the_definitions_is_killed(
+def test_sampling_continues_after_a_kill_of_the_code_server(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """If the code server is killed, it is restarted, `/ready` reports it, and sampling goes on."""
+    """The code server is restarted, and `/ready` reports it."""
     state_dir, ready = tmp_path / "state", Ready(at)
     told: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:
@@ -204,9 +204,9 @@ def running(
 @pytest.mark.spark
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/surfaces/up/test_up.py"
-    "::test_looks_go_on_when_what_loads_the_definitions_is_killed"
+    "::test_sampling_continues_after_a_kill_of_the_code_server"
 )
-def test_all_of_it_runs_is_mended_and_ends(
+def test_parts_are_restarted_and_ended(
     running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
     """Sampling continues after each part is killed by either signal; in the end no part is left."""

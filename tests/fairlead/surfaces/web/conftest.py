@@ -59,7 +59,7 @@ class Desks:
     planner
         The planner's store.
     plans
-        By group: `orders` waits; `payments` waits for two people; `billing` takes four eyes in the
+        By group: `orders` waits; `payments` waits for two people; `billing` needs four eyes in the
         database; `stock` is published, in its second version.
     """
 
@@ -73,7 +73,7 @@ class Desks:
         return self.planner.get(group, version or self.plans[group].version).state
 
     def post(self, do: str, group: str | None = None, who: str = KIM, **given: Any) -> Answer:
-        """Send a form in a person's name, like a browser behind the proxy."""
+        """Send a form in a person's name, as a browser behind the proxy does."""
         plan = self.plans.get(group or "")
         fields: dict[str, Any] = {"do": do, "group": group, "id": uuid4(), "reason": "agreed"}
         if plan is not None and do not in {"freeze", "unfreeze"}:
@@ -88,7 +88,7 @@ class Desks:
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return pages on which everyone whom the proxy names may act."""
+    """Return pages on which each person whom the proxy names may act."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 

@@ -129,7 +129,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             size = -(-len(body) // issuer.pieces)
-            with contextlib.suppress(OSError):  # nobody waits for it any more
+            with contextlib.suppress(OSError):  # the client may have given up
                 for start in range(0, len(body), size):
                     issuer.gone.wait(issuer.pause)
                     self.wfile.write(body[start : start + size])

@@ -1,4 +1,4 @@
-"""Actions on pages by a browser behind a proxy: before, the form, and after."""
+"""Actions on pages by a browser behind a proxy: the page before, the form, and the page after."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from fairlead.store.freezes import read_freezes
 from fairlead.surfaces.web.forms import require_own_page
 from tests.fairlead.surfaces.web.conftest import KIM, Desks, as_person, propose
 from tests.fairlead.surfaces.web.proxies import post
-from tests.stored import somebody_waits
+from tests.stored import a_session_waits
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
@@ -40,7 +40,7 @@ def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
 
 
 def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
-    """From the review, by a page with version, hash, moves and risks, to the result."""
+    """From the review, a page with version, hash, moves and risks leads to the result."""
     review = desks.get("/review?group=orders").text
     assert f"You are <b><bdi>{KIM}</bdi></b>" in review
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)
@@ -54,7 +54,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
     assert desks.state("orders") == "approved"
 
 
-def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> None:
+def test_waiting_steps_delay_neither_pages_nor_a_freeze(desks: Desks) -> None:
     """A person holds a group's lock in SQL: only steps of that group wait."""
     with ThreadPoolExecutor(8) as pool:
         with psycopg.connect(desks.url) as connection:
@@ -63,7 +63,7 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> Non
                 pool.submit(desks.post, "reject", "orders", f"{number}@example.com")
                 for number in range(6)
             ]
-            eventually(lambda: somebody_waits(desks.url), "the steps wait")
+            eventually(lambda: a_session_waits(desks.url), "the steps wait")
             assert not any(answer.done() for answer in waiting)
             assert pool.submit(desks.get, "/").result(PATIENCE_S).status == 200
             assert pool.submit(desks.post, "freeze").result(PATIENCE_S).status == 303
@@ -79,7 +79,7 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> Non
         ("https://Fairlead.example:8443", "https://fairlead.example:8443"),
     ],
 )
-def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: str) -> None:
+def test_own_pages_are_recognised_by_the_address_of_browsers(url: str, origin: str) -> None:
     """Browsers omit the path, and a port that the scheme implies."""
     headers = [(b"origin", origin.encode()), (b"sec-fetch-site", b"same-origin")]
     require_own_page(Request({"type": "http", "headers": headers}), url)
@@ -90,7 +90,7 @@ def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: s
 
 @pytest.mark.parametrize("group", ["orders", None])
 def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
-    """Each page names its group, and what an approved plan waits for."""
+    """Each page has the group's name; the group's page has the reason why a plan waits."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))
@@ -101,15 +101,15 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
     if group is None:
         number = read_freezes(desks.planner.engine)[0].number
         refused = desks.post("unfreeze", version=number)
-        assert refused.status == 409  # billing takes four eyes in the database
+        assert refused.status == 409  # the database requires four eyes for billing
         return
     before, after = walk(desks, urlencode({"do": "unfreeze"} | named))
     assert "Approved plans are sent within 30 s: orders version 1." in before
     assert "Not frozen now: group orders." in after
 
 
-def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
-    """Pages are shown, and the person reads that the database is read-only."""
+def test_read_only_database_is_reported(desks: Desks) -> None:
+    """Pages are shown, and a form is answered with the reason."""
     writable = f"{desks.url}&options=-c%20default_transaction_read_only%3Doff"
     setting = "EXECUTE format('ALTER DATABASE %I {}', current_database())"
     with psycopg.connect(writable, autocommit=True) as connection:
@@ -130,7 +130,7 @@ def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
 
 
 def test_two_people_agree(desks: Desks) -> None:
-    """The first request is stored; another spelling of the name is the same person."""
+    """The first request is stored; a different spelling of the name is the same person."""
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
@@ -143,7 +143,7 @@ def test_two_people_agree(desks: Desks) -> None:
     assert "Version 1 is now approved." in after
 
 
-def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
+def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> None:
     """The review shows the command; a form that is sent anyway is refused."""
     review = desks.get("/review?group=billing").text
     assert "requires a second database user" in review
@@ -156,8 +156,8 @@ def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
 
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
-def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, version: int) -> None:
-    """A withdrawal or rollback is requested on a page, and the planner's answer is shown."""
+def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: int) -> None:
+    """These are withdrawals and rollbacks; the page shows the planner's answer."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)
@@ -166,7 +166,7 @@ def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, versi
     assert ": it is so." in desks.get(f"/acted?id={act.id}").text
 
 
-def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
+def test_approval_of_an_outdated_page_is_refused(desks: Desks) -> None:
     """Only the version on the page can be approved."""
     page = desks.get("/act?do=approve&group=orders&version=1")
     propose(desks.planner, "orders", "s2")

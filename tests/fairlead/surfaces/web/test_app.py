@@ -31,7 +31,7 @@ REFUSED = [
     ("/group", 400, "Ask for a group"),
     ("/group?group=orders&before=1&after=9", 404, "group orders has no version 9"),
     ("/nowhere", 404, "Not Found"),
-    ("/act/", 404, "Not Found"),  # a redirect would lead to the request's Host
+    ("/act/", 404, "Not Found"),  # a redirect would use the request's Host
 ]
 
 
@@ -45,7 +45,7 @@ def get(url: str) -> tuple[int, str, str]:
             return error.code, error.headers["Content-Type"], error.read().decode()
 
 
-def test_names_may_hold_anything(week: str, served: str) -> None:
+def test_names_may_have_any_characters(week: str, served: str) -> None:
     """A name is text everywhere, and its link to the review is complete."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -71,8 +71,8 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
     )
 
 
-def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
-    """Pages and metrics show a freeze, with its author and reason, until it ends."""
+def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
+    """Metrics have it, too, until it ends; the page has its author and reason."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
@@ -104,7 +104,7 @@ def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
 def test_command_that_ends_a_freeze_can_be_copied(
     week: str, served: str, group: str, words: str
 ) -> None:
-    """The command that ends a freeze is quoted correctly for any group name."""
+    """It is quoted correctly for any group name."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -126,8 +126,8 @@ def test_errors_are_plain_text_with_their_status(served: str) -> None:
         assert text.startswith(said)
 
 
-def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
-    """By diagnosis, by policy, by whether the plan is followed."""
+def test_groups_are_filtered(served: str) -> None:
+    """Filters are the diagnosis, the policy, and whether the plan is followed."""
     for query, listed in (
         ("diagnosis=overloaded", ["orders"]),
         ("diagnosis=stuck+partition&policy=*", ["billing"]),
@@ -140,7 +140,7 @@ def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
 
 
 def test_group_has_its_own_page(served: str) -> None:
-    """It has earlier diagnoses, owners, differences between versions, and reasons of moves."""
+    """The page has earlier diagnoses, owners, differences of versions, and reasons of moves."""
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1&before=1&after=2")
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
@@ -160,8 +160,8 @@ def test_group_has_its_own_page(served: str) -> None:
     assert "<bdi>orders-1</bdi></a>: <bdi>orders-1</bdi> → <bdi>orders-3</bdi>" in text
 
 
-def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, served: str) -> None:
-    """For the last seven days, and day by day."""
+def test_page_of_a_group_in_shadow_mode_has_possible_savings(week: str, served: str) -> None:
+    """The savings are for the last seven days, and for each day."""
     assert "What plans would have changed" not in get(f"{served}/group?group=orders")[2]
     with psycopg.connect(week) as connection:
         for age, forecast_time_lag_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
@@ -176,8 +176,8 @@ def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, serv
     assert f"In the last seven days, plans would have saved {said}" in page
 
 
-def test_group_without_a_sample_says_so(week: str, served: str) -> None:
-    """A group without a sample has a page and a row, and neither is empty."""
+def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> None:
+    """Both have a text in place of figures."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]
@@ -201,10 +201,8 @@ def test_group_without_a_sample_says_so(week: str, served: str) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/", "/metrics"])
-def test_a_name_that_others_could_own_is_refused(
-    served: str, path: str, host: str, status: int
-) -> None:
-    """An unknown Host is refused, since pages of its owner could read plans in a browser."""
+def test_unknown_host_is_refused(served: str, path: str, host: str, status: int) -> None:
+    """Pages of the name's owner could otherwise read plans in a browser."""
     request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
     try:
         with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310

@@ -302,7 +302,7 @@ REPLAYS = 7
 SPELLINGS = ("kim@example.com", "KIM@example.com", " Kim@Example.Com ", "k\uff49m@example.com")
 
 
-def test_one_person_is_not_two(desks: Desks) -> None:
+def test_spellings_of_a_name_are_one_person(desks: Desks) -> None:
     """The proxy may spell the name differently, or send it several times."""
     for name in SPELLINGS:
         assert desks.post("approve", "payments", name).status == 303
@@ -325,7 +325,7 @@ def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
 
 
 def test_bad_tokens_write_nothing(by_token: tuple[Desks, Issuer], rows: Rows) -> None:
-    """Forged, expired, for others, downgraded: 403 and no row; then a valid one is accepted."""
+    """Forged, expired, foreign and downgraded tokens get 403; then a valid one is accepted."""
     desks, issuer = by_token
     plan = desks.plans["orders"]
     fields = {"do": "approve", "group": "orders", "version": 1, "sha256": plan.sha256}
@@ -357,7 +357,7 @@ TOKENS = len(BAD_TOKENS) + 5
 
 
 def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) -> None:
-    """If the issuer's keys cannot be read, pages say so and forms are refused."""
+    """Pages report that the issuer's keys cannot be read, and forms are refused."""
     for name, fail in FAILING.items():
         with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
             fail(issuer)
@@ -374,8 +374,8 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
         assert rows.changed() == [], name
 
 
-def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows) -> None:
-    """In SQL, its login is refused every table, every other function, and every role."""
+def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows) -> None:
+    """In SQL, every table, every other function and every role is refused to it."""
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),
         *("plan_diff", "plan_owners"),
@@ -430,7 +430,7 @@ def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows
                 with web.transaction(force_rollback=True):
                     web.execute(statement.encode())
             except psycopg.Error as error:
-                if error.sqlstate in {"42501", "42809", "55000"}:  # not allowed, or not for a view
+                if error.sqlstate in {"42501", "42809", "55000"}:  # not allowed, or a view
                     continue
             done.append(statement)
     assert done == []
@@ -440,8 +440,8 @@ def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows
     assert len(calls | writes | others) > 300  # the number in docs/trust.md
 
 
-def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Rows) -> None:
-    """It can act in any person's name on pages; four eyes of the database still hold."""
+def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows) -> None:
+    """It can act in any person's name; four eyes of the database still hold."""
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
@@ -459,7 +459,7 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
                     return error.sqlstate or ""
                 return "done"
 
-            # Allowed: acting as invented people, and as two people if two are needed.
+            # Allowed: actions as invented people, and as two people if two are needed.
             assert act("nobody", "approve", "orders") == "done"
             assert act("one", "approve", "payments") == act("two", "approve", "payments") == "done"
             assert act("one", "withdraw", "stock") == "done"
@@ -483,7 +483,7 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
     assert desks.planner.get("stock", 2).state == "published"  # the planner withdraws it
 
 
-def test_documentation_counts_these_attacks() -> None:
-    """The documentation has the number of requests above."""
+def test_documentation_has_the_number_of_attacks() -> None:
+    """It is the number of the requests above."""
     attacks = len(REQUESTS) + len(RAW) + REPLAYS + len(SPELLINGS) + TOKENS + len(FAILING)
     assert f"{attacks} requests" in " ".join(TRUST.read_text().split())

@@ -21,8 +21,8 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
-#: Number of open connections when the database freezes: a new one has its own time-out.
-KEPT = 5
+#: Number of connections that are open when the database freezes; new ones have a time-out.
+CONNECTIONS = 5
 ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
 
@@ -47,7 +47,7 @@ def frozen(server: Postgres) -> Iterator[None]:
             process.send_signal(signal.SIGCONT)
 
 
-def test_frozen_database_is_told_and_a_busy_one_waited_for(
+def test_frozen_database_is_reported_and_a_slow_one_is_not(
     own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages, metrics, readiness and running queries fail in time; a slow query does not."""
@@ -59,7 +59,7 @@ def test_frozen_database_is_told_and_a_busy_one_waited_for(
         sleep(engine, 1)
         assert get(address)[0] == 200
         with ExitStack() as stack:
-            for _ in range(KEPT):
+            for _ in range(CONNECTIONS):
                 stack.enter_context(engine.connect())
         asleep = pool.submit(sleep, engine, 300)
         with psycopg.connect(url, autocommit=True) as connection:

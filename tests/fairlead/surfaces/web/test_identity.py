@@ -30,7 +30,7 @@ SECRET = "s" * 40
 ONE, OTHER = rsa_key(), rsa_key()
 
 
-def asks(identity: IdentityProof, *headers: tuple[str, str]) -> str:
+def who(identity: IdentityProof, *headers: tuple[str, str]) -> str:
     """Return the person that these headers prove, or the reason why they prove none."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers]
     try:
@@ -63,34 +63,34 @@ def bearer(token: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("key_id", ["one", "curve"])
-def test_token_proves_who_asks(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
-    """Names are folded, and the token's id is kept; "Bearer" is optional."""
+def test_token_proves_a_person(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
+    """Names are case-folded, and the token's id is recorded; "Bearer" is optional."""
     token = issuer.token("Kim@Example.COM", key_id=key_id)
-    assert asks(by_token, bearer(token)) == "kim@example.com"
-    assert asks(by_token, ("Authorization", token)) == "kim@example.com"
+    assert who(by_token, bearer(token)) == "kim@example.com"
+    assert who(by_token, ("Authorization", token)) == "kim@example.com"
     assert by_token.person([(b"authorization", token.encode())]).proof == "token t-1"
 
 
-def test_keys_rotate(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_keys_count(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new key counts once it is published, an old one for at most five more minutes."""
     now = [1000.0]
     keys = issuer_keys.Keys(issuer.url, lambda: now[0])
     monkeypatch.setattr(by_token, "_keys", keys)
     old = issuer.token()
-    assert asks(by_token, bearer(old)) == "kim@example.com"
+    assert who(by_token, bearer(old)) == "kim@example.com"
     issuer.keys = {"two": OTHER}
     new = issuer.token(key_id="two")
-    assert "has no key 'two'" in asks(by_token, bearer(new))  # the issuer was asked a moment ago
+    assert "has no key 'two'" in who(by_token, bearer(new))  # asked a moment ago
     now[0] += issuer_keys.REST_S
-    assert asks(by_token, bearer(new)) == "kim@example.com"
-    assert "has no key 'one'" in asks(by_token, bearer(old))
+    assert who(by_token, bearer(new)) == "kim@example.com"
+    assert "has no key 'one'" in who(by_token, bearer(old))
     asked = issuer.asked
     for number in range(20):
-        asks(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
-    assert issuer.asked == asked  # invented keys cause no requests to the issuer
+        who(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
+    assert issuer.asked == asked  # unknown keys cause no further requests
     issuer.keys = {"three": ONE}
     now[0] += issuer_keys.KEPT_S
-    assert "has no key 'two'" in asks(by_token, bearer(new))
+    assert "has no key 'two'" in who(by_token, bearer(new))
 
 
 FAILING: dict[str, Callable[[Issuer], None]] = {
@@ -108,40 +108,40 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 }
 
 
-def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """If the issuer is down, people keep access for five minutes, and then lose it."""
+def test_keys_of_a_missing_issuer_count_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
+    """If the issuer is down, people keep access for this time, and then lose it."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
-    assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
+    assert who(by_token, bearer(issuer.token())) == "kim@example.com"
     issuer.status = 503
     now[0] += issuer_keys.KEPT_S - 1
-    assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
+    assert who(by_token, bearer(issuer.token())) == "kim@example.com"
     now[0] += 1
-    assert "keys are not available" in asks(by_token, bearer(issuer.token()))
+    assert "keys are not available" in who(by_token, bearer(issuer.token()))
 
 
 @pytest.mark.long
-def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
+def test_hanging_issuer_delays_only_unknown_keys(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the issuer hangs, only a request with an unknown key waits for it."""
+    """Requests with a known key are answered at once."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     good = bearer(issuer.token())
-    assert asks(by_token, good) == "kim@example.com"
+    assert who(by_token, good) == "kim@example.com"
     now[0] += issuer_keys.REST_S
     issuer.pause, asked = PATIENCE_S, issuer.asked
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
-        made_up = pool.submit(asks, by_token, bearer(signed_by(OTHER, "RS256", "made up")))
+        made_up = pool.submit(who, by_token, bearer(signed_by(OTHER, "RS256", "made up")))
         eventually(lambda: issuer.asked > asked, "the issuer is asked")
-        assert asks(by_token, good) == "kim@example.com"
-        assert "has no key 'more'" in asks(by_token, bearer(signed_by(OTHER, "RS256", "more")))
+        assert who(by_token, good) == "kim@example.com"
+        assert "has no key 'more'" in who(by_token, bearer(signed_by(OTHER, "RS256", "more")))
         assert not made_up.done()
         issuer.gone.set()
 
 
-def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages and metrics need the other threads; later requests do not wait for the issuer."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 600.0)
     now = [1000.0]
@@ -161,7 +161,7 @@ def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch
         )
     assert {answer.result() for answer in asked} == {
         "the issuer's keys are not available: it has not answered yet",
-        "None",  # the answer for which four requests waited
+        "None",  # four requests waited for this answer
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     now[0] += issuer_keys.KEPT_S
@@ -174,25 +174,25 @@ def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch
         eventually(lambda: issuer.asked == 2, "the issuer is asked again in the background")
 
 
-def test_keys_that_come_drop_by_drop_are_not_waited_for(
+def test_slow_answer_of_the_issuer_is_given_up(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even if each byte arrives quickly."""
+    """Each byte arrives quickly, but the answer as a whole does not."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.pieces, issuer.pause = 20, 0.1
-    said = asks(by_token, bearer(issuer.token()))
+    said = who(by_token, bearer(issuer.token()))
     assert said.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
 
 
-def test_proxy_gets_nothing_that_it_could_read(
+def test_requests_without_tls_use_no_proxy(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without TLS, requests go directly to the issuer, even if HTTP_PROXY is set."""
+    """They go directly to the issuer, even if HTTP_PROXY is set."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with publishing(Issuer()) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
-        assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
+        assert who(by_token, bearer(issuer.token())) == "kim@example.com"
         assert (proxy.asked, issuer.asked) == (0, 1)
 
 
@@ -261,8 +261,8 @@ BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
 }
 
 
-def test_shared_and_short_keys_are_no_keys(issuer: Issuer, by_token: ByToken) -> None:
-    """Even if the issuer publishes them by mistake, or a key has another use."""
+def test_shared_and_short_keys_are_refused(issuer: Issuer, by_token: ByToken) -> None:
+    """The issuer may publish them by mistake, or for another use."""
     issuer.extra = [
         {"kty": "oct", "kid": "shared", "k": "c2VjcmV0" * 8},
         public_jwk(rsa_key(1024)) | {"kid": "short"},
@@ -270,27 +270,27 @@ def test_shared_and_short_keys_are_no_keys(issuer: Issuer, by_token: ByToken) ->
         public_jwk(OTHER) | {"kid": "other", "alg": "RS512"},
     ]
     shared = jwt.encode(payload(), b"secret" * 8, "HS256", headers={"kid": "shared"})
-    assert "signed by 'HS256'" in asks(by_token, bearer(shared))
+    assert "signed by 'HS256'" in who(by_token, bearer(shared))
     for key_id, why in (
         ("shared", "no key"),
         ("short", "too short"),
         ("sealing", "no key"),
         ("other", "for another algorithm"),
     ):
-        assert why in asks(by_token, bearer(signed_by(OTHER, "RS256", key_id)))
+        assert why in who(by_token, bearer(signed_by(OTHER, "RS256", key_id)))
 
 
 NAMED = ("X-Forwarded-Email", "Kim@Example.com")
 PROVED = ("X-Fairlead-Secret", SECRET)
 
 
-def test_header_counts_beside_the_secret(by_header: ByHeader) -> None:
-    """The header of oauth2-proxy proves a name in any script if the secret is sent, too."""
+def test_header_counts_only_with_the_secret(by_header: ByHeader) -> None:
+    """oauth2-proxy's header then proves a name in any script."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
-    assert asks(by_header, *others, NAMED, PROVED) == "kim@example.com"
-    assert asks(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
+    assert who(by_header, *others, NAMED, PROVED) == "kim@example.com"
+    assert who(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
     assert (
-        asks(by_header, ("X-Forwarded-Email", "k\uff49m@example.com"), PROVED) == "kim@example.com"
+        who(by_header, ("X-Forwarded-Email", "k\uff49m@example.com"), PROVED) == "kim@example.com"
     )
 
 
@@ -321,16 +321,16 @@ BAD_HEADERS: dict[str, Pairs] = {
 }
 
 
-def test_secret_is_not_said(by_header: ByHeader) -> None:
+def test_secret_is_not_shown(by_header: ByHeader) -> None:
     """Neither the secret nor a wrong value is on pages or in logs."""
     sent = "t" * 40
-    said = asks(by_header, NAMED, ("X-Fairlead-Secret", sent))
+    said = who(by_header, NAMED, ("X-Fairlead-Secret", sent))
     assert SECRET not in said + repr(by_header._settings)  # noqa: SLF001 - what logs might show
     assert sent not in said
 
 
-def test_bytes_that_are_no_text_are_no_name(by_header: ByHeader) -> None:
-    """A name that is not UTF-8 is refused."""
+def test_name_that_is_not_utf_8_is_refused(by_header: ByHeader) -> None:
+    """The header has other bytes."""
     raw = [(b"x-forwarded-email", b"jos\xe9"), (b"x-fairlead-secret", SECRET.encode())]
     with pytest.raises(NotProvenError):
         by_header.person(raw)

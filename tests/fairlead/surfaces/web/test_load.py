@@ -66,7 +66,7 @@ def ask(served: str, number: int) -> tuple[int, str, str]:
     return get(f"{served}/review?group=orders&version={number}")
 
 
-def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: Reviews) -> None:
+def test_slow_reviews_do_not_delay_health_and_metrics(served: str, reviews: Reviews) -> None:
     """Sixty requests are processed a few at a time; monitoring is answered meanwhile."""
     with ThreadPoolExecutor(REVIEWS) as people:
         asked = [people.submit(ask, served, number) for number in range(1, REVIEWS + 1)]
@@ -83,7 +83,7 @@ def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: 
     assert reviews.at_once == PAGES_AT_ONCE
 
 
-def test_who_comes_beyond_the_connections_is_refused(served: str, reviews: Reviews) -> None:
+def test_requests_beyond_the_connections_are_refused(served: str, reviews: Reviews) -> None:
     """The accepted requests are answered."""
     with ThreadPoolExecutor(CONNECTIONS) as people:
         asked = [people.submit(ask, served, number) for number in range(1, CONNECTIONS + 1)]

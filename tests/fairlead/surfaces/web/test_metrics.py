@@ -1,4 +1,4 @@
-"""The exposition: Prometheus's metrics of every group."""
+"""Prometheus metrics of every group."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.error import HTTPError
@@ -49,7 +49,7 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def test_figures_are_those_of_the_history(served: str) -> None:
-    """Metrics show lag, imbalance, plans by state, adherence and times from the history."""
+    """They are lag, imbalance, plans by state, adherence and times."""
     found = samples(scrape(served)[1])
     expected = {
         of("fairlead_database_up"): 1,
@@ -77,7 +77,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
     assert last == found[of("fairlead_last_decision_timestamp_seconds")]
 
 
-def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
+def test_format_is_that_of_the_request(served: str) -> None:
     """OpenMetrics if it is accepted, otherwise the older text; both document each metric."""
     content_type, text = scrape(served)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
@@ -90,8 +90,8 @@ def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
     }
 
 
-def test_decisions_stay_counted_when_they_are_settled(week: str) -> None:
-    """Settled and recent decisions are counted once."""
+def test_settled_decisions_are_counted_once(week: str) -> None:
+    """So are recent decisions."""
     engine = create_store_engine(week)
     counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
     decide(week, "settled", timedelta(minutes=40))
@@ -107,8 +107,8 @@ def test_decisions_stay_counted_when_they_are_settled(week: str) -> None:
     assert read == [2, 3, 4]
 
 
-def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
-    """A group that was last sampled long ago has no series."""
+def test_group_without_recent_samples_has_no_series(week: str, served: str) -> None:
+    """Its last sample was taken long ago."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("SELECT fairlead_raw.ensure_day(day - 9) FROM fairlead.history_days()")
@@ -128,8 +128,8 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
 
 
 @pytest.mark.parametrize(("minutes", "lag"), [(15, 60), (31, 18_419)])
-def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: int) -> None:
-    """Groups without a planning run have a lag; without recent samples, the last snapshot's."""
+def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, lag: int) -> None:
+    """Groups without a planning run have it; without recent samples, it is the last snapshot's."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [at.date()])
@@ -152,10 +152,10 @@ def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: 
 
 
 @pytest.mark.parametrize(("minutes", "current"), [(5, True), (16, False)])
-def test_what_looks_found_ends_with_the_looks(
+def test_figures_of_samples_end_with_the_samples(
     week: str, served: str, minutes: int, *, current: bool
 ) -> None:
-    """If samples stop, only the time of the last sample is exported, not its figures."""
+    """If samples stop, only the time of the last sample is exported."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -172,8 +172,8 @@ def test_what_looks_found_ends_with_the_looks(
     assert last == pytest.approx(at.timestamp(), abs=1)
 
 
-def test_database_that_is_away_is_a_metric() -> None:
-    """Without the database, metrics report only that it is down, and pages answer 503."""
+def test_missing_database_is_a_metric() -> None:
+    """Metrics have only this figure then, and pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: no server answers
     with serving(build_app(engine, Settings())) as address:

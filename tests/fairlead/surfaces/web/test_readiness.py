@@ -52,10 +52,10 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
             return error.code, json.load(error)
 
 
-def test_planner_is_ready_while_its_samples_are_of_three_intervals(
+def test_planner_is_ready_for_three_intervals_after_a_sample(
     address: str, planner: PlanStore
 ) -> None:
-    """For any sampler and number of groups; 503 before the first sample, and when samples stop."""
+    """For any sampler and number of groups; 503 before the first sample and after this time."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
@@ -77,8 +77,8 @@ def test_planner_is_ready_while_its_samples_are_of_three_intervals(
     assert ready(address)[0] == 200
 
 
-def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) -> None:
-    """A sample from a clock that is ahead counts as taken now."""
+def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: PlanStore) -> None:
+    """Its clock was ahead."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200
@@ -88,7 +88,7 @@ def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) ->
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """Samples are missing as well, until one is taken after the restart."""
+    """Samples are missing, too, until one is taken after the restart."""
     planner.record_sample(datetime.now(UTC), MINUTE)
     before = time.time() - 60
     with published(tmp_path) as publish:

@@ -1,4 +1,4 @@
-"""Moves the week of docs/sql.md to end today, since monitoring shows recently sampled groups."""
+"""Moves the week of docs/sql.md to today, because monitoring shows recently sampled groups."""
 
 from typing import Final
 
@@ -29,7 +29,7 @@ def end_now(url: str) -> None:
     `orders` is forecast to catch up, and both read from other racks.
     """
     with psycopg.connect(url) as connection:
-        connection.execute("SET session_replication_role = replica")  # else triggers refuse
+        connection.execute("SET session_replication_role = replica")  # triggers would refuse
         connection.execute(
             "CREATE TEMP TABLE moved AS SELECT current_date - max(decided_at)::date AS days"
             " FROM fairlead.decision"
@@ -48,7 +48,7 @@ def end_now(url: str) -> None:
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
-        connection.execute(  # a sample of this moment
+        connection.execute(  # a sample taken now
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = now(),"
             " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
         )

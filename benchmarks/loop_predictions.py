@@ -34,15 +34,15 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: With this spare share of speed, the next two limit errors: relative, or a number of samples.
+#: If this share of speed is spare, errors are limited to a share, or to a number of samples.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
-_LOOKS: Final = 2
+_SAMPLES: Final = 2
 _STEADY: Final = 0.05
 #: Seconds. A group that does not catch up within this time counts as never caught up.
 _NEVER_S: Final = 6 * 3600.0
 _STRETCH_S, _SEEN_S, _FULL, _TWOFOLD = 120.0, 3600.0, 0.995, 2.0
-#: Smaller shares do not count as different.
+#: Minimum share of a partition; smaller shares do not count as different.
 _SMALL: Final = 0.02
 #: Scenarios and clients of the groups whose costs are checked.
 _COSTLY: Final = ("heavy", "own-costs", "slow-and-dear", "skew")
@@ -79,14 +79,16 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
         for name in _COSTLY
         for client in _CLIENTS
     ]
-    rows = chain.from_iterable(each(_told, jobs))
+    rows = chain.from_iterable(each(_counted, jobs))
     total = _summed(rows, lambda row: (row["what"], row["of"]))
     return [{"what": what, "of": of, **sums} for (what, of), sums in sorted(total.items())]
 
 
 def goals(rows: Rows) -> list[Goal]:
     """Return the goals: nine in ten are right, for costs over all clients."""
-    total = _summed(rows, lambda row: f"told, {row['of']}" if "told" in row else row["what"])
+    total = _summed(
+        rows, lambda row: f"predictions, {row['of']}" if "predictions" in row else row["what"]
+    )
     return [
         Goal(scenario, what, round(1 - sums[part] / sums[whole], 3), _WRONG)
         for scenario, sums in total.items()
@@ -107,13 +109,13 @@ def _summed(
 
 
 _GOALS: Final = (
-    ("wrong when all are in time", "right", "told"),
+    ("wrong when all are in time", "right", "predictions"),
     ("intervals without the truth", "within", "known"),
     ("unknown that must be known", "found", "must"),
 )
 
 
-def _told(job: _Job) -> Rows:
+def _counted(job: _Job) -> Rows:
     """Run a group; count its predictions and the right ones."""
     name, client, planned, reports, seed = job
     what = SCENARIOS[name] if client is None else replace(SCENARIOS[name], client=client)
@@ -121,17 +123,17 @@ def _told(job: _Job) -> Rows:
     world = ScenarioWorld.of(what, seed=seed, hours=hours if client is None else _COSTLY_HOURS)
     planner = Planner(Rules(), plans=planned, reports=reports)
     ran = run(world, planner, Cadence())
-    found = _caught_up(ran, planner) if client is None else _costs(ran, planner, client)
+    rows = _caught_up(ran, planner) if client is None else _costs(ran, planner, client)
     key = "of" if client is None else "what"
-    return [row | {key: with_reports(row[key])} if reports else row for row in found]
+    return [row | {key: with_reports(row[key])} if reports else row for row in rows]
 
 
 @dataclass(frozen=True, eq=False)
 class _Future:
-    """The future at each step: `late` and `in_time_at`, bool and int64 of shape (N + 1,)."""
+    """The future at each step: whether any member is behind, and the step at which none is."""
 
     ran: ScenarioRun
-    late: Mask
+    any_behind: Mask
     in_time_at: Places
     behind: Float64
 
@@ -141,12 +143,12 @@ class _Future:
         world = ran.world
         ill = np.isfinite(world.limits).any(axis=0) | world.uncommitted.any(axis=0)
         behind = np.where(ill, 0.0, ran.time_lags())
-        late: Mask = np.atleast_1d((behind > OBJECTIVE_S).any(axis=1))
-        steps = np.arange(late.size)
-        next_late = np.minimum.accumulate(np.where(late, steps, late.size)[::-1])[::-1]
+        any_behind: Mask = np.atleast_1d((behind > OBJECTIVE_S).any(axis=1))
+        steps = np.arange(any_behind.size)
+        next_late = np.minimum.accumulate(np.where(any_behind, steps, any_behind.size)[::-1])[::-1]
         stays = next_late - steps >= STAYS_S / world.step_s
-        found = np.where(stays, steps, 10 * late.size)
-        return cls(ran, late, np.minimum.accumulate(found[::-1])[::-1], behind)
+        found = np.where(stays, steps, 10 * any_behind.size)
+        return cls(ran, any_behind, np.minimum.accumulate(found[::-1])[::-1], behind)
 
     def happens_s(self, step: int) -> tuple[float, float]:
         """Return the seconds until all have caught up (inf: never), and until owners change."""
@@ -161,12 +163,12 @@ class _Future:
         """Return the minimum spare share of speed of members that are behind, and its range."""
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
-        late = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0
-        if not late.any():
+        any_behind = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0
+        if not any_behind.any():
             return 0.0, np.inf
         moments = np.linspace(step, last, 12).astype(int)
         used = [np.bincount(owner[held], world.work[at, held], count) for at in moments.tolist()]
-        spare = (1.0 - np.array(used) / world.speeds[moments])[:, late].min(axis=1)
+        spare = (1.0 - np.array(used) / world.speeds[moments])[:, any_behind].min(axis=1)
         return float(spare.min()), float(np.ptp(spare))
 
 
@@ -179,11 +181,11 @@ def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
         forecast = decision.kept
         if step in planned_at and decision.planned is not None:
             forecast = decision.planned
-        if not future.late[step] or decision.diagnosis.name == "unknown":
+        if not future.any_behind[step] or decision.diagnosis.name == "unknown":
             continue
         seconds, until = future.happens_s(step)
-        told = np.inf if forecast.catch_up_s is None else forecast.catch_up_s
-        if np.isinf(seconds) and not (told <= until - STAYS_S or until >= _NEVER_S):
+        predicted_s = np.inf if forecast.catch_up_s is None else forecast.catch_up_s
+        if np.isinf(seconds) and not (predicted_s <= until - STAYS_S or until >= _NEVER_S):
             continue  # the group changed earlier
         owner = [owner for since_s, owner in ran.owners if since_s <= step * world.step_s][-1]
         last = min(step + round(min(seconds, until) / world.step_s), world.steps - 1)
@@ -191,14 +193,16 @@ def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
         if varies > _STEADY:
             continue
         roomy = spare >= _SPARE
-        right = _near(told, seconds) if roomy else _between(forecast, seconds)
+        right = _near(predicted_s, seconds) if roomy else _between(forecast, seconds)
         of = "15 % of speed spare" if roomy else "less spare: within the interval"
-        yield {"what": "caught up", "of": of, "told": 1, "right": int(right)}
+        yield {"what": "caught up", "of": of, "predictions": 1, "right": int(right)}
 
 
-def _near(told: float, seconds: float) -> bool:
-    allowed = max(_NEAR * seconds, _LOOKS * Cadence().sample_s)
-    return told == seconds or bool(np.isfinite(seconds) and abs(told - seconds) <= allowed)
+def _near(predicted_s: float, seconds: float) -> bool:
+    allowed = max(_NEAR * seconds, _SAMPLES * Cadence().sample_s)
+    return predicted_s == seconds or bool(
+        np.isfinite(seconds) and abs(predicted_s - seconds) <= allowed
+    )
 
 
 def _between(forecast: Forecast, seconds: float) -> bool:
@@ -207,7 +211,7 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Count known costs, those that must be known, and intervals that contain the true cost."""
+    """Count known costs, costs that must be known, and intervals that contain the true cost."""
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:
         step = round((at - START.timestamp()) / world.step_s)
@@ -237,7 +241,7 @@ def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
     """
     world, owner = ran.world, ran.owners[0][1]
     read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)
-    length, found = round(_STRETCH_S / world.step_s), []
+    length, stretches = round(_STRETCH_S / world.step_s), []
     for member in range(world.speeds.shape[1]):
         owned = np.flatnonzero(owner == member)
         work = (read[:, owned] * world.costs[:, owned]).sum(axis=1)
@@ -248,8 +252,8 @@ def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
             for end in ends.tolist()
             if full[end - length : end].all()
         }
-        found.append((owned, by_end))
-    return found
+        stretches.append((owned, by_end))
+    return stretches
 
 
 def _truth(ran: ScenarioRun, step: int) -> Float64:
