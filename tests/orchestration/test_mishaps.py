@@ -119,7 +119,7 @@ def test_clock_that_jumps_an_hour(
 
     # Nothing has arrived since the first sample, on a slow machine for minutes: start again.
     shutil.rmtree(Path(pipeline.settings.warehouse_path) / "samples")
-    look(pipeline, group)
+    sample(pipeline, group)
     assert run_requested(pipeline).success
     assert_relieved(pipeline, group)
     after = row_of(pipeline, group)
