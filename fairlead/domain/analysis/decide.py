@@ -251,29 +251,43 @@ def _waits(analysis: Analysis) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
-    # The back-off becomes shorter as plans become older than two days.
-    backs_off_until = min(
-        max(changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - gone - AT_ONCE + 1), since)
-        for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
+    back_off_ends_at = _back_off_ends_at(plans, changed_at)
+    samples_since = int(
+        (analysis.observations.recent.at > changed_at + rules.move_downtime_s).sum()
     )
-    since = int((analysis.observations.recent.at > changed_at + rules.move_downtime_s).sum())
     shows_at = changed_at + rules.move_downtime_s + _commits_s(analysis)
-    seen = since >= SAMPLES_NEEDED and now >= max(backs_off_until, shows_at)
-    if seen or _changed_since(analysis, changed_at):
+    shows = samples_since >= SAMPLES_NEEDED and now >= max(back_off_ends_at, shows_at)
+    if shows or _changed_since(analysis, changed_at):
         return None
-    if now < backs_off_until:
+    if now < back_off_ends_at:
         return (
             f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
-            f"{length(backs_off_until - now)} more"
+            f"{length(back_off_ends_at - now)} more"
         )
-    if since >= SAMPLES_NEEDED:
+    if samples_since >= SAMPLES_NEEDED:
         return (
             f"the last plan took effect {length(now - changed_at)} ago: members commit rarely, and "
             f"its effect shows in {length(shows_at - now)}"
         )
     return (
-        f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
-        f"{SAMPLES_NEEDED} samples that show its effect have been taken"
+        f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {samples_since} of "
+        f"the {SAMPLES_NEEDED} samples that show its effect have been taken"
+    )
+
+
+def _back_off_ends_at(plans: Sequence[float], changed_at: float) -> float:
+    """Return the end of the back-off, which becomes shorter as plans stop being recent.
+
+    Parameters
+    ----------
+    plans
+        Times of recent plans, ascending.
+    changed_at
+        Time of the last plan.
+    """
+    return min(
+        max(changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - gone - AT_ONCE + 1), at)
+        for gone, at in enumerate([changed_at, *(plan + LATELY_S for plan in plans)])
     )
 
 
@@ -336,7 +350,7 @@ def _settles(analysis: Analysis) -> str | None:
             continue  # the coordinator returned none
         changed = _owners(series.owner[-1]) ^ _owners(before)
         if changed_at is not None and changed_at >= series.at[-back]:
-            changed = {member for member in changed if member >= members}
+            changed = {member for member in changed if member >= members}  # absent now
         if changed and _matters(analysis, before, sorted(changed)):
             names = [series.members[member] for member in sorted(changed)]
             ago = length(series.now - series.at[-back])
@@ -461,8 +475,8 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         what += f"; of the {found.members} members it changes: {then} without, {now} with it"
     if found.slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"
-    still = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
-    price = still * rules.move_downtime_s
+    stopped = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
+    price = stopped * rules.move_downtime_s
     if found.avoided_s <= price:
         return False, (
             f"not worth it: {length(found.avoided_s)} of time lag avoided, {length(price)} of "

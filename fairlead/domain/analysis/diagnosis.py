@@ -3,7 +3,8 @@
 Belongs here: the definitions of diagnoses and their order. Does not: the figures (`estimate`,
 `forecast`), nor whether a plan would help (`decide`).
 
-`_unknown` and `_known` check in this order; the first definition that applies is the diagnosis:
+`_too_little_known` and `_problem` check in this order; the first definition that applies is the
+diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and others are behind, the diagnosis is about the others.
@@ -103,8 +104,8 @@ class Basis:
         return self.question.rules
 
     @property
-    def series(self) -> SampleSeries:
-        """Samples of the last hour."""
+    def recent(self) -> SampleSeries:
+        """Samples of the last hour; all of them if commits are rare."""
         return self.observations.recent
 
     @property
@@ -146,7 +147,7 @@ def diagnose(found: Basis) -> Diagnosis:
 
 def _uncounted(found: Basis) -> list[str]:
     """Describe partitions that do not count: never committed, or empty."""
-    series, sentences = found.series, []
+    series, sentences = found.recent, []
     idle = np.flatnonzero(~found.commits.started & (series.lag[-1] > 0))
     if idle.size:
         waiting = int(series.end[-1, idle[0]] - max(int(series.begin[-1, idle[0]]), 0))
@@ -168,7 +169,7 @@ def _uncounted(found: Basis) -> list[str]:
 
 def _transactions(found: Basis) -> str:
     """Describe the open transaction that has held back the group for longest; empty: none."""
-    series = found.series
+    series = found.recent
     held = series.in_transaction[-1]
     if not held.any():
         return ""
@@ -192,7 +193,7 @@ def _loss(found: Basis, losses_s: Float64) -> str:
     """Describe the time until records are lost, and the number of partitions concerned."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = _and_more(many)
-    if seconds < max(found.series.step, 1.0):
+    if seconds < max(found.recent.step, 1.0):
         return f" loses records now{others}: retention deletes them before they are read."
     return (
         f" loses records in {length(seconds)}{others}: retention deletes them before they are read."
@@ -205,31 +206,31 @@ def _and_more(partitions: int) -> str:
 
 
 def _diagnose(found: Basis) -> Diagnosis:
-    doubt, late = _unknown(found), found.late
+    doubt = _too_little_known(found)
     if doubt is None:
-        return _known(found, late)
-    if late.any() and _few_silent(found, doubt):
-        known = _known(found, late)
-        return replace(known, evidence=f"{known.evidence} {doubt.evidence}")
+        return _problem(found)
+    if found.late.any() and _few_silent(found, doubt):
+        problem = _problem(found)
+        return replace(problem, evidence=f"{problem.evidence} {doubt.evidence}")
     return doubt
 
 
-def _known(found: Basis, late: Mask) -> Diagnosis:
+def _problem(found: Basis) -> Diagnosis:
     rules, outlook, owner = found.rules, found.outlook, found.owner
     if found.commits.stuck.any():
         return _stuck(found)
     of_partitions = _throttled(found) or _without_owner(found)
     if of_partitions is not None:
         return of_partitions
-    if late.any():
+    if found.late.any():
         return (
-            _no_capacity(found, late)
-            or _hot(found, late)
-            or _overloaded(found, late)
-            or _slow(found, late)
-            or _catching_up(found, late)
+            _no_capacity(found)
+            or _hot(found)
+            or _overloaded(found)
+            or _slow(found)
+            or _catching_up(found)
             or _unmeasured(found)
-            or _unbalanced(found, late)
+            or _unbalanced(found)
         )
     time_lag_s = float(outlook.time_lag_s.max(initial=0.0))
     if time_lag_s > rules.objective_s:
@@ -246,7 +247,7 @@ def _known(found: Basis, late: Mask) -> Diagnosis:
     return _healthy(found)
 
 
-def _unknown(found: Basis) -> Diagnosis | None:
+def _too_little_known(found: Basis) -> Diagnosis | None:
     return _unowned(found) or _unseen(found) or _uncommitted(found)
 
 
@@ -268,7 +269,7 @@ def _unowned(found: Basis) -> Diagnosis | None:
 
 
 def _unseen(found: Basis) -> Diagnosis | None:
-    count = len(found.series)
+    count = len(found.recent)
     if count >= SAMPLES_NEEDED:
         return _new_logs(found)
     return Diagnosis(
@@ -282,7 +283,7 @@ def _unseen(found: Basis) -> Diagnosis | None:
 def _new_logs(found: Basis) -> Diagnosis | None:
     """Return unknown if most logs are new or were not sampled."""
     assignable = found.problem.assignable
-    few = assignable & (found.series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
+    few = assignable & (found.recent.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
     if few.sum() * 2 <= assignable.sum():
         return None
     return Diagnosis(
@@ -295,7 +296,7 @@ def _new_logs(found: Basis) -> Diagnosis | None:
 
 def _uncommitted(found: Basis) -> Diagnosis | None:
     problem, commits = found.problem, found.commits
-    silent = _names(problem.members, commits.silent[: len(problem.members)])
+    silent = _names(problem.members, found.estimates.silent)
     foreign = np.flatnonzero(commits.foreign)
     if silent and foreign.size:
         first = int(foreign[0])
@@ -303,8 +304,8 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             "unknown",
             silent,
             f"The committed offset of {found.partition(first)} is "
-            f"{int(found.series.committed[-1, first]):,}, and its log ends at "
-            f"{int(found.series.end[-1, first]):,}: it belongs to another log, and the "
+            f"{int(found.recent.committed[-1, first]):,}, and its log ends at "
+            f"{int(found.recent.end[-1, first]):,}: it belongs to another log, and the "
             f"position of {a_few(silent)} is unknown.",
         )
     if silent:
@@ -337,7 +338,7 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
 def _few_silent(found: Basis, doubt: Diagnosis) -> bool:
     """Whether the doubt is only about silent members, and these are less than half the group."""
     owning = np.unique(found.owner[found.owner >= 0])
-    silent = _names(found.problem.members, found.commits.silent[: len(found.problem.members)])
+    silent = _names(found.problem.members, found.estimates.silent)
     return bool(silent) and doubt.names == silent and 2 * len(silent) < owning.size
 
 
@@ -345,20 +346,20 @@ def _stuck(found: Basis) -> Diagnosis:
     stuck = np.flatnonzero(found.commits.stuck)
     names = tuple(found.partition(index) for index in stuck.tolist())
     first = int(stuck[found.commits.waiting_s[stuck].argmax()])
-    owner = found.series.members[found.series.owner[-1, first]]
+    owner = found.recent.members[found.recent.owner[-1, first]]
     return Diagnosis(
         "stuck partition",
         names,
         f"{found.partition(first)} has not been committed for "
         f"{length(found.commits.waiting_s[first])} while its owner {owner} commits others; "
-        f"{int(found.series.lag[-1, first]):,} records wait"
+        f"{int(found.recent.lag[-1, first]):,} records wait"
         f"{_and_more(len(names))}.",
     )
 
 
 def _throttled(found: Basis) -> Diagnosis | None:
     """Return the throttled partitions that are or will be over the objective, if any."""
-    series, rules, commits = found.series, found.rules, found.commits
+    series, rules, commits = found.recent, found.rules, found.commits
     if not commits.throttled.any():
         return None
     lag, come = series.lag[-1].astype(np.float64), found.arrivals
@@ -387,7 +388,7 @@ def _throttled(found: Basis) -> Diagnosis | None:
 def _without_owner(found: Basis) -> Diagnosis | None:
     """Return the partitions without an owner that are or will be over the objective, if any."""
     rules, arrivals = found.rules, found.arrivals
-    lag_s = found.series.time_lag(found.series.lag[-1].astype(np.float64), arrivals)
+    lag_s = found.recent.time_lag(found.recent.lag[-1].astype(np.float64), arrivals)
     late = found.problem.assignable & (found.owner < 0)
     late &= lag_s + np.where(arrivals > 0, rules.horizon_s, 0.0) > rules.objective_s
     if not late.any():
@@ -397,15 +398,15 @@ def _without_owner(found: Basis) -> Diagnosis | None:
         "unbalanced",
         tuple(found.partition(index) for index in np.flatnonzero(late).tolist()),
         f"{found.partition(worst)} has no owner, and "
-        f"{plural(int(found.series.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
+        f"{plural(int(found.recent.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
     )
 
 
-def _no_capacity(found: Basis, late: Mask) -> Diagnosis | None:
+def _no_capacity(found: Basis) -> Diagnosis | None:
     """Return unknown if the capacity of no member that is behind is known."""
-    if found.speeds.per_s[late].any():
+    if found.speeds.per_s[found.late].any():
         return None
-    names = _names(found.problem.members, late)
+    names = _names(found.problem.members, found.late)
     return Diagnosis(
         "unknown",
         names,
@@ -414,13 +415,12 @@ def _no_capacity(found: Basis, late: Mask) -> Diagnosis | None:
     )
 
 
-def _hot(found: Basis, late: Mask) -> Diagnosis | None:
+def _hot(found: Basis) -> Diagnosis | None:
     arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
-    subscribed = np.zeros(found.series.partitions, dtype=bool)
-    subscribed[owner >= 0] = late[owner[owner >= 0]]
+    of_late = np.append(found.late, False)[owner]  # -1, no owner, is the last
     fastest = fastest_readers(problem, found.speeds.per_s)[problem.topic_of]
     fastest = np.maximum(fastest, _drained(found))
-    hot = np.flatnonzero(subscribed & (arrivals > fastest) & (fastest > 0))
+    hot = np.flatnonzero(of_late & (arrivals > fastest) & (fastest > 0))
     if not hot.size:
         return None
     hottest = int(hot[arrivals[hot].argmax()])
@@ -431,7 +431,7 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     of_its, remedy = "", "spread its keys"
     if found.estimates.costs.value[hottest] > 1.0:
         of_its, remedy = " of its records", "make its records cheaper"
-    mine = np.arange(found.series.partitions) == hottest
+    mine = np.arange(found.recent.partitions) == hottest
     fills, drains = (
         rate(found.outlook.in_records(float(per_s), mine)) for per_s in (arrivals[hottest], speed)
     )
@@ -446,7 +446,7 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
 
 def _drained(found: Basis) -> Float64:
     """Return the reading speed of each partition in its second fastest step, (P,)."""
-    commits, series = found.commits, found.series
+    commits, series = found.commits, found.recent
     if len(series) <= STEPS:
         return np.zeros(series.partitions)
     per_s = commits.taken * found.estimates.costs.value / series.seconds[:, None]
@@ -454,20 +454,20 @@ def _drained(found: Basis) -> Float64:
     return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
 
 
-def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
+def _overloaded(found: Basis) -> Diagnosis | None:
     """Check each set of members that share topics, and the only readers of some topics.
 
     Members of other sets cannot help.
     """
     problem, speeds = found.problem, found.speeds
     part = found.estimates.peers.topics[problem.topic_of]
-    silent = found.commits.silent[: len(problem.members)]
+    silent = found.estimates.silent
     read = (part >= 0) & ~np.append(silent, False)[found.owner]  # -1, no owner, is the last
     everybody = _readers(found) & ~silent
     target_utilisation = found.rules.target_utilisation
     linked = found.estimates.peers.linked
-    sets = [(linked == number, part == number) for number in np.unique(linked[late]).tolist()]
-    sets += [alone for alone in sole_readers(problem) if late[alone[0]].any()]
+    sets = [(linked == number, part == number) for number in np.unique(linked[found.late]).tolist()]
+    sets += [alone for alone in sole_readers(problem) if found.late[alone[0]].any()]
     for members, partitions in sets:
         of_it, mine = everybody & members, read & partitions
         loads = found.outlook.arrivals[mine]
@@ -512,10 +512,10 @@ def _usual(found: Basis, member: int, readers: Mask) -> float:
     return median(found.speeds.per_s[peers]) if peers.size else 0.0
 
 
-def _slow(found: Basis, late: Mask) -> Diagnosis | None:
+def _slow(found: Basis) -> Diagnosis | None:
     speeds = found.speeds
     readers = _readers(found)
-    measured = np.flatnonzero(late & speeds.measured).tolist()
+    measured = np.flatnonzero(found.late & speeds.measured).tolist()
     peers = {member: _usual(found, member, readers) for member in measured}
     usual = {member: by for member, by in peers.items() if speeds.per_s[member] < SLOW * by}
     if not usual:
@@ -538,14 +538,15 @@ def _slow(found: Basis, late: Mask) -> Diagnosis | None:
     )
 
 
-def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
+def _catching_up(found: Basis) -> Diagnosis | None:
     """Return recovering if all members catch up, about as soon as any assignment allows."""
     outlook, owner = found.outlook, found.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
-    readers, waiting = found.problem.readers, outlook.by_member(outlook.backlog, owner)
+    readers, waiting = _readers(found), outlook.by_member(outlook.backlog, owner)
+    readers &= ~found.estimates.silent
     if (spare[readers] <= 0).any():
         return None
-    longest = float((waiting[late] / spare[late]).max())
+    longest = float((waiting / np.maximum(spare, 1e-9))[found.late & readers].max(initial=0.0))
     if longest > EVENLY * float(waiting.sum() / spare[readers].sum()):
         return None
     place = int(outlook.time_lag_s.argmax())
@@ -559,7 +560,7 @@ def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
 
 def _unmeasured(found: Basis) -> Diagnosis | None:
     """Return unknown if more arrives at every member than its lower bound of capacity."""
-    readers = _readers(found) & ~found.commits.silent[: len(found.problem.members)]
+    readers = _readers(found) & ~found.estimates.silent
     used = found.outlook.utilisation(found.owner)[readers]
     if not used.size or used.min() < 1.0:
         return None
@@ -573,11 +574,11 @@ def _unmeasured(found: Basis) -> Diagnosis | None:
     )
 
 
-def _unbalanced(found: Basis, late: Mask) -> Diagnosis:
+def _unbalanced(found: Basis) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     time_lag = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
     worst = int(time_lag.argmax())
-    others = _readers(found) & ~found.commits.silent[: used.size]
+    others = _readers(found) & ~found.estimates.silent
     others[worst] = False
     lightest = ""
     if others.any():
@@ -585,7 +586,7 @@ def _unbalanced(found: Basis, late: Mask) -> Diagnosis:
         lightest = f"; {found.problem.members[member]} is at {used[member]:.0%}"
     return Diagnosis(
         "unbalanced",
-        _names(found.problem.members, late),
+        _names(found.problem.members, found.late),
         f"{found.problem.members[worst]} is at {used[worst]:.0%} of its capacity and will be "
         f"{length(time_lag[worst])} behind in {length(found.rules.horizon_s)}{lightest}.",
     )

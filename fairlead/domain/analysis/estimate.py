@@ -38,13 +38,13 @@ class Estimates:
     speeds
         Assumed capacity of each member, in usual records a second.
     backlog
-        Records that wait to be read, float64 of shape (P,); 0 if the partition itself is the
-        reason (`held`), or its topic has no subscriber.
+        Records that wait to be read, float64 of shape (P,); 0 for `held` partitions, and for topics
+        without a subscriber.
     silent
         Members that commit nothing, bool of shape (M,).
     held
-        Partitions that no plan moves, bool of shape (P,): stuck ones, throttled ones, and those of
-        silent members.
+        Partitions that `sticky-lag-aware` does not move, bool of shape (P,): stuck and throttled
+        ones, and those of silent members.
     peers
         Members that read the same topics.
     """
@@ -68,8 +68,8 @@ class Estimates:
 def estimate(question: Question, observations: Observations) -> Estimates:
     """Estimate rates, costs, speeds and backlogs."""
     problem = question.problem
-    unread = ~problem.assignable & problem.assignable.any()
-    rates = _rates(question, observations, unread)
+    unsubscribed = ~problem.assignable & problem.assignable.any()
+    rates = _rates(question, observations, unsubscribed)
     commits = observations.commits
     series, work, topic_of = observations.recent, observations.work, problem.topic_of
     before = Costs.of_rows(question.costs, problem, series.now)
@@ -99,14 +99,14 @@ def estimate(question: Question, observations: Observations) -> Estimates:
             for name, capacity in capacities.items()
         },
         speeds=_speeds(question, capacities, commits, rates.per_s * costs.value, peers),
-        backlog=np.where(held | unread, 0.0, commits.backlog),
+        backlog=np.where(held | unsubscribed, 0.0, commits.backlog),
         silent=silent,
         held=held,
         peers=peers,
     )
 
 
-def _rates(question: Question, observations: Observations, unread: Mask) -> Rates:
+def _rates(question: Question, observations: Observations, unsubscribed: Mask) -> Rates:
     """Return arrivals; a partition without samples gets the mean of its topic's other partitions.
 
     Topics without a subscriber do not count, unless no topic has one.
@@ -114,7 +114,7 @@ def _rates(question: Question, observations: Observations, unread: Mask) -> Rate
     found, topic_of = observations.rates, question.problem.topic_of
     if observations.work is not None:
         found = with_common_change(found, observations.recent, topic_of)
-    per_s = np.where(unread, 0.0, found.per_s)
+    per_s = np.where(unsubscribed, 0.0, found.per_s)
     if found.known.any() and not found.known.all():
         topics, known = len(question.problem.topics), found.known
         total = np.bincount(topic_of[known], per_s[known], topics)

@@ -22,7 +22,7 @@ from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 CHANCE: Final = 2.0
 #: Share of arrivals below which their uncertainty is ignored.
 CERTAIN: Final = 0.03
-#: Seconds within the objective after which a member has caught up.
+#: Seconds for which a member that has caught up must stay within the objective.
 STAYS_S: Final = 600.0
 #: Uncertainty of a capacity, as a share of it.
 DOUBT: Final = 0.13
@@ -149,7 +149,7 @@ class Outlook:
         """Return each member's time lag if, by chance, fewer records arrive than estimated.
 
         With a few records an hour, a member at nine tenths of its capacity seems overloaded now and
-        then. float64 of shape (M,), at most `time_lag`.
+        then. float64 of shape (M,), at most `forecast_time_lag`.
         """
         loads = self._loads(owner[None])
         arrivals = loads.arrivals
@@ -286,7 +286,7 @@ class Outlook:
     def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return the usual time lag times the number of partitions, seconds, float64 of shape (M,).
 
-        Unlike `time_lag`, does not use the most delayed partition.
+        Unlike `forecast_time_lag`, does not use the most delayed partition.
         """
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         time_lag_s: Float64 = self._usual_time_lag(self._loads(owner[None]), horizon_s)[0]
@@ -312,7 +312,7 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:
-    """Divide backlog by arrivals; a backlog without arrivals is a day behind."""
+    """Divide; an amount without arrivals or capacity is a day."""
     nothing = per_s <= 0
     quotient = amounts / np.where(nothing, 1.0, per_s)
     return np.where(nothing, np.where(amounts > 0, 86_400.0, 0.0), quotient)

@@ -35,7 +35,8 @@ class Observations:
     Parameters
     ----------
     series, recent
-        All samples, and those of the last hour, without gaps and close neighbours.
+        All samples, and those of the last hour, or all if commits are rare; without gaps and
+        close neighbours.
     rates
         Arrivals in records a second.
     commits

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from fairlead.domain.decide_json.lines import answer_question
-from tests.fairlead.domain.analysis.outside import Group, Loop, answer_after, steady, written
+from tests.fairlead.domain.analysis.outside import (
+    HOUR,
+    Floats,
+    Group,
+    Loop,
+    answer_after,
+    steady,
+    written,
+)
 from tests.fairlead.domain.analysis.questions import (
     FRESH,
     PER_STEP,
@@ -125,6 +133,24 @@ def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
     assert "m9 has committed nothing" in answer["evidence"]
     assert answer["assignment"]["m9"] == {"t": [24]}
     assert len(answer["assignment"]["m0"]["t"]) <= 5
+
+
+def test_a_group_recovers_although_a_member_hangs() -> None:
+    """All members stopped for two hours, and catch up alike; only the last of ten still hangs."""
+
+    def speeds(now: float) -> Floats:
+        return np.append(np.full(9, 0.0 if HOUR <= now < 3 * HOUR else 100.0), 0.0)
+
+    group = Group(
+        steady(np.full(30, 10.0)),
+        speeds,
+        topics={"t": 30},
+        reads={f"m{number}": ("t",) for number in range(10)},
+        owner=np.repeat(np.arange(10), 3),
+    )
+    answer = answer_after(group, 3.3)
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "recovering")
+    assert "m9 has committed nothing" in answer["evidence"]
 
 
 def test_a_group_with_constant_replacements_is_planned() -> None:
