@@ -220,7 +220,7 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return the price of a unit of each aim: more than all later aims can gain on a cycle.
+    """Return the price of a unit of each aim: more than all less important aims gain on a cycle.
 
     Parameters
     ----------

@@ -424,7 +424,7 @@ def _time_lag_s(
 
 
 def _of_owners(values: Float64, owner: Int32) -> Float64:
-    """Return for each partition its owner's value, from values of shape (..., M); else 0."""
+    """Return the values of partitions' owners, from those of shape (..., M); 0 without an owner."""
     return np.where(owner >= 0, values[..., owner], 0.0)
 
 

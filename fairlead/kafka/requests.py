@@ -73,7 +73,8 @@ coordinator, although the group is never joined."""
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
     """Return whether a broker describes the cluster."""
-    # A variable, because requests end when their client is collected. The stubs' types are wrong.
+    # Held in a variable: requests end when their client is garbage-collected. `Any`, because the
+    # stubs' types are wrong.
     admin: Any = AdminClient(settings.librdkafka())
     try:
         admin.describe_cluster(request_timeout=within_s).result()

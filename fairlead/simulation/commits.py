@@ -53,7 +53,7 @@ class SimulatedCommits:
         return step * self._reading.world.step_s
 
     def _commit(self, step: int, partitions: Mask, given: Int64, moment: Float64) -> None:
-        """Commit offsets received by a moment, in seconds from the start, of some partitions."""
+        """Commit offsets of some partitions, received by `moment` (seconds from the start)."""
         del step, moment
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 

@@ -95,7 +95,7 @@ def build_session(
         return _on_server(warm, settings)
     master = HERE if settings.master == ANYWHERE else settings.master
     if master.startswith("sc://"):
-        # The server's properties were fixed when it started; a session has only spark.sql.*.
+        # The server's properties were fixed when it started; a session can set only spark.sql.*.
         return _built(SparkSession.builder.remote(master), _of_sessions(_DEFAULTS), settings)
     properties = dict(_DEFAULTS)
     if master.startswith("local"):

@@ -54,7 +54,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
         attempt
         for attempt in plans.last_attempts(due).values()
         if attempt.again_at > now
-        # A version approved since then does not wait because of an earlier version's attempt.
+        # The failed attempt of an earlier version does not delay a version approved since then.
         and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
     ]
     requested = {act.group for act in acts.asked(plans.engine) if act.group is not None}

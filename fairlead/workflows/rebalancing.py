@@ -19,10 +19,10 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: Seconds. Stays of consecutive rebalance triggers, in all 11 s: 1 s between two assignments by a
-#: broker, and two default heartbeat intervals. Once that second is over, a join makes the broker
-#: compute the target immediately. So short stays are faster if the assignor did not have the plan
-#: at the first join.
+#: Seconds. How long consecutive rebalance triggers stay in the group. The sum is 11: a broker waits
+#: 1 s between two assignments, and a member needs up to two heartbeat intervals, by default 5 s
+#: each. After that second, each join makes the broker assign immediately. So short stays are faster
+#: if the assignor did not have the plan at the first join.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _CHECK_EVERY_S: Final = 0.1
 

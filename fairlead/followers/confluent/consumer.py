@@ -273,14 +273,14 @@ class PlanConsumer(Consumer):
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Start from other positions; for `on_assign`, as with Consumer."""
+        """Start from other positions; call it in `on_assign`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
-        """Own nothing; for `on_revoke`, as with Consumer."""
+        """Own nothing; call it in `on_revoke`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().unassign()

@@ -43,7 +43,8 @@ class RangeShare(Enum):
     ABANDONED = "abandoned"
 
 
-#: A kept share is never given up; a share given up is kept again only if no other member can know.
+#: A kept share is never given up. A share given up is kept again only if no other member can know
+#: that it was given up.
 NEXT_OF_SHARE: Final = {
     RangeShare.OPEN: {RangeShare.KEPT, RangeShare.GIVEN_UP},
     RangeShare.KEPT: set[RangeShare](),

@@ -184,7 +184,8 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Before a generation: the log read before joining, its records, and range's share.
+        # Used before a generation: start of listening, the log read since, its records, range's
+        # share.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
