@@ -101,7 +101,7 @@ def running(
         "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
         "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
     }
-    # A temporary folder: only for this user, and its path is short. A socket's has at most 107 bytes.
+    # Temporary folders are only for this user, and short: a socket's path has at most 107 bytes.
     with TemporaryDirectory(prefix="fairlead-") as folder:
         socket = Path(folder) / "code.sock"
         workspace = furnish(home, socket)
