@@ -115,7 +115,7 @@ def running_session() -> SparkSession | None:
     return running
 
 
-def lost() -> bool:
+def server_has_ended() -> bool:
     """Whether the server of this process's session has ended, or is ending.
 
     Kills a server that runs but does not compute.

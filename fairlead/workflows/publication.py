@@ -90,7 +90,7 @@ def publish_groups(
     if at_most_s is not None:
         patience_s = min(at_most_s, patience_s)
     answers: dict[str, str] = {}
-    done: list[StepResult] = []
+    results: list[StepResult] = []
 
     def attempt(request_timeout_s: float) -> None:
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
@@ -110,7 +110,7 @@ def publish_groups(
                     now=now,
                 )
             )
-            done.extend(
+            results.extend(
                 reconcile(
                     plans,
                     groups,
@@ -128,7 +128,7 @@ def publish_groups(
         except KafkaUnavailableError as error:
             log.warning("Trying once more with new clients: %s", error)
             attempt(patience_s)
-    return answers, done
+    return answers, results
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:

@@ -648,11 +648,11 @@ class FollowingMember:
         else:
             state = State.KEEPING if generation.share is RangeShare.KEPT else State.LEFT_OUT
             self._asking.left_out(self._now())
-        kept = state is not State.WITHOUT and verdict.share == generation.round.me.given
-        doing = "keeping what range gave" if kept else "owning nothing"
+        keeps_share = state is not State.WITHOUT and verdict.share == generation.round.me.given
+        doing = "keeping what range gave" if keeps_share else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
         note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
-        self._status.settle(note, "range" if kept else "nothing")
+        self._status.settle(note, "range" if keeps_share else "nothing")
         self._repeat_at = float("inf")
         return state
 

@@ -380,14 +380,14 @@ class TimedList(list[Any]):
                     yield portion
                     break
                 meter.hand_out(progress, portion)
-                left: Any = iter(portion)
+                iterator: Any = iter(portion)
                 took_s = 0.0
                 try:
-                    yield left
+                    yield iterator
                 finally:
                     if meter.is_current(self.batch):
-                        done = portion[: len(portion) - left.__length_hint__()]
-                        took_s = meter.handed_out(progress, done)
+                        returned = portion[: len(portion) - iterator.__length_hint__()]
+                        took_s = meter.handed_out(progress, returned)
                 at += len(portion)
                 together = _together(took_s / len(portion))
         yield rest

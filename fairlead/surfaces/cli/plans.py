@@ -90,9 +90,9 @@ def list_plans(
         print_table(rows, _ALL_OF_LIST if wide else _LIST, wide=wide)
         say(*not_sent(rows))
     else:
-        of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
+        which = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
         why = f"fairlead history {shell_quote(group)}" if group else "fairlead groups"
-        say(f"There is no plan{of}; see `{why}` for the decisions")
+        say(f"There is no plan{which}; see `{why}` for the decisions")
 
 
 @app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))
