@@ -189,7 +189,7 @@ class _Graph:
     def _flow(
         self, arc_cost: Int64, pair: Int64, unit_cost: Int64, level_cost: Int64
     ) -> Int32 | None:
-        from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - often not needed
+        from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - a slow import, often not needed
 
         network, windows = self.network, self.windows
         classes, sorts, members, _ = self._nodes()

@@ -162,7 +162,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     )
 
 
-def _handover(  # noqa: PLR0911 - each is a reason for no verdict
+def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
     """Return the samples before and since the plan; both have the last sample before the plan.

@@ -156,7 +156,7 @@ def server_properties(settings: SparkSettings) -> dict[str, str]:
 def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
     """Open a session on a warm server."""
     global _on  # noqa: PLW0603 - a process has one session, as PySpark has it
-    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - brings pandas
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - imports pandas
 
     builder = SparkSession.builder.remote(warm.url)
     # The server's other properties were fixed when it started.

@@ -227,7 +227,7 @@ class Backlog:
         return iter(self._records)
 
     def add(self, record: Announcement | AssignmentRecord, epoch: int) -> None:
-        """Keep a record within the bounds."""
+        """Keep a record, unless there are too many; then `whole` becomes False."""
         shares = [record.given] if isinstance(record, Announcement) else record.shares.values()
         self._named += sum(len(numbers) for share in shares for numbers in share.values())
         if not self.whole or len(self._records) >= _MOST_RECORDS or self._named > _MOST_NAMED:

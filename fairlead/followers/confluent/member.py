@@ -432,7 +432,7 @@ class FollowingMember:
         self.touched = False
         try:
             self._client.notify(event, share)
-        except BaseException as error:  # noqa: BLE001 - handed back
+        except BaseException as error:  # noqa: BLE001 - returned to the caller, which raises it
             return error
         return None
 

@@ -243,7 +243,7 @@ class Meter:
     def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
         """Note that the application starts to process records of one partition of a batch."""
         batch = self._batch
-        assert batch is not None  # noqa: S101 - or there would be nothing to time
+        assert batch is not None  # noqa: S101 - without a batch nothing is timed
         # The application iterates over several lists in turns: the present record is unknown.
         batch.mixed = batch.mixed or self._running is not None
         self._charge()

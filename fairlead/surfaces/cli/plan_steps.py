@@ -241,7 +241,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
                 options=PublishOptions.of(kafka),
                 reason=reason,
             )
-    assert result.position is not None  # noqa: S101 - else it is an error
+    assert result.position is not None  # noqa: S101 - otherwise an error was raised
     _say(
         {
             "group": group,

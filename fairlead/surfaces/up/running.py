@@ -54,7 +54,7 @@ class At:
 
     @property
     def _near(self) -> str:
-        return HOST if self.host == "0.0.0.0" else self.host  # noqa: S104 - compared, not opened
+        return HOST if self.host == "0.0.0.0" else self.host  # noqa: S104 - the address is compared, not opened
 
 
 @contextmanager

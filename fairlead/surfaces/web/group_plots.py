@@ -91,7 +91,7 @@ def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
 
 def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
     """Draw the worst forecast of each day; empty for one day, which the other plots show."""
-    if len(rows) < 2:  # noqa: PLR2004 - two make a line
+    if len(rows) < 2:  # noqa: PLR2004 - a line needs two points
         return []
     at = [datetime.combine(row["day"], time(), UTC) for row in rows]
     worst = {"worst of the day": [row["forecast_time_lag_s_worst"] for row in rows]}

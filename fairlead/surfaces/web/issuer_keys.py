@@ -117,7 +117,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
     except TimeoutError:
         raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None
     if not isinstance(content, dict) or not isinstance(content.get("keys"), list):
-        raise ValueError("no key set")  # noqa: TRY004 - about the content
+        raise ValueError("no key set")  # noqa: TRY004 - the content is wrong, not a type
     return {
         key["kid"]: key
         for key in content["keys"]

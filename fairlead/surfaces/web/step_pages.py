@@ -238,7 +238,7 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
             who,
             f"Now {freezes[0]}." if freezes else f"Not frozen now: {_scope(done.group)}.",
         ]
-    assert done.group is not None  # noqa: S101 - it is about a version
+    assert done.group is not None  # noqa: S101 - this step is about a version
     assert done.version is not None  # noqa: S101 - the same
     plan = PlanStore(engine).get(done.group, done.version)
     held_by = freeze_on(plan, read_freezes(engine))
