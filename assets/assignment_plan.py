@@ -49,7 +49,7 @@ def assignment_plan(
             decided, samples = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided
             if any(policy.shadow for policy in policies):
-                from fairlead.surfaces.backtest.shadow import replay_shadow_groups  # noqa: PLC0415 - simulation
+                from fairlead.surfaces.backtest.shadow import replay_shadow_groups  # noqa: PLC0415 - imports the simulation, which only shadow mode needs
 
                 replay_shadow_groups(engine, spark.archive(), samples, policies, datetime.now(UTC))
         ordered = worst_first(outcomes)

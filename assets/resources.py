@@ -94,7 +94,7 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         """
         from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
 
-        from fairlead.spark.session import lost  # noqa: PLC0415 - the same
+        from fairlead.spark.session import server_has_ended  # noqa: PLC0415 - the same
 
         def worked() -> T:
             session = self._session(report)
@@ -104,7 +104,7 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         try:
             return worked()
         except PySparkException:
-            if not lost():
+            if not server_has_ended():
                 raise
             report("The Spark server has ended during the work: repeating it")
             return worked()

@@ -189,7 +189,7 @@ class _Graph:
     def _flow(
         self, arc_cost: Int64, pair: Int64, unit_cost: Int64, level_cost: Int64
     ) -> Int32 | None:
-        from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - often not needed
+        from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - a slow import, often not needed
 
         network, windows = self.network, self.windows
         classes, sorts, members, _ = self._nodes()
@@ -220,7 +220,7 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return the price of a unit of each aim: more than all later aims can gain on a cycle.
+    """Return the price of a unit of each aim: more than all less important aims gain on a cycle.
 
     Parameters
     ----------

@@ -242,7 +242,7 @@ def _solve_in(
     network: Network, windows: Windows, *, break_ties: bool = True
 ) -> tuple[Int64, Int64]:
     """Return the flow on each class-member arc, and the members' loads including `base`."""
-    from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - often not needed
+    from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - a slow import, often not needed
 
     classes, members = network.sizes.size, network.base.size
     arcs = slice(0 if break_ties else network.owned_arcs, None)

@@ -137,7 +137,7 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
     """Find topics whose load exceeds the room of their readers; none if all fit."""
-    from ortools.graph.python import max_flow  # noqa: PLC0415 - often not needed
+    from ortools.graph.python import max_flow  # noqa: PLC0415 - a slow import, often not needed
 
     topics, members = loads.size, room.size
     source, sink = topics + members, topics + members + 1

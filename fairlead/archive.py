@@ -54,7 +54,7 @@ _FEW: Final = 64
 _SUFFIX: Final = ".parquet"
 #: File with the cost of the newest sample.
 _TAKEN: Final = "taken.json"
-#: File with the old intervals that need several files.
+#: File that names the old intervals of which several files are kept.
 _THINNED: Final = "thinned.json"
 Filters = list[tuple[str, str, Any]]
 _Read = TypeVar("_Read")
@@ -567,7 +567,7 @@ def _path_of(sample_id: str) -> str:
 
 
 def _only(groups: Collection[str] | None) -> Filters | None:
-    """Return filters that skip other groups' row groups and rows."""
+    """Return Parquet filters for rows of these groups, or of few others; None: all rows."""
     if groups is None:
         return None
     if len(groups) <= _FEW:

@@ -425,8 +425,8 @@ def origin() -> str:
 def set_by(key: str, variable: str) -> str:
     """Return a setting with the file and the variable that set it."""
     path = _config_path()
-    there = path if path.exists() else f"there is no {path} in {Path.cwd()}"
-    return f"{key} ({there}; {variable})"
+    source = path if path.exists() else f"there is no {path} in {Path.cwd()}"
+    return f"{key} ({source}; {variable})"
 
 
 def _config_path() -> Path:

@@ -105,7 +105,7 @@ def rollback_plan(
 ) -> None:
     """Propose an old version's assignment as a new version."""
     with store.open() as plans, kafka.gateway() as gateway:
-        done = roll_group_back(
+        outcome = roll_group_back(
             plans,
             config.group,
             config.version,
@@ -116,16 +116,16 @@ def rollback_plan(
             actor=_actor(context),
         )
     metadata = {
-        "version": done.plan.version,
-        "state": done.plan.state,
-        "approval": done.approval.reason,
-        "sha256": done.plan.sha256,
+        "version": outcome.plan.version,
+        "state": outcome.plan.state,
+        "approval": outcome.approval.reason,
+        "sha256": outcome.plan.sha256,
     }
-    if done.approval.approved:
+    if outcome.approval.approved:
         effect: dict[str, Any] = {"what happens next": WHAT_FOLLOWS}
     else:
-        waits = f"version {done.plan.version} waits for a person: launch the job approve for it"
-        approve = ways.approve(done.plan, "")
+        waits = f"version {outcome.plan.version} waits for a person: launch the job approve for it"
+        approve = ways.approve(outcome.plan, "")
         by = approve.launchpad and link("Open the launchpad of the job approve", approve.launchpad)
         effect = {"to approve it": by or approve.statement, "what happens next": waits}
     _report(context, metadata | effect)
@@ -142,7 +142,7 @@ def withdraw_plan(
 ) -> None:
     """Withdraw a group's published plan."""
     with store.open() as plans, kafka.plan_topic() as topic:
-        done = withdraw(
+        result = withdraw(
             plans,
             config.group,
             topic=topic,
@@ -153,7 +153,7 @@ def withdraw_plan(
     following = (
         "the consumers rebalance to their fallback; the next planning run may propose a new plan"
     )
-    where = {"version": done.version, "place": done.reason}
+    where = {"version": result.version, "place": result.reason}
     _report(context, where | {"what happens next": following})
 
 
@@ -171,12 +171,12 @@ def prune_history(
         retention = timedelta(days=config.keep_days)
     now = datetime.now(UTC)
     with store.connect() as engine:
-        gone = prune_store(engine, now - retention, now - summaries)
+        pruned = prune_store(engine, now - retention, now - summaries)
     context.add_output_metadata(
         {
-            "days": listed(sorted(f"{day.day}" for day in gone.days)),
-            "bytes": sum(day.bytes for day in gone.days),
-            **gone.rows,
+            "days": listed(sorted(f"{day.day}" for day in pruned.days)),
+            "bytes": sum(day.bytes for day in pruned.days),
+            **pruned.rows,
         }
     )
 

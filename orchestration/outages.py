@@ -14,7 +14,7 @@ from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
-#: Errors that end without action, once the service answers again.
+#: Errors that need no action: they end once the service answers again.
 AWAY: Final = (KafkaUnavailableError, StoreUnavailableError)
 
 

@@ -61,8 +61,8 @@ def planning_sensor(
         return dg.SkipReason(f"Run {under_way} is under way; plan requests wait for it.")
     failed = since_failure(context.instance, planning.name, now)
     if failed is not None and failed < AFTER_FAILURE:
-        left = length((AFTER_FAILURE - failed).total_seconds())
-        return dg.SkipReason(f"The last planning run failed; the next one starts in {left}.")
+        wait = length((AFTER_FAILURE - failed).total_seconds())
+        return dg.SkipReason(f"The last planning run failed; the next one starts in {wait}.")
     with store.open() as plans:
         every = current.sampling.every if taken is None else interval(taken, current.sampling)
         requests = plans.plan_requests(_OLD * every)

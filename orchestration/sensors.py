@@ -54,16 +54,16 @@ def group_discovery(
         discovered = discover(gateway.list_groups(), current.discovery, current.policies)
     known = known_cohorts(context.instance)
     new = [key for key in discovered if key not in set(known)]
-    gone = [key for key in known if key not in discovered]
-    if gone and under_way(context.instance):
-        gone = []
-    if not (new or gone):
+    removed = [key for key in known if key not in discovered]
+    if removed and under_way(context.instance):
+        removed = []
+    if not (new or removed):
         return dg.SkipReason(f"The {len(known)} known cohorts are those of the cluster's groups.")
-    context.log.info("Added %s; removed %s", new or "none", gone or "none")
+    context.log.info("Added %s; removed %s", new or "none", removed or "none")
     return dg.SensorResult(
         dynamic_partitions_requests=[
             *([cohort.build_add_request(new)] if new else []),
-            *([cohort.build_delete_request(gone)] if gone else []),
+            *([cohort.build_delete_request(removed)] if removed else []),
         ]
     )
 
@@ -89,15 +89,15 @@ def approved_plans(
         if not covered:
             return dg.SkipReason(". ".join(filter(None, [_why_nothing(due), why])))
         groups = covered[:AT_ONCE]
-        done = publish(plans, groups, current, context.log, at_most_s=PATIENCE_S)
+        results = publish(plans, groups, current, context.log, at_most_s=PATIENCE_S)
         in_force = plans.in_state("proposed", "published", groups=groups)
     known = known_cohorts(context.instance)
-    reasons = [f"{result.group}: {result.reason}" for result in done]
+    reasons = [f"{result.group}: {result.reason}" for result in results]
     members: dict[str, list[str]] = {}
-    for group in dict.fromkeys(result.group for result in done):
+    for group in dict.fromkeys(result.group for result in results):
         members.setdefault(cohort_of(group, current.policies), []).append(group)
     changed = [key for key in members if key in set(known)]
-    sent = [result for result in done if result.published]
+    sent = [result for result in results if result.published]
     adopting = {cohort_of(result.group, current.policies) for result in sent}.intersection(known)
     versions = sorted(f"{result.group} {result.version}" for result in sent)
     return dg.SensorResult(
@@ -107,7 +107,7 @@ def approved_plans(
                 "published_plan",
                 partition=key,
                 metadata=step_metadata(
-                    context.log, members[key], current.web, partial(describe, done, in_force)
+                    context.log, members[key], current.web, partial(describe, results, in_force)
                 ),
             )
             for key in changed[:_MOST_EVENTS]
@@ -133,18 +133,18 @@ def plan_life(
         steps, cursor = read_steps(engine, context.cursor)
     known, policies = set(known_cohorts(context.instance)), settings.get().policies
     last = {step["group"]: step for step in steps}  # the last step of each group
-    seen = [
+    events = [
         dg.AssetObservation("assignment_plan", partition=cohort, metadata=describe_step(step))
         for step in last.values()
         if (cohort := cohort_of(step["group"], policies)) in known
     ]
-    if not seen:
+    if not events:
         return dg.SensorResult(skip_reason="No plan changed its state.", cursor=cursor)
-    if len(seen) > _MOST_EVENTS:
+    if len(events) > _MOST_EVENTS:
         context.log.info(
-            "%d plans changed their state; showing the last %d", len(seen), _MOST_EVENTS
+            "%d plans changed their state; showing the last %d", len(events), _MOST_EVENTS
         )
-    return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=cursor)
+    return dg.SensorResult(asset_events=events[-_MOST_EVENTS:], cursor=cursor)
 
 
 def _why_nothing(left_out: Sequence[str]) -> str:

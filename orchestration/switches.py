@@ -35,4 +35,4 @@ def _last_tick(instance: dg.DagsterInstance, state: Any) -> float | None:
 
 if __name__ == "__main__":
     with dg.DagsterInstance.get() as found:
-        print(json.dumps(switches(found)))  # noqa: T201 - the answer
+        print(json.dumps(switches(found)))  # noqa: T201 - the answer to the parent process

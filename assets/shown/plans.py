@@ -79,10 +79,10 @@ def detail_of(
     """Return the plan to show in detail: the first that waits for a person, else the first."""
     by_group = {outcome.decision.group: outcome for outcome in outcomes}
     plans = [waiting.get(group) or by_group[group].stored.plan for group in groups]
-    found = [plan for plan in plans if plan is not None]
-    if not found:
+    known_plans = [plan for plan in plans if plan is not None]
+    if not known_plans:
         return None
-    plan = next((plan for plan in found if plan.state == "proposed"), found[0])
+    plan = next((plan for plan in known_plans if plan.state == "proposed"), known_plans[0])
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:

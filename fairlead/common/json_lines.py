@@ -101,7 +101,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidProblemError(f"not JSON: {error}") from error
     if not isinstance(request, dict):
-        raise InvalidProblemError(f"{shown(request)} is not an object")
+        raise InvalidProblemError(f"{brief(request)} is not an object")
     return request
 
 
@@ -110,7 +110,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = first_repeated(name for name, _ in pairs)
-        raise InvalidProblemError(f"the name {shown(twice)} occurs twice in one object")
+        raise InvalidProblemError(f"the name {brief(twice)} occurs twice in one object")
     return result
 
 
@@ -147,11 +147,11 @@ def an_object(value: Any, where: str) -> dict[str, Any]:
         It is not.
     """
     if not isinstance(value, dict):
-        raise InvalidProblemError(f"{where}: {shown(value)} is not an object")
+        raise InvalidProblemError(f"{where}: {brief(value)} is not an object")
     return value
 
 
-def shown(value: Any) -> str:
+def brief(value: Any) -> str:
     """Write a value for an error message, cut if it is long."""
     text = json.dumps(value, default=str)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

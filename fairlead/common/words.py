@@ -117,7 +117,7 @@ def milliseconds(seconds: float) -> str:
     ['0.12 ms', '4.1 ms', '10 ms', '41 ms', '3,200 ms']
     """
     value = 1e3 * seconds
-    digits = 2 if value < 0.995 else 1 if value < 9.95 else 0  # noqa: PLR2004 - two digits
+    digits = 2 if value < 0.995 else 1 if value < 9.95 else 0  # noqa: PLR2004 - thresholds for two digits
     return f"{value:,.{digits}f} ms"
 
 
@@ -143,7 +143,7 @@ def rate(per_s: float) -> str:
     >>> rate(0.25), rate(7.3), rate(1234.0)
     ('0.25/s', '7.3/s', '1,234/s')
     """
-    if per_s >= 100:  # noqa: PLR2004 - three digits are enough
+    if per_s >= 100:  # noqa: PLR2004 - no decimals from 100 on
         return f"{per_s:,.0f}/s"
     return f"{per_s:.3g}/s"
 

@@ -78,7 +78,7 @@ _ALL: Final = (
     Figure("consumers_wanted", "Consumers needed", "consumers",
         "Fewest consumers that keep up with the present load; no value: not known, or more "
         "consumers do not help."),
-    # Measured for a group.
+    # Measured figures of a group.
     Figure("lag", "Lag", "records",
         "Records that the group has yet to read, by the rule of KAFKA-5337."),
     Figure("behind_now_s", "Behind now", "seconds",

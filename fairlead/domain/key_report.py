@@ -209,10 +209,10 @@ def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Ro
         np.insert(values, present, np.zeros(loads.size - present))
         for values in (readers.backlog, readers.behind_s)
     )
-    owner, taken = np.zeros(arrivals.size, np.int32), np.zeros(capacities.size)
+    owner, load = np.zeros(arrivals.size, np.int32), np.zeros(capacities.size)
     for place in np.argsort(-arrivals, kind="stable").tolist():
-        owner[place] = ((taken + arrivals[place]) / capacities).argmin()
-        taken[owner[place]] += arrivals[place]
+        owner[place] = ((load + arrivals[place]) / capacities).argmin()
+        load[owner[place]] += arrivals[place]
     outlook = Outlook(arrivals, np.zeros(arrivals.size), backlog, behind_s, capacities)
     forecast = outlook.forecast(owner, readers.horizon_s)
     return {

@@ -162,7 +162,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     )
 
 
-def _handover(  # noqa: PLR0911 - each is a reason for no verdict
+def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
     """Return the samples before and since the plan; both have the last sample before the plan.
@@ -424,7 +424,7 @@ def _time_lag_s(
 
 
 def _of_owners(values: Float64, owner: Int32) -> Float64:
-    """Return for each partition its owner's value, from values of shape (..., M); else 0."""
+    """Return the values of partitions' owners, from those of shape (..., M); 0 without an owner."""
     return np.where(owner >= 0, values[..., owner], 0.0)
 
 

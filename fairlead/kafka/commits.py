@@ -242,7 +242,7 @@ def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
         partition, offset, _ = unpack(body, at)
         at += 16
         length = body[at]
-        if length < 0x80:  # noqa: PLR2004 - one byte, the usual case
+        if length < 0x80:  # noqa: PLR2004 - a varint of one byte, the usual case
             at += 1
         else:
             length, at = _varint(body, at)
@@ -263,7 +263,7 @@ def _varint(body: bytes, at: int) -> tuple[int, int]:
         byte = body[at]
         at += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the last byte
+        if byte < 0x80:  # noqa: PLR2004 - only the last byte of a varint is less
             return value, at
         shift += 7
 

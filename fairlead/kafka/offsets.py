@@ -185,16 +185,16 @@ def _offsets(
     each partition of the batch is requested separately.
     """
     offsets = np.full(len(partitions), -1, dtype=np.int64)
-    left: list[int] = []
+    failed: list[int] = []
     for start in range(0, len(partitions), PARTITIONS_A_BATCH):
         portion = partitions[start : start + PARTITIONS_A_BATCH]
         portion_offsets = _at_once(reader, portion, where)
         if portion_offsets is None:
-            left += range(start, start + len(portion))
+            failed += range(start, start + len(portion))
         else:
             offsets[start : start + len(portion)] = portion_offsets
-        report(start + len(portion) - len(left), len(partitions))
-    answers = one_by_one(admin, partitions, left, where, timeout_s)
+        report(start + len(portion) - len(failed), len(partitions))
+    answers = one_by_one(admin, partitions, failed, where, timeout_s)
     report(len(partitions), len(partitions))
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out

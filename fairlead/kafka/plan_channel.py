@@ -44,7 +44,7 @@ _FENCED: Final = frozenset(
         KafkaError._FENCED,  # noqa: SLF001 - the same
         KafkaError._PURGE_INFLIGHT,  # noqa: SLF001 - the same
         KafkaError._PURGE_QUEUE,  # noqa: SLF001 - the same
-        KafkaError._STATE,  # noqa: SLF001 - a fenced producer
+        KafkaError._STATE,  # noqa: SLF001 - the error of a fenced producer
         KafkaError.INVALID_PRODUCER_EPOCH,
         KafkaError.INVALID_PRODUCER_ID_MAPPING,
         KafkaError.PRODUCER_FENCED,

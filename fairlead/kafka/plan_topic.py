@@ -332,7 +332,7 @@ class PlanTopic:
                     elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
                         return
                     elif error.code() not in ABOUT_A_GROUP:
-                        raise KafkaException(error)  # noqa: TRY301 - closed here
+                        raise KafkaException(error)  # noqa: TRY301 - the handler below names the topic
             raise KafkaUnavailableError(f"Topic {self.name} was not read to its end in time")
         except KafkaException as error:
             raise self._failure(error, "cannot be read") from error

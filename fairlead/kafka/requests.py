@@ -73,7 +73,8 @@ coordinator, although the group is never joined."""
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
     """Return whether a broker describes the cluster."""
-    # A variable, because requests end when their client is collected. The stubs' types are wrong.
+    # Held in a variable: requests end when their client is garbage-collected. `Any`, because the
+    # stubs' types are wrong.
     admin: Any = AdminClient(settings.librdkafka())
     try:
         admin.describe_cluster(request_timeout=within_s).result()
@@ -136,15 +137,15 @@ def ask_each(
 
     def ask_pending() -> bool:
         in_flight: deque[Mapping[Key, Future[Answer]]] = deque()
-        left = len(pending)
+        unanswered = len(pending)
         for start in range(0, len(pending), batch):
             in_flight.append(ask(pending[start : start + batch]))
             if len(in_flight) == BATCHES_IN_FLIGHT:
-                left -= _collect(in_flight.popleft(), answers, timeout_s)
-                report(len(keys) - left, len(keys))
+                unanswered -= _collect(in_flight.popleft(), answers, timeout_s)
+                report(len(keys) - unanswered, len(keys))
         while in_flight:
-            left -= _collect(in_flight.popleft(), answers, timeout_s)
-            report(len(keys) - left, len(keys))
+            unanswered -= _collect(in_flight.popleft(), answers, timeout_s)
+            report(len(keys) - unanswered, len(keys))
         pending[:] = [key for key in pending if _code(answers, key) in TRANSIENT]
         return bool(pending)
 

@@ -39,8 +39,8 @@ def end_recorded(state_dir: Path, tell: Tell) -> None:
             group = members(recorded.pid)  # empty unless the process leads a group
             with suppress(psutil.AccessDenied):
                 end(process, signal.SIGTERM, grace_s=_GRACE_S if holders else _PART_GRACE_S)
-                for left in group:
-                    end(left, signal.SIGTERM, grace_s=_PART_GRACE_S)
+                for part in group:
+                    end(part, signal.SIGTERM, grace_s=_PART_GRACE_S)
                 tell(f"ended {recorded.name}, process {recorded.pid}")
 
 

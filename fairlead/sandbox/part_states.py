@@ -39,14 +39,14 @@ def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], N
 
     On a full disk the file keeps its old content until there is space.
     """
-    path, this = state_dir / _FILE, psutil.Process()
-    unfinished = path.with_suffix(f".{this.pid}")
+    path, process = state_dir / _FILE, psutil.Process()
+    unfinished = path.with_suffix(f".{process.pid}")
     written = ""
 
     def publish(states: Mapping[str, PartState]) -> None:
         nonlocal written
         parts = {name: asdict(state) for name, state in states.items()}
-        text = json.dumps({"pid": this.pid, "started_at": this.create_time(), "parts": parts})
+        text = json.dumps({"pid": process.pid, "started_at": process.create_time(), "parts": parts})
         if text != written:
             with suppress(OSError):
                 unfinished.write_text(text)

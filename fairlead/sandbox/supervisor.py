@@ -116,13 +116,13 @@ class Supervisor:
             self._thread.join()
             for child in self._children:
                 child.ask_to_end()
-            wait_until(lambda: not any(map(_Child.left, self._children)), timeout_s=GRACE_S)
+            wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=GRACE_S)
         self._thread.join()
         for child in self._children:
             child.kill()
-        wait_until(lambda: not any(map(_Child.left, self._children)), timeout_s=_KILLED_S)
+        wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=_KILLED_S)
         for child in self._children:
-            if remaining := child.left():
+            if remaining := child.running():
                 pids = ", ".join(str(process.pid) for process in remaining)
                 self._tell(f"{child.part.name} does not end: processes {pids}")
             child.close()
@@ -305,7 +305,7 @@ class _Child:
         left = self._left_running()
         return None if left == self._before else left
 
-    def left(self) -> list[psutil.Process]:
+    def running(self) -> list[psutil.Process]:
         """Return the running processes of the part."""
         if self._popen is None:
             return []

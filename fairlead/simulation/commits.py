@@ -32,9 +32,9 @@ class SimulatedCommits:
 
     def hand_over(self, step: int, partitions: Mask) -> Int64:
         """Commit partitions that change their owner; return all committed offsets, shape (P,)."""
-        given = np.floor(self._reading.delivered(step)).astype(np.int64)
+        offsets = np.floor(self._reading.delivered(step)).astype(np.int64)
         self.at(step)
-        self._commit(step, partitions, given, np.full(partitions.size, self._now(step)))
+        self._commit(step, partitions, offsets, np.full(partitions.size, self._now(step)))
         self._taken_over_at[partitions] = self._now(step)
         return self._committed.copy()
 
@@ -45,15 +45,15 @@ class SimulatedCommits:
         owner: Int32 = self._reading.owner
         phases = np.where(owner >= 0, world.phases[owner], 0.0)
         moment = np.maximum(now - np.mod(now - phases, self._interval_s(step)[owner]), 0.0)
-        given = np.floor(self._given_at(moment)).astype(np.int64)
-        self._commit(step, (owner >= 0) & (moment > self._taken_over_at), given, moment)
+        offsets = np.floor(self._given_at(moment)).astype(np.int64)
+        self._commit(step, (owner >= 0) & (moment > self._taken_over_at), offsets, moment)
         return self._committed.copy()
 
     def _now(self, step: int) -> float:
         return step * self._reading.world.step_s
 
     def _commit(self, step: int, partitions: Mask, given: Int64, moment: Float64) -> None:
-        """Commit offsets received by a moment, in seconds from the start, of some partitions."""
+        """Commit offsets of some partitions, received by `moment` (seconds from the start)."""
         del step, moment
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 

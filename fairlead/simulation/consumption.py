@@ -40,9 +40,9 @@ class Reading:
         for step in range(first, last):
             if not readable.all():
                 readable = self.still_until <= step
-            there = self.waiting[step] + self.world.arrivals[step]
-            self.waiting[step + 1] = there - self._read(
-                step, there, owner=slot, budgets=budgets[step - first], readable=readable
+            waiting = self.waiting[step] + self.world.arrivals[step]
+            self.waiting[step + 1] = waiting - self._read(
+                step, waiting, owner=slot, budgets=budgets[step - first], readable=readable
             )
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:

@@ -169,11 +169,11 @@ class Loop:
         reading = self._reading
         before = reading.owner
         went = owner != before
-        taken = went & (before >= 0)
+        taken_over = went & (before >= 0)
         committed = self._commits.hand_over(step, went)
-        if taken.any():
-            reading.take_over(taken, step, committed)
-        pauses = self._paused(step, taken)
+        if taken_over.any():
+            reading.take_over(taken_over, step, committed)
+        pauses = self._paused(step, taken_over)
         reading.stand_still(pauses, step, self._cadence.move_downtime_s)
         reading.owner = owner
         at_s = step * self._world.step_s

@@ -40,8 +40,8 @@ class SampleHistory:
         """Return the kept samples of the partitions that exist now; present members come first."""
         world = self._world
         owners = np.stack([row[3] for row in self._rows])[:, group.partitions]
-        gone = np.setdiff1d(owners[owners >= 0], group.members)
-        names = np.concatenate((group.members, gone))
+        former_members = np.setdiff1d(owners[owners >= 0], group.members)
+        names = np.concatenate((group.members, former_members))
         number = np.full(len(world.roster.members) + 1, -1, np.int32)
         number[names] = np.arange(names.size)
         end = np.stack([row[1] for row in self._rows])[:, group.partitions]

@@ -71,7 +71,7 @@ def write_candidates(
 
 
 def _questions(tasks: Mapping[str, int], memories: GroupMemories) -> pa.Table:
-    """Return the table `questions` of a snapshot."""
+    """Return the table `questions`: each group's task, and its knowledge from earlier snapshots."""
     rows = [
         {
             "group": group,

@@ -143,12 +143,12 @@ def _measured(newest: pa.Table, series: SampleSeries) -> pa.Table:
                 "time_lag_s": measured.time_lag_s,
             }.items()
         },
-        "status": named(np.where(_left(newest), -1, measured.status), STATUSES),
+        "status": named(np.where(_has_left(newest), -1, measured.status), STATUSES),
     }
     return pa.table({name: columns[name] for name in LAG.names}, schema=LAG).take(known)
 
 
-def _left(newest: pa.Table) -> npt.NDArray[np.bool_]:
+def _has_left(newest: pa.Table) -> npt.NDArray[np.bool_]:
     """Return for each partition whether its group has left the topic."""
     rows = newest.select(["topics", "counts", "subscriptions"]).to_pylist()
     left = [

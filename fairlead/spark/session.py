@@ -95,7 +95,7 @@ def build_session(
         return _on_server(warm, settings)
     master = HERE if settings.master == ANYWHERE else settings.master
     if master.startswith("sc://"):
-        # The server's properties were fixed when it started; a session has only spark.sql.*.
+        # The server's properties were fixed when it started; a session can set only spark.sql.*.
         return _built(SparkSession.builder.remote(master), _of_sessions(_DEFAULTS), settings)
     properties = dict(_DEFAULTS)
     if master.startswith("local"):
@@ -115,7 +115,7 @@ def running_session() -> SparkSession | None:
     return running
 
 
-def lost() -> bool:
+def server_has_ended() -> bool:
     """Whether the server of this process's session has ended, or is ending.
 
     Kills a server that runs but does not compute.
@@ -156,7 +156,7 @@ def server_properties(settings: SparkSettings) -> dict[str, str]:
 def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
     """Open a session on a warm server."""
     global _on  # noqa: PLW0603 - a process has one session, as PySpark has it
-    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - brings pandas
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - imports pandas
 
     builder = SparkSession.builder.remote(warm.url)
     # The server's other properties were fixed when it started.

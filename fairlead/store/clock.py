@@ -31,8 +31,8 @@ def check_clock(engine: Engine) -> None:
         The database does not answer.
     """
     with transaction(engine) as connection:
-        theirs = connection.execute(select(func.clock_timestamp())).scalar_one()
-    ahead = datetime.now(UTC) - theirs
+        database_time = connection.execute(select(func.clock_timestamp())).scalar_one()
+    ahead = datetime.now(UTC) - database_time
     if abs(ahead) > APART:
         raise ClocksApartError(
             f"This machine's clock is {span(abs(ahead))} "

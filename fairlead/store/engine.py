@@ -95,8 +95,8 @@ def create_store_engine(
     postgresql+psycopg://fairlead:***@db/fairlead
     """
     url = _driver_url(database if isinstance(database, str) else database.url.get_secret_value())
-    given = url.query.get("options", ())
-    options = [given] if isinstance(given, str) else list(given)
+    options_of_url = url.query.get("options", ())
+    options = [options_of_url] if isinstance(options_of_url, str) else list(options_of_url)
     session = [f"-c {name}={value}" for name, value in _SESSION.items()]
     engine = create_engine(
         url,

@@ -562,8 +562,8 @@ def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -
 def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
     """Return the parameters of a query for the newest measurement at or before a moment."""
     newest = _newest(engine, group, None)
-    taken = newest if at is None else _newest(engine, group, at)
-    return {"group": group, "at": taken, "newest": taken == newest}
+    measured = newest if at is None else _newest(engine, group, at)
+    return {"group": group, "at": measured, "newest": measured == newest}
 
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:

@@ -21,7 +21,7 @@ from fairlead.store.models import RAW, SCHEMA
 
 _BESIDE_THE_LIBRARY: Final = Path(__file__).resolve().parents[2]
 _INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"
-#: In the wheel, else in the checkout: `migrations` in site-packages would be another package's.
+#: From the wheel, else from the checkout: `migrations` in site-packages is another package's.
 MIGRATIONS: Final = _INSTALLED if _INSTALLED.is_dir() else _BESIDE_THE_LIBRARY / "migrations"
 
 

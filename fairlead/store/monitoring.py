@@ -19,7 +19,8 @@ from fairlead.store.engine import transaction
 
 Rows = Sequence[RowMapping]
 
-#: Forget groups not sampled for this long: a weekly cadence, and a day.
+#: Groups that were not sampled for this long are left out. It is a day longer than the longest
+#: usual cadence, a week.
 SEEN_WITHIN: Final = timedelta(days=8)
 #: Findings of samples are current for this long, so that several samples may fail.
 CURRENT_WITHIN: Final = timedelta(minutes=15)
@@ -166,7 +167,7 @@ class DecisionCounts:
     _settled: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def read(self, connection: Connection) -> Counter[tuple[str, str]]:
-        """Return the decisions on each group, by outcome. One reading at a time."""
+        """Return the decisions on each group, by outcome; for one thread at a time."""
         now: datetime = connection.execute(text("SELECT now()")).scalar_one()
         since = self.counted_until or now
         until = max(since, now - _SETTLED)

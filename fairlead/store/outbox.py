@@ -256,9 +256,9 @@ class Outbox:
             if held is not None:
                 _require_held(connection, held)
             free = lock_groups(connection, ones)
-            there = unsettled(connection, [ones[group][0] for group in sorted(free)])
-            if there:
-                settled(connection, [ones[group] for group in sorted(there)])
+            open_groups = unsettled(connection, [ones[group][0] for group in sorted(free)])
+            if open_groups:
+                settled(connection, [ones[group] for group in sorted(open_groups)])
 
 
 def _entries(connection: Connection, groups: Iterable[str] | None) -> list[OutboxEntry]:

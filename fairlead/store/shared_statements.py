@@ -45,7 +45,7 @@ _OF_PLAN: Final = [
 
 
 def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
-    """Return whether a column has one of many texts, with one parameter, unlike `in_`.
+    """Return the condition that a column has one of many texts: one parameter, unlike with `in_`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
 def is_one_of(
     pair: tuple[Any, Any], keys: Collection[tuple[str, int]] | Collection[tuple[str, str]]
 ) -> ColumnElement[bool]:
-    """Return whether two columns have one of many pairs of values; see `among`."""
+    """Return the condition that two columns have one of many pairs of values; see `among`."""
     names, others = zip(*keys, strict=True) if keys else ((), ())
     kind = Text if others and isinstance(others[0], str) else Integer
     wanted = func.unnest(literal(list(names), ARRAY(Text)), literal(list(others), ARRAY(kind)))

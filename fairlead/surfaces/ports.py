@@ -4,5 +4,5 @@ from typing import Final
 
 #: Metrics and pages, in the range of Prometheus exporters.
 PAGES_PORT: Final = 9464
-#: Dagster's UI, its own default.
+#: Dagster's UI: the default of Dagster.
 DAGSTER_PORT: Final = 3000

@@ -168,7 +168,7 @@ def _announcement(values: dict[str, Any]) -> Announcement:
         client_id=_text(values["client_id"], empty=True),
         topics=topics,
         given=given,
-        seen=_seen(values["seen"]),
+        seen=_identity(values["seen"]),
         log=_text(values["log"], empty=True),
     )
 
@@ -182,7 +182,7 @@ def _assignment(values: dict[str, Any]) -> AssignmentRecord:
         topics=topics,
         shares=_shares(_checked(values["shares"], dict), topics),
         plan_version=None if version is None else _checked(version, int),
-        seen=_seen(values["seen"]),
+        seen=_identity(values["seen"]),
         fallback_reason=None if reason is None else _checked(reason, str)[:_LONGEST_NAME],
         log=_text(values["log"], empty=True),
     )
@@ -234,7 +234,7 @@ def _few(values: Any) -> Any:
     return values
 
 
-def _seen(value: Any) -> Identity:
+def _identity(value: Any) -> Identity:
     seen = read_identity(value)
     if len(seen.sha256) > _LONGEST_NAME or max(abs(seen.epoch), abs(seen.version)) >= 2**63:
         raise ValueError("seen is not the identity of a record")

@@ -180,14 +180,14 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     loads = np.bincount(
         planned.member, weights=group.weights[planned.index], minlength=len(planned.names)
     )
-    gone = [n for n, name in enumerate(planned.names) if name not in present and sizes[n]]
-    if not new_members.size or not gone:
+    absent = [n for n, name in enumerate(planned.names) if name not in present and sizes[n]]
+    if not new_members.size or not absent:
         return
-    heaviest_first = sorted(gone, key=lambda n: (-loads[n], -sizes[n], planned.names[n]))
+    heaviest_first = sorted(absent, key=lambda n: (-loads[n], -sizes[n], planned.names[n]))
     row_of = np.full(len(planned.names), -1)
-    row_of[heaviest_first] = np.arange(len(gone))
+    row_of[heaviest_first] = np.arange(len(absent))
     rows = row_of[planned.member]
-    needed = np.zeros((len(gone), len(group.topics)), dtype=np.float32)
+    needed = np.zeros((len(absent), len(group.topics)), dtype=np.float32)
     needed[rows[rows >= 0], planned.topic[rows >= 0]] = 1
     narrowest_first = new_members[
         np.argsort(group.subscribed[new_members].sum(axis=1), kind="stable")
@@ -195,15 +195,15 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     # The inputs are zeros and ones. Some BLAS libraries warn about invalid values in their padding.
     with np.errstate(invalid="ignore"):
         covers = needed @ ~group.subscribed[narrowest_first].T == 0
-    takers = np.full(len(gone), -1)
-    for row in range(len(gone)):
+    takers = np.full(len(absent), -1)
+    for row in range(len(absent)):
         if covers[row].any():
             taker = int(covers[row].argmax())
             takers[row] = narrowest_first[taker]
             covers[:, taker] = False
-    taken = rows >= 0
-    taken[taken] = takers[rows[taken]] >= 0
-    owner[planned.index[taken]] = takers[rows[taken]]
+    has_taker = rows >= 0
+    has_taker[has_taker] = takers[rows[has_taker]] >= 0
+    owner[planned.index[has_taker]] = takers[rows[has_taker]]
 
 
 def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:

@@ -50,7 +50,7 @@ class Signer:
             contain the key.
         """
         _require_library()
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an extra
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an optional dependency
         from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
             Ed25519PrivateKey,
         )
@@ -194,7 +194,7 @@ def refuse_private_key(text: str, option: str) -> None:
 
 def _require_library() -> None:
     try:
-        import cryptography  # noqa: F401, PLC0415 - an extra
+        import cryptography  # noqa: F401, PLC0415 - an optional dependency
     except ImportError as error:
         raise ConfigurationError(
             "A key is configured, but the package cryptography is missing. Install Fairlead's "

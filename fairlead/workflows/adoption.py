@@ -174,7 +174,7 @@ def observe(
     while pending:
         described = live(plan.group for plan in pending)
         for plan in pending:
-            now = _seen(plan, documents[plan.group], described[plan.group])
+            now = _observe(plan, documents[plan.group], described[plan.group])
             observations[plan.group] = _since(observations.get(plan.group), now)
         pending = [
             plan
@@ -233,7 +233,7 @@ def check(
     return observations
 
 
-def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:
+def _observe(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:
     if isinstance(live, GroupError):
         return Observed(plan, error=str(live))
     owned = {member.name: member.partitions for member in live.members}

@@ -26,7 +26,7 @@ MOST_RECORDS: Final = 20_000_000
 MOST_PARTITIONS: Final = 100_000
 #: Number of records that the client samples, in a few seconds; Spark samples more.
 BY_CLIENT: Final = 1_000_000
-#: Maximum bytes that Spark reads, and the number of runs; each is a task.
+#: Maximum bytes that Spark reads, and the number of runs of records, each read by one task.
 _SPARK_BYTES: Final = 1_000_000_000
 _SPARK_RUNS: Final = 96
 #: Size of the sample from which Spark's bytes are estimated.

@@ -93,7 +93,7 @@ def _roll_back(
     made = store.requested(request.id)
     why = "proposed before"
     if made is None:
-        done = rollback(
+        outcome = rollback(
             store,
             group,
             version,
@@ -104,7 +104,7 @@ def _roll_back(
             actor=request.actor,
             request_id=request.id,
         )
-        made, why = done.plan, done.approval.reason
+        made, why = outcome.plan, outcome.approval.reason
     return f"version {made.version}, which goes back to version {version}, is {made.state}: {why}"
 
 

@@ -54,7 +54,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
         attempt
         for attempt in plans.last_attempts(due).values()
         if attempt.again_at > now
-        # A version approved since then does not wait because of an earlier version's attempt.
+        # The failed attempt of an earlier version does not delay a version approved since then.
         and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
     ]
     requested = {act.group for act in acts.asked(plans.engine) if act.group is not None}
@@ -90,7 +90,7 @@ def publish_groups(
     if at_most_s is not None:
         patience_s = min(at_most_s, patience_s)
     answers: dict[str, str] = {}
-    done: list[StepResult] = []
+    results: list[StepResult] = []
 
     def attempt(request_timeout_s: float) -> None:
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
@@ -110,7 +110,7 @@ def publish_groups(
                     now=now,
                 )
             )
-            done.extend(
+            results.extend(
                 reconcile(
                     plans,
                     groups,
@@ -128,7 +128,7 @@ def publish_groups(
         except KafkaUnavailableError as error:
             log.warning("Trying once more with new clients: %s", error)
             attempt(patience_s)
-    return answers, done
+    return answers, results
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:

@@ -19,10 +19,10 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: Seconds. Stays of consecutive rebalance triggers, in all 11 s: 1 s between two assignments by a
-#: broker, and two default heartbeat intervals. Once that second is over, a join makes the broker
-#: compute the target immediately. So short stays are faster if the assignor did not have the plan
-#: at the first join.
+#: Seconds. How long consecutive rebalance triggers stay in the group. The sum is 11: a broker waits
+#: 1 s between two assignments, and a member needs up to two heartbeat intervals, by default 5 s
+#: each. After that second, each join makes the broker assign immediately. So short stays are faster
+#: if the assignor did not have the plan at the first join.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _CHECK_EVERY_S: Final = 0.1
 
@@ -142,8 +142,10 @@ class _Round:
 
     def begin(self) -> None:
         """Join the groups whose targets are not reached."""
-        for group, found in self._describe_pending().items():
-            if group not in self.done and not any(member.is_trigger for member in found.members):
+        for group, described in self._describe_pending().items():
+            if group not in self.done and not any(
+                member.is_trigger for member in described.members
+            ):
                 try:
                     version = self.goals[group].plan.version
                     trigger = RebalanceTrigger(self.settings, group, version, by=self.connection)
@@ -177,19 +179,19 @@ class _Round:
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
         """Describe the pending groups; end those that reached their target or cannot reach it."""
-        left = [group for group in self.goals if group not in self.done]
+        pending = [group for group in self.goals if group not in self.done]
         try:
-            found = self.describe(left) if left else {}
+            descriptions = self.describe(pending) if pending else {}
         except FairleadError as error:
-            for group in left:
+            for group in pending:
                 self._end(group, str(error))
             return {}
-        for group, described in found.items():
+        for group, described in descriptions.items():
             if reason := out_of_reach(described, any_assignor=self.any_assignor):
                 self._end(group, reason)
             elif self.goals[group].reached(described):
                 self._end(group, "")
-        return found
+        return descriptions
 
     def _end(self, group: str, reason: str) -> None:
         if group in self._triggers:

@@ -198,11 +198,11 @@ def reconcile(
         continues from the state that this pass leaves.
     """
     wanted = {request.group: request for request in withdrawals}
-    this = _Pass(plans, topic, options, live, now, wanted)
+    current_pass = _Pass(plans, topic, options, live, now, wanted)
     waiting: dict[str, Attempt] = {}
     for _ in range(STEPS):
         changed = set()
-        for result in this.step(groups):
+        for result in current_pass.step(groups):
             if result.waits:
                 waiting[result.group] = _attempt(result)
             elif result.action is not Action.RENEW and not result.hidden:
@@ -250,7 +250,7 @@ def withdraw(
     wanted = [PublishRequest(group, plan.version, "withdrawn", reason=reason, actor=actor)]
     unknown = {group: GroupError("the group was not described")}
     now = datetime.now(UTC)
-    for done in reconcile(
+    for result in reconcile(
         plans,
         [group],
         live=lambda _: unknown,
@@ -259,10 +259,10 @@ def withdraw(
         now=now,
         withdrawals=wanted,
     ):
-        if done.withdrawn:
-            return done
-        if done.action is Action.WITHDRAW:
-            raise StalePlanError(f"group {group}: version {done.version}: {done.reason}")
+        if result.withdrawn:
+            return result
+        if result.action is Action.WITHDRAW:
+            raise StalePlanError(f"group {group}: version {result.version}: {result.reason}")
     raise PlanStateError(
         f"group {group}: another version is being published or withdrawn; the next pass finishes it"
     )
@@ -424,12 +424,12 @@ class _Pass:
         A replaced entry counts as sent, too: followers may have read it before.
         """
         outbox = self.plans.outbox()
-        left = outbox.outstanding(groups)  # another publisher may have finished some entries
-        arrived = self._arrived(left, held)
+        outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries
+        arrived = self._arrived(outstanding, held)
         outbox.confirm(arrived)
         discarded: dict[str, tuple[OutboxEntry, str]] = {}
         missing: list[OutboxEntry] = []
-        for entry in left:
+        for entry in outstanding:
             sent, plan, objection = arrived.get(entry.group), entry.plan, None
             if sent is None and entry.kind == "plan":
                 objection = self._objection(plan, described.get(entry.group))
@@ -492,10 +492,10 @@ class _Pass:
         last = max((at.offset for _, at in sent.values()), default=None)
         since = None if last is None else topic.held_up(held.partition, last)
         for entry, at in sent.values():
-            done = _sent(entry, _action(entry), at)
+            result = _sent(entry, _action(entry), at)
             if since is not None:
-                done = replace(done, reason=f"{done.reason}{_HANGS}{since}", hidden=True)
-            yield done
+                result = replace(result, reason=f"{result.reason}{_HANGS}{since}", hidden=True)
+            yield result
         for entry, reason in refused.values():
             yield _result(entry.plan, _action(entry), reason)
 
@@ -606,14 +606,14 @@ def _result(plan: StoredPlan, action: Action, reason: str) -> StepResult:
 
 
 def _sent(entry: OutboxEntry, action: Action, at: PublishedRecord) -> StepResult:
-    done = _result(entry.plan, action, f"{at.topic}-{at.partition} at offset {at.offset}")
+    result = _result(entry.plan, action, f"{at.topic}-{at.partition} at offset {at.offset}")
     position = (at.partition, at.offset)
-    return replace(done, position=position, kind=entry.kind, why=entry.reason)
+    return replace(result, position=position, kind=entry.kind, why=entry.reason)
 
 
 def _alarm(plan: StoredPlan, objection: Objection) -> StepResult:
-    done = _result(plan, Action.ALARM, objection.reason)
-    return replace(done, passing=objection.passing)
+    result = _result(plan, Action.ALARM, objection.reason)
+    return replace(result, passing=objection.passing)
 
 
 def _attempt(result: StepResult) -> Attempt:

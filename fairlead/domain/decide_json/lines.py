@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from assignors.problem import InvalidProblemError, Member, Problem
-from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.common.json_lines import an_object, brief, check_keys
 from fairlead.common.nearest import known_keys, no_such
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.capacities import Capacity
@@ -130,14 +130,14 @@ def _members(given: Any) -> dict[str, Member]:
 
 def _looks(given: Any, layout: Problem, *, latest: bool) -> SampleSeries:
     if not isinstance(given, list) or not given:
-        raise InvalidProblemError(f"snapshots: {shown(given)} is not a list with a snapshot")
+        raise InvalidProblemError(f"snapshots: {brief(given)} is not a list with a snapshot")
     at = np.array([_at(snapshot, place) for place, snapshot in enumerate(given)])
     backwards = np.flatnonzero(np.diff(at) <= 0)
     if backwards.size:
         place = int(backwards[0]) + 1
         raise InvalidProblemError(
-            f"snapshots[{place}].at: {shown(given[place]['at'])} is not after "
-            f"{shown(given[place - 1]['at'])}: snapshots ascend"
+            f"snapshots[{place}].at: {brief(given[place]['at'])} is not after "
+            f"{brief(given[place - 1]['at'])}: snapshots ascend"
         )
     last = len(given) - 1
     names = list(layout.members)
@@ -187,7 +187,7 @@ def _by_topic(
             continue
         count = int(layout.partition_counts[number])
         if not isinstance(row, list):
-            raise InvalidProblemError(f"{where}.{topic}: {shown(row)} is not a list")
+            raise InvalidProblemError(f"{where}.{topic}: {brief(row)} is not a list")
         if exact and len(row) > count:
             raise InvalidProblemError(f"{where}.{topic}: {len(row)} values for {count} partitions")
         row = row[:count]
@@ -203,7 +203,7 @@ def _read_offsets(given: Any, offsets: Int64, layout: Problem, where: str, *, ex
             for partition, value in enumerate(row):
                 wrong = type(value) is not int or not 0 <= value <= _LARGEST_OFFSET
                 if value is not None and wrong:
-                    raise InvalidProblemError(f"{topic}[{partition}]: {shown(value)} is no offset")
+                    raise InvalidProblemError(f"{topic}[{partition}]: {brief(value)} is no offset")
             offsets[place] = [NONE if value is None else value for value in row]
         else:
             offsets[place] = row
@@ -223,7 +223,7 @@ def _read_owners(
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
                 if name is not None and not isinstance(name, str):
-                    raise InvalidProblemError(f"{topic}[{partition}]: {shown(name)} is no member")
+                    raise InvalidProblemError(f"{topic}[{partition}]: {brief(name)} is no member")
         for name in dict.fromkeys(row):
             if name is not None:
                 numbers.setdefault(name, len(numbers))

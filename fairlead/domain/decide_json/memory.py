@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.problem import InvalidProblemError, Problem
-from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.common.json_lines import an_object, brief, check_keys
 from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity
 from fairlead.domain.analysis.costs import CostRows, Costs
 from fairlead.domain.analysis.rules import MOST_PLANS
@@ -106,9 +106,9 @@ def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
         )
         speed, measured = value["records_per_s"], value["measured"]
         if type(speed) not in (int, float) or not 0 <= speed <= LARGEST_RATE:
-            raise InvalidProblemError(f"{where}.records_per_s: {shown(speed)} is no rate")
+            raise InvalidProblemError(f"{where}.records_per_s: {brief(speed)} is no rate")
         if not isinstance(measured, bool):
-            raise InvalidProblemError(f"{where}.measured: {shown(measured)} is not true or false")
+            raise InvalidProblemError(f"{where}.measured: {brief(measured)} is not true or false")
         at = moment(value["at"], f"{where}.at")
         at = at if at <= series.now else float(series.at[0])
         known[name] = Capacity(float(speed), measured, at)
@@ -133,10 +133,10 @@ def moment(text: Any, where: str) -> float:
         at = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         raise InvalidProblemError(
-            f"{where}: {shown(text)} is no time, such as 2026-03-02T00:00:00+00:00"
+            f"{where}: {brief(text)} is no time, such as 2026-03-02T00:00:00+00:00"
         ) from None
     if at.tzinfo is None:
-        raise InvalidProblemError(f"{where}: {shown(text)} has no time zone, such as +00:00")
+        raise InvalidProblemError(f"{where}: {brief(text)} has no time zone, such as +00:00")
     return at.timestamp()
 
 

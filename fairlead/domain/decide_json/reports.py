@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.problem import InvalidProblemError, Problem
-from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.common.json_lines import an_object, brief, check_keys
 from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.domain.analysis.sample_series import NONE
 from fairlead.domain.decide_json.memory import moment
@@ -58,7 +58,7 @@ def reports_of(
             who, at = numbers.get(name), f"{where}.consumers.{name}"
             check_keys(an_object(row, at), _CONSUMER_KEYS, required=("token", "at"), where=f"{at}.")
             if not isinstance(row["token"], str):
-                raise InvalidProblemError(f"{at}.token: {shown(row['token'])} is no text")
+                raise InvalidProblemError(f"{at}.token: {brief(row['token'])} is no text")
             moment(row["at"], f"{at}.at")
             _number(row.get("calls"), f"{at}.calls")
             if who is None:
@@ -85,7 +85,7 @@ def _rows(
     for number, topic in enumerate(layout.topics):
         rows, first = topics.get(topic) or [], int(layout.topic_offsets[number])
         if not isinstance(rows, list):
-            raise InvalidProblemError(f"{where}.{topic}: {shown(rows)} is not a list")
+            raise InvalidProblemError(f"{where}.{topic}: {brief(rows)} is not a list")
         for partition, row in enumerate(rows[: layout.partition_counts[number]]):
             if row is not None:
                 at = f"{where}.{topic}[{partition}]"
@@ -99,5 +99,5 @@ def _number(given: Any, where: str) -> float:
     if given is None:
         return np.nan
     if isinstance(given, bool) or not isinstance(given, int | float):
-        raise InvalidProblemError(f"{where}: {shown(given)} is no number")
+        raise InvalidProblemError(f"{where}: {brief(given)} is no number")
     return float(given) if -_LARGEST <= given <= _LARGEST else np.nan

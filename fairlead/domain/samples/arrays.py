@@ -60,7 +60,7 @@ def arrays_of(
     """
     rows = rows.select(_READ)
     if not every:
-        rows = _taken(rows, _chosen(moments(rows)))
+        rows = _rows_at(rows, _chosen(moments(rows)))
     names = ("begin", "end", "committed", "owner")
     values = [*(flat(rows[name]) for name in names), _with_nulls(rows, "stable_end", "end")]
     begin, end, committed, owner, stable = _laid_out(rows, topics, counts, values)
@@ -92,7 +92,7 @@ def reports_of(
     """
     if rows["reporter"].null_count == rows.num_rows:
         return None
-    rows = _taken(rows, _chosen(moments(rows)))
+    rows = _rows_at(rows, _chosen(moments(rows)))
     names = ("reporter", *OF_PARTITIONS)
     values = [_with_nulls(rows, name, "end") for name in names]
     reporter, records, busy_ms, squares_ms2 = _laid_out(rows, topics, counts, values)
@@ -187,7 +187,7 @@ def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
     return values
 
 
-def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:
+def _rows_at(rows: pa.Table, chosen: Int64) -> pa.Table:
     """Return the chosen rows, without a copy if they are consecutive."""
     first = int(chosen[0])
     if (np.diff(chosen) == 1).all():

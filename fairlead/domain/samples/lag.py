@@ -262,7 +262,7 @@ class _Block:
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
 
     def _consumption(self) -> Float64:
-        """Return the weighted mean of records read a second, of shape (partitions,)."""
+        """Return mean records read a second, recent ones weighted most, of shape (partitions,)."""
         read = self._committed - self._prior(self._committed)
         usable = self._counted & (self._step_s > 0) & (read >= 0)
         step_s = np.where(usable, self._step_s, 1.0)

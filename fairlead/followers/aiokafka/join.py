@@ -20,8 +20,8 @@ def join_once(coordinator: Any) -> None:
     """Suppress this coordinator's join requests that lack an assignor."""
     if hasattr(coordinator, _MARK):
         return
-    send = coordinator._send_req  # noqa: SLF001 - sends all requests
-    wanted = len(coordinator._assignors)  # noqa: SLF001 - of a complete request
+    send = coordinator._send_req  # noqa: SLF001 - the method that sends all requests
+    wanted = len(coordinator._assignors)  # noqa: SLF001 - the number of assignors in a complete request
 
     async def send_complete(request: Any) -> Any:
         if isinstance(request, JoinGroupRequest) and len(request._group_protocols) < wanted:  # noqa: SLF001 - as above

@@ -107,7 +107,7 @@ class LagReader:
         self._leads, self._topics = True, frozenset(partition_counts)
         if not self._is_fresh() or not self._topics <= self._fetched_topics:
             self._start(self._topics)
-        assert self._fetched is not None  # noqa: S101 - just started, for mypy
+        assert self._fetched is not None  # noqa: S101 - a fetch was just started; for mypy
         try:
             known = self._fetched.result(max(deadline - self._now(), 0.0))
         except Exception as error:  # noqa: BLE001 - whatever breaks, the group is assigned

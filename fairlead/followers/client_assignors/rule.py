@@ -100,7 +100,7 @@ class DirectRule:
         try:
             return assign(self._name, problem, **self._options).by_member()
         except ModuleNotFoundError as error:
-            log.error(  # noqa: TRY400 - the message is enough
+            log.error(  # noqa: TRY400 - a traceback would not help
                 "The assignor %s needs %s if members read different topics; assigning fairly "
                 "instead. Install Fairlead's wheel with its extra `flow` in every consumer",
                 self._name,

@@ -315,7 +315,7 @@ class KafkaCoordinationTopic:
             identity = TopicIdRequest(admin, self.name, timeout_s)
             metadata = tail.list_topics(self.name, timeout=timeout_s).topics[self.name]
             if metadata.error is not None:
-                raise KafkaException(metadata.error)  # noqa: TRY301 - the tail is closed here
+                raise KafkaException(metadata.error)  # noqa: TRY301 - the handler closes the consumer
             number = partition_for_key(self.group, len(metadata.partitions))
             partition = TopicPartition(self.name, number)
             _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)

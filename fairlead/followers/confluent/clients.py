@@ -76,8 +76,8 @@ def forget(client: AdminClient | Sender) -> None:
 def key_of(connection: Mapping[str, Any]) -> Hashable:
     """Return a key that is the same for equal connection settings in one process.
 
-    Has the process id: a fork lacks threads. Callbacks and loggers are compared by id: some have no
-    hash, and the shared client keeps them alive.
+    The key contains the process id, because a forked process lacks the client's threads. Callbacks
+    and loggers are compared by id: some have no hash, and the shared client keeps them alive.
     """
     reach = {
         name: value if isinstance(value, str | bytes | int | float) else id(value)

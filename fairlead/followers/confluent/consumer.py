@@ -105,7 +105,7 @@ class PlanConsumer(Consumer):
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
         self._closed = self._waiting = self._disturbed = False
         group, connection = settings["group.id"], connection_of(settings)
-        clock, rng = Clock(), random.Random()  # noqa: S311 - no secret
+        clock, rng = Clock(), random.Random()  # noqa: S311 - jitter need not be secret
         reader = shared_reader(group, connection, options)
         self._dropped = weakref.finalize(self, reader.stop)  # if `close` is never called
         topic = KafkaCoordinationTopic(group, connection, coordination_topic, secrets)
@@ -273,14 +273,14 @@ class PlanConsumer(Consumer):
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Start from other positions; for `on_assign`, as with Consumer."""
+        """Start from other positions; call it in `on_assign`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
-        """Own nothing; for `on_revoke`, as with Consumer."""
+        """Own nothing; call it in `on_revoke`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().unassign()
@@ -361,7 +361,7 @@ class _Client:
         Consumer.subscribe(
             consumer,
             list(topics),
-            on_assign=consumer._on_assign,  # noqa: SLF001 - part of the consumer
+            on_assign=consumer._on_assign,  # noqa: SLF001 - a method of this class
             on_revoke=consumer._on_revoke,  # noqa: SLF001
             on_lost=consumer._on_lost,  # noqa: SLF001
         )

@@ -43,7 +43,8 @@ class RangeShare(Enum):
     ABANDONED = "abandoned"
 
 
-#: A kept share is never given up; a share given up is kept again only if no other member can know.
+#: A kept share is never given up. A share given up is kept again only if no other member can know
+#: that it was given up.
 NEXT_OF_SHARE: Final = {
     RangeShare.OPEN: {RangeShare.KEPT, RangeShare.GIVEN_UP},
     RangeShare.KEPT: set[RangeShare](),
@@ -226,7 +227,7 @@ class Backlog:
         return iter(self._records)
 
     def add(self, record: Announcement | AssignmentRecord, epoch: int) -> None:
-        """Keep a record within the bounds."""
+        """Keep a record, unless there are too many; then `whole` becomes False."""
         shares = [record.given] if isinstance(record, Announcement) else record.shares.values()
         self._named += sum(len(numbers) for share in shares for numbers in share.values())
         if not self.whole or len(self._records) >= _MOST_RECORDS or self._named > _MOST_NAMED:

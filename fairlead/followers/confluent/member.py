@@ -184,7 +184,8 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Before a generation: the log read before joining, its records, and range's share.
+        # Used before a generation: start of listening, the log read since, its records, range's
+        # share.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
@@ -431,7 +432,7 @@ class FollowingMember:
         self.touched = False
         try:
             self._client.notify(event, share)
-        except BaseException as error:  # noqa: BLE001 - handed back
+        except BaseException as error:  # noqa: BLE001 - returned to the caller, which raises it
             return error
         return None
 
@@ -647,11 +648,11 @@ class FollowingMember:
         else:
             state = State.KEEPING if generation.share is RangeShare.KEPT else State.LEFT_OUT
             self._asking.left_out(self._now())
-        kept = state is not State.WITHOUT and verdict.share == generation.round.me.given
-        doing = "keeping its share of range" if kept else "owning nothing"
+        keeps_share = state is not State.WITHOUT and verdict.share == generation.round.me.given
+        doing = "keeping its share of range" if keeps_share else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
         note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
-        self._status.settle(note, "range" if kept else "nothing")
+        self._status.settle(note, "range" if keeps_share else "nothing")
         self._repeat_at = float("inf")
         return state
 

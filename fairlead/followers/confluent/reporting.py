@@ -77,19 +77,19 @@ class Reporting:
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
         """Note that the client returns messages; return a timed list of them."""
         runs: list[Run] = []
-        taken = 0
+        records = 0
         for key, run in groupby(_partitions(messages)):
             count = len(list(run))
-            taken += count
+            records += count
             progress = None
             if key is not None:
-                last = messages[taken - 1]
+                last = messages[records - 1]
                 progress = self.meter.progress_of(_pair(last))
                 if self._stores:
                     self._handed_out[progress] = last
             runs.append((progress, count))
         timed = self.meter.took_list(messages, runs, _offset)
-        if self._commits and (taken >= _BATCH or self.meter.since >= self._next_store_at):
+        if self._commits and (records >= _BATCH or self.meter.since >= self._next_store_at):
             self.store(consumer)
             self.meter.begin()
         return timed

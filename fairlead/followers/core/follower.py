@@ -250,8 +250,8 @@ class Follower:
             Member id to topic to partition numbers, and the user data of every assignment.
             Partitions that a cooperative member must first give up are in no share.
         """
-        heard, in_force = max((member.seen, not member.lapsed) for member in members)
-        state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
+        newest, in_force = max((member.seen, not member.lapsed) for member in members)
+        state = self._reader.current(at_least=newest, timeout_s=self._options.read_timeout_s)
         now = self._clock.utc()
         decision = decide(state, members, partition_counts, now=now)
         self._log(decision, len(members))
@@ -259,7 +259,7 @@ class Follower:
         over = lapsed(state, now)
         with self._lock:
             self._decided = state.seen, over
-        seen, in_force = max((heard, in_force), (state.seen, not over))
+        seen, in_force = max((newest, in_force), (state.seen, not over))
         note = AssignmentNote(
             plan_version=decision.plan_version,
             seen=seen,

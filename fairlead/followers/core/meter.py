@@ -256,7 +256,7 @@ class Meter:
     def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
         """Note that the application starts to process records of one partition of a batch."""
         batch = self._batch
-        assert batch is not None  # noqa: S101 - or there would be nothing to time
+        assert batch is not None  # noqa: S101 - without a batch nothing is timed
         # The application iterates over several lists in turns: the present record is unknown.
         batch.mixed = batch.mixed or self._running is not None
         self._charge()
@@ -402,14 +402,14 @@ class TimedList(list[Any]):
                     yield portion
                     break
                 meter.hand_out(progress, portion)
-                left: Any = iter(portion)
+                iterator: Any = iter(portion)
                 took_s = 0.0
                 try:
-                    yield left
+                    yield iterator
                 finally:
                     if meter.is_current(self.batch):
-                        done = portion[: len(portion) - left.__length_hint__()]
-                        took_s = meter.handed_out(progress, done)
+                        returned = portion[: len(portion) - iterator.__length_hint__()]
+                        took_s = meter.handed_out(progress, returned)
                 at += len(portion)
                 together = _together(took_s / len(portion))
         yield rest

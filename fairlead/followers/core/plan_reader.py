@@ -208,7 +208,7 @@ class PlanReader:
     def _read_on(self, read_s: float) -> str | None:
         """Read the next records; return why to connect again, else None."""
         source, cache = self._source, self._cache
-        assert source is not None and cache is not None  # noqa: S101, PT018 - set while connected
+        assert source is not None and cache is not None  # noqa: S101, PT018 - both are set while connected
         if self._now() >= self._check_at:
             if source.moved():
                 return _MOVED

@@ -140,8 +140,8 @@ class Progress:
             self.squares += took_s * took_s
         else:
             usual = self.busy / max(1, self.records - records)
-            rest = took_s - records * usual
-            self.squares += rest * rest + usual * (rest + took_s)
+            extra_s = took_s - records * usual
+            self.squares += extra_s * extra_s + usual * (extra_s + took_s)
         self.busy += took_s
 
     def widen(self, took_s: float, now: float) -> None:

@@ -50,7 +50,7 @@ class RejoinSchedule:
 
     @property
     def pending(self) -> bool:
-        """Whether the time of a request has been drawn."""
+        """Whether a random time for a request has been drawn."""
         return self._at is not None
 
     def unsettle(self) -> None:

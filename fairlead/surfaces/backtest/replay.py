@@ -134,7 +134,7 @@ class _InConsumers:
             problem = replace(problem, owner=owners_at(self._recording, moment))
         return assign(self._assignor, problem, **self._options).owner
 
-    def decide(self, moment: Moment) -> Int32 | None:  # noqa: ARG002 - a Controller
+    def decide(self, moment: Moment) -> Int32 | None:  # noqa: ARG002 - the signature of Controller
         return None
 
 

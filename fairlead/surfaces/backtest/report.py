@@ -199,10 +199,10 @@ def would_have_saved(
     """
     if not over_objective_s and not planned_s:
         return "would have saved nothing: no partition was behind in the replay"
-    saved, of = (over_objective_s - planned_s) / 60, over_objective_s / 60
+    saved, total = (over_objective_s - planned_s) / 60, over_objective_s / 60
     what = f"saved {saved:,.0f} of" if saved >= 0 else f"added {-saved:,.0f} to"
     return (
-        f"would have {what} {of:,.0f} partition-minutes behind, with {plural(plans, 'plan')}"
+        f"would have {what} {total:,.0f} partition-minutes behind, with {plural(plans, 'plan')}"
         f" and {downtime_s / 60:,.1f} of downtime"
     )
 

@@ -13,7 +13,7 @@ from assignors.partitioner import partition_of
 from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import LAG_BLIND, check_options
 from assignors.registry import assign as run_assignor
-from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.common.json_lines import an_object, brief, check_keys
 
 _PROBLEM_KEYS: Final = frozenset(
     {"assignor", "topics", "members", "lags", "arrival_rates", "replica_racks", "options"}
@@ -41,9 +41,9 @@ def answer_problem(problem: dict[str, Any]) -> dict[str, Any]:
     check_keys(problem, _PROBLEM_KEYS, required=("assignor", "topics", "members"), where="")
     assignor, options = problem["assignor"], problem.get("options")
     if not isinstance(assignor, str):
-        raise InvalidProblemError(f"assignor: {shown(assignor)} is not a name")
+        raise InvalidProblemError(f"assignor: {brief(assignor)} is not a name")
     if options is not None and not isinstance(options, dict):
-        raise InvalidProblemError(f"options: {shown(options)} is not an object")
+        raise InvalidProblemError(f"options: {brief(options)} is not an object")
     built = Problem.of(
         problem["topics"],
         _members(problem["members"]),
@@ -77,14 +77,14 @@ def answer_record(record: dict[str, Any]) -> dict[str, Any]:
     check_keys(record, _RECORD_KEYS, required=("key", "partitions"), where="")
     count = record["partitions"]
     if type(count) is not int or not 1 <= count <= _LARGEST_COUNT:
-        raise InvalidProblemError(f"partitions: {shown(count)} is not a number of partitions")
+        raise InvalidProblemError(f"partitions: {brief(count)} is not a number of partitions")
     key = _key(record["key"], record.get("key_encoding", "utf8"))
     return {"partition": partition_of(key, count)}
 
 
 def _members(members: Any) -> dict[str, Member]:
-    given = an_object(members, "members")
-    return {name: _member(name, value) for name, value in given.items()}
+    values = an_object(members, "members")
+    return {name: _member(name, value) for name, value in values.items()}
 
 
 def _member(name: str, value: Any) -> Member:
@@ -97,7 +97,7 @@ def _member(name: str, value: Any) -> Member:
 
 def _key(key: Any, encoding: Any) -> bytes:
     if not isinstance(key, str):
-        raise InvalidProblemError(f"key: {shown(key)} is not a text")
+        raise InvalidProblemError(f"key: {brief(key)} is not a text")
     try:
         if encoding == "utf8":
             return key.encode()
@@ -105,4 +105,4 @@ def _key(key: Any, encoding: Any) -> bytes:
             return base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidProblemError(f"key: is not {encoding}: {error}") from error
-    raise InvalidProblemError(f"key_encoding: {shown(encoding)} is neither utf8 nor base64")
+    raise InvalidProblemError(f"key_encoding: {brief(encoding)} is neither utf8 nor base64")

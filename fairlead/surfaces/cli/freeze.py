@@ -41,7 +41,7 @@ def freeze(
     """
     from fairlead.store.freezes import freeze_plans
 
-    what = _what(group, every=every)
+    what = _scope(group, every=every)
     ask(
         f"Freeze {what}? Until it is unfrozen, no new plan is sent, except approved rollbacks.",
         yes=yes,
@@ -69,7 +69,7 @@ def unfreeze(
     """
     from fairlead.store.freezes import read_freezes, unfreeze_plans
 
-    what = _what(group, every=every)
+    what = _scope(group, every=every)
     ask(f"Unfreeze {what}? Approved plans are then sent.", yes=yes)
     with opened_engine() as engine:
         unfreeze_plans(engine, group, reason=reason)
@@ -83,7 +83,7 @@ def unfreeze(
     say(*sentences, err=True)
 
 
-def _what(group: str | None, *, every: bool) -> str:
+def _scope(group: str | None, *, every: bool) -> str:
     if (group is None) is not every:
         raise typer.BadParameter("name one group, or give --all", param_hint="GROUP")
     return "all groups" if group is None else f"group {group}"

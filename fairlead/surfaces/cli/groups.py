@@ -400,7 +400,7 @@ def why(
         return
     if partition is None:
         step = next_step(row, undecided([row], datetime.now(UTC)), resting)
-        lines = [*_why(row, diagnoses), *(f"  {rest}" for rest in resting.values())]
+        lines = [*_why(row, diagnoses), *(f"  {line}" for line in resting.values())]
         keys = of_hot_partitions(group, row["diagnosis"], row["names"] or ())
         say_wrapped(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
         return

@@ -160,7 +160,7 @@ def _adoption(
             checked = check(store, [group], gateway.live_groups)
     except KafkaUnavailableError:  # the plan was published already
         return None, []
-    reasons = [left.reason for left in adoptions if not left.reached]
+    reasons = [adoption.reason for adoption in adoptions if not adoption.reached]
     return (checked[0].adoption if checked else None), reasons
 
 
@@ -241,7 +241,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
                 options=PublishOptions.of(kafka),
                 reason=reason,
             )
-    assert result.position is not None  # noqa: S101 - else it is an error
+    assert result.position is not None  # noqa: S101 - otherwise an error was raised
     _say(
         {
             "group": group,

@@ -57,7 +57,8 @@ _ALL_OF_LIST = _LIST | {
     "assignor": "assignor",
     **dict.fromkeys(("lag_max_before", "lag_max_predicted", "lag_max_achieved", "adherence"), ""),
 }
-#: Characters of a group's name in a file name: within the limit of file systems in any script.
+#: Maximum characters of a group's name in a file name. File systems limit bytes: so many characters
+#: fit in any alphabet.
 _NAME = 50
 _DIFF = ("topic", "partition", "member_before", "member_after")
 
@@ -89,9 +90,9 @@ def list_plans(
         print_table(rows, _ALL_OF_LIST if wide else _LIST, wide=wide)
         say(*not_sent(rows))
     else:
-        of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
+        which = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
         why = f"fairlead history {shell_quote(group)}" if group else "fairlead groups"
-        say(f"There is no plan{of}; see `{why}` for the decisions")
+        say(f"There is no plan{which}; see `{why}` for the decisions")
 
 
 @app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))

@@ -51,7 +51,7 @@ class Load:
         self.produced = dict.fromkeys((group.name for group in self._groups), 0)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the load."""
         self._thread.start()
         return self
 

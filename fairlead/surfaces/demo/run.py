@@ -35,7 +35,7 @@ from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS,
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follows, create_backlog
 from fairlead.wire.document import PlanDocument
 
-#: Seconds until a step of the demo has failed, on any machine.
+#: Seconds after which a step of the demo counts as failed, also on a slow machine.
 STEP_TIMEOUT_S = 1800.0
 POLL_S = 0.1
 #: Records continue to arrive for this long under the plans, to show their effect.

@@ -19,7 +19,7 @@ _ANSWER_S: Final = 10.0
 
 def examine_host(settings: Settings) -> Iterator[Finding]:
     """Check what planning needs on this machine."""
-    from fairlead.sandbox.java import find_java  # noqa: PLC0415 - only doctor needs it
+    from fairlead.sandbox.java import find_java  # noqa: PLC0415 - only the doctor needs it
 
     try:
         yield Finding("java", "ok", str(find_java()))

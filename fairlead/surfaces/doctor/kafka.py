@@ -168,8 +168,8 @@ def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Ite
     hidden = [name for name, error in errors.items() if "TOPIC_AUTH" in error]
     refused = [name for name in errors if name not in hidden]
     silent = [name for name in by_broker if name not in errors and not allowed[name][0] & _READ]
-    of = f"{len(names)} groups of discovery"
-    yield _rights("group", "DESCRIBE", refused, of, "these groups are not sampled")
+    groups = f"{len(names)} groups of discovery"
+    yield _rights("group", "DESCRIBE", refused, groups, "these groups are not sampled")
     if hidden:
         detail = (
             f"{min(hidden)} cannot be described: it reads topics that Fairlead may not describe"
@@ -177,7 +177,7 @@ def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Ite
         yield Finding("topics", "failed", detail, remedy("topic", "NAME", ["DESCRIBE"]))
     if silent:
         then = "their brokers do not learn of new plans"
-        yield _rights("group", "READ", silent, of, then)
+        yield _rights("group", "READ", silent, groups, then)
 
 
 def _topics(rights: Rights, names: list[str]) -> Finding:
@@ -235,14 +235,16 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
             or _ASSIGNOR  # unknown without the right to read it
         )
     ]
-    of = f"{plural(len(by_broker), 'group')} of the consumer protocol"
+    count = f"{plural(len(by_broker), 'group')} of the consumer protocol"
     if without:
-        detail = f"brokers {', '.join(without)} lack the assignor that {of} need to follow plans"
+        detail = f"brokers {', '.join(without)} lack the assignor that {count} need to follow plans"
         return Finding("plug-in", "warning", detail, "see docs/consumers/kip-848.md")
     if "DESCRIBE_CONFIGS" not in rights.on_cluster():
-        detail = f"Fairlead may not read the brokers' assignors for {of}"
+        detail = f"Fairlead may not read the brokers' assignors for {count}"
         return Finding("plug-in", "warning", detail, remedy(CLUSTER, "", ["DESCRIBE_CONFIGS"]))
-    return Finding("plug-in", "ok", f"brokers have the assignor with which {of} can follow plans")
+    return Finding(
+        "plug-in", "ok", f"brokers have the assignor with which {count} can follow plans"
+    )
 
 
 def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:

@@ -169,7 +169,7 @@ def _path(places: Sequence[float], values: Sequence[float | None], top: float) -
 
 
 def _x(ends: _Ends, moment: datetime, left: int = _LEFT) -> float:
-    assert ends is not None  # noqa: S101 - there is a moment
+    assert ends is not None  # noqa: S101 - there is at least one time
     length = ends[1] - ends[0]
     share = (moment - ends[0]) / length if length else 0.0
     return round(left + (_WIDTH - left - _RIGHT) * share, 1)

@@ -33,7 +33,7 @@ Row = dict[str, Any]
 ENOUGH: Final = 6
 #: Groups sampled at once: few enough that at most seconds pass between commits and log ends.
 _AT_ONCE: Final = 500
-#: The effect of a missing DESCRIBE.
+#: Effects of a missing right to DESCRIBE.
 _EFFECTS: Final = {
     CLUSTER: "only groups that may be described are listed",
     "group": "the group is unknown",

@@ -61,9 +61,9 @@ def _added(
         for topic, count in zip(row["topics"], row["counts"], strict=True):
             places[topic] = np.arange(first, first + count)
             first += count
-        left = left_topics(places, row["subscriptions"])
+        unread_topics = left_topics(places, row["subscriptions"])
         mine = np.concatenate(
-            [np.empty(0, np.int64), *(places[t] for t in places if t not in left)]
+            [np.empty(0, np.int64), *(places[t] for t in places if t not in unread_topics)]
         )
         lost_at = measured.lost_at[mine][measured.lost[mine] > 0]
         figures = {
@@ -75,7 +75,7 @@ def _added(
             "lost_at": datetime.fromtimestamp(lost_at.max(), UTC) if lost_at.size else None,
             "left": [
                 {"topic": t, "partitions": places[t].size, "lag": _sum(measured.lag[places[t]])}
-                for t in sorted(left)
+                for t in sorted(unread_topics)
             ],
         }
         yield name, figures

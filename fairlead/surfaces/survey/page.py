@@ -29,7 +29,7 @@ def facts(row: Row) -> list[tuple[str, str]]:
         figure("forecast_time_lag_s").label.lower(): _late(row),
         figure("catch_up_s").label.lower(): _catch_up_time(row),
         "not planned": row["not_planned"],
-        figure("loss_s").label.lower(): _lost(row, analysed=analysed),
+        figure("loss_s").label.lower(): _losses(row, analysed=analysed),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
         "consumers": row["consumers"] if analysed else None,
         "per record": work.get(figure("seconds_per_record").label),
@@ -37,9 +37,9 @@ def facts(row: Row) -> list[tuple[str, str]]:
         "lag": _lag(row),
         "left topics": listed(
             [
-                f"{left['topic']} ({plural(left['partitions'], 'partition')}, "
-                f"{plural(left['lag'], 'record')} behind the commits)"
-                for left in row["left"]
+                f"{topic['topic']} ({plural(topic['partitions'], 'partition')}, "
+                f"{plural(topic['lag'], 'record')} behind the commits)"
+                for topic in row["left"]
             ]
         ),
         "owners": listed(owners) if owners else "none",
@@ -61,7 +61,7 @@ def _lag(row: Row) -> str:
     )
 
 
-def _lost(row: Row, *, analysed: bool) -> str:
+def _losses(row: Row, *, analysed: bool) -> str:
     """Return how many records were lost, and when more will be."""
     lost = f"{row['lost']:,}, first seen at {moment(row['lost_at'])}" if row["lost"] else ""
     if not analysed:

@@ -54,7 +54,7 @@ class At:
 
     @property
     def _near(self) -> str:
-        return HOST if self.host == "0.0.0.0" else self.host  # noqa: S104 - compared, not opened
+        return HOST if self.host == "0.0.0.0" else self.host  # noqa: S104 - the address is compared, not opened
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def running(
         "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
         "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
     }
-    # Only for this user, and short: the path of a socket has at most 107 bytes.
+    # Temporary folders are only for this user, and short: a socket's path has at most 107 bytes.
     with TemporaryDirectory(prefix="fairlead-") as folder:
         socket = Path(folder) / "code.sock"
         workspace = furnish(home, socket)

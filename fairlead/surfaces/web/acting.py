@@ -77,7 +77,7 @@ class Acting:
 
     async def before(self, request: Request) -> Response:
         """Answer with the effects of a step, and a form that requests it."""
-        verb, group, version = _asked(request.query_params)
+        verb, group, version = _read_step(request.query_params)
         desk = await run_sync(self.desk, request.headers.raw)
         return await run_sync(
             partial(self._before, desk, verb, group, version), limiter=self._threads
@@ -116,11 +116,11 @@ class Acting:
 
     def _act(self, wanted: Act) -> Response:
         try:
-            done = act(self._engine, wanted)
+            act_id = act(self._engine, wanted)
         except PlanStateError as error:
             return self._refused(Desk(wanted.actor), str(error), wanted.group)
-        there = page_address("acted", id=str(done))
-        return RedirectResponse(there, 303, headers=self._headers)
+        page = page_address("acted", id=str(act_id))
+        return RedirectResponse(page, 303, headers=self._headers)
 
     async def after(self, request: Request) -> Response:
         """Answer with the result of a step."""
@@ -132,12 +132,12 @@ class Acting:
         return await run_sync(partial(self._after, desk, act_id), limiter=self._threads)
 
     def _after(self, desk: Desk, act_id: UUID) -> Response:
-        done = find_act(self._engine, act_id)
-        if done is None:
+        step = find_act(self._engine, act_id)
+        if step is None:
             raise HTTPException(404, "No step was taken with this form")
         words = {"done": "Done", "agreed": "Noted", "asked": "Asked for", "refused": "Refused"}
-        version = done.version if done.sha256 else None
-        about = Sheet(words[done.outcome], "", outcome(self._engine, done), done.group, version)
+        version = step.version if step.sha256 else None
+        about = Sheet(words[step.outcome], "", outcome(self._engine, step), step.group, version)
         return self._page(desk, about)
 
     def _person(self, headers: Headers) -> Person:
@@ -174,7 +174,7 @@ class Acting:
         return HTMLResponse(page, status, self._headers)
 
 
-def _asked(given: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
+def _read_step(given: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
     """Return the step, the group and the version that a query or a form names."""
     verb, group = given.get("do"), given.get("group")
     if verb not in VERBS or "\0" in (group or ""):
@@ -186,7 +186,7 @@ def _asked(given: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
 
 def _wanted(fields: Mapping[str, str], person: Person) -> Act:
     """Return the step that a form requests."""
-    verb, group, version = _asked(fields)
+    verb, group, version = _read_step(fields)
     try:
         act_id = UUID(fields.get("id", ""))
     except ValueError as error:

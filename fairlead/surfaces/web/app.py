@@ -205,7 +205,7 @@ async def _health(_: Request) -> Response:
 
 
 def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for no others
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler is registered for no other error
     headers = {**_HEADERS, **(error.headers or {})}
     return PlainTextResponse(f"{visible(error.detail)}\n", error.status_code, headers)
 

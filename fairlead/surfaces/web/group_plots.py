@@ -67,11 +67,11 @@ def plots_of(
         *_plot(_LATE, "", course.at, forecast),
         *(
             plot
-            for what, names, of in (
+            for what, names, series in (
                 ("consumer", course.members, by_consumer),
                 ("partition", course.partitions, by_partition),
             )
-            for drawn, values in of
+            for drawn, values in series
             for plot in _most(drawn, f", by {what}", course.at, names, values)
         ),
     ]
@@ -91,7 +91,7 @@ def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
 
 def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
     """Draw the worst forecast of each day; empty for one day, which the other plots show."""
-    if len(rows) < 2:  # noqa: PLR2004 - two make a line
+    if len(rows) < 2:  # noqa: PLR2004 - a line needs two points
         return []
     at = [datetime.combine(row["day"], time(), UTC) for row in rows]
     worst = {"worst of the day": [row["forecast_time_lag_s_worst"] for row in rows]}
@@ -118,11 +118,11 @@ def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | 
 
 
 def _most(
-    drawn: Figure, of: str, at: Sequence[datetime], names: Sequence[str], values: Float64
+    drawn: Figure, suffix: str, at: Sequence[datetime], names: Sequence[str], values: Float64
 ) -> list[Plot]:
     """Plot the lines with the largest values."""
     lines = largest(names, values, len(plots.COLOURS))
-    return _plot(drawn, of, at, lines, len(names) - len(lines))
+    return _plot(drawn, suffix, at, lines, len(names) - len(lines))
 
 
 def _known(values: Float64) -> list[float | None]:
@@ -131,7 +131,7 @@ def _known(values: Float64) -> list[float | None]:
 
 def _plot(
     drawn: Figure,
-    of: str,
+    suffix: str,
     at: Sequence[datetime],
     series: Mapping[str, Sequence[float | None]],
     missing: int = 0,
@@ -139,7 +139,7 @@ def _plot(
     """Return a plot of a figure, in a list; the list is empty if no value is known."""
     if not any(value is not None for values in series.values() for value in values):
         return []
-    rows, name = [], drawn.label + of
+    rows, name = [], drawn.label + suffix
     for line, values in series.items():
         known = [(value, when) for value, when in zip(values, at, strict=True) if value is not None]
         most, when = max(known, default=(None, None), key=lambda pair: pair[0])

@@ -145,7 +145,7 @@ def identity_of(web: WebSettings) -> IdentityProof | None:
 
 
 def _only(headers: Headers, name: str) -> bytes:
-    """Return a header that occurs once, in this spelling: some servers read _ as -."""
+    """Return a header that occurs once; refuse one spelled with _, which some servers read as -."""
     wanted = name.lower().encode()
     matching = [
         (key.lower(), value) for key, value in headers if key.lower().replace(b"_", b"-") == wanted

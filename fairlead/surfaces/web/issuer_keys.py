@@ -17,7 +17,7 @@ from fairlead.errors import FairleadError
 
 #: Seconds. Keys are cached for this long, so that a revoked key expires.
 KEPT_S: Final = 300.0
-#: Seconds. Minimum time between two fetches: a token may name any unknown key.
+#: Seconds. Minimum time between two fetches: tokens that name unknown keys could cause many.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
 #: Maximum number of requests that wait for the issuer at once, so that threads remain for others.
@@ -117,7 +117,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
     except TimeoutError:
         raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None
     if not isinstance(content, dict) or not isinstance(content.get("keys"), list):
-        raise ValueError("no key set")  # noqa: TRY004 - about the content
+        raise ValueError("no key set")  # noqa: TRY004 - the content is wrong, not a type
     return {
         key["kid"]: key
         for key in content["keys"]

@@ -197,7 +197,7 @@ def build_registry(
     engine: Engine,
     sample_every: timedelta = timedelta(0),
     policies: Callable[[], Sequence[Policy]] = tuple,
-    web: WebSettings = WebSettings(),  # noqa: B008 - frozen
+    web: WebSettings = WebSettings(),  # noqa: B008 - the default is immutable
 ) -> CollectorRegistry:
     """Return a registry that reads the database at each scrape.
 

@@ -183,17 +183,17 @@ def _withdraw(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
 
 
 def _freeze(engine: Engine, group: str | None) -> Sheet:
-    what = _what(group)
-    now = [f"Already {held}. Your reason replaces this one." for held in _held(engine, group)]
+    what = _scope(group)
+    now = [f"Already {held}. Your reason replaces this one." for held in _freezes_of(engine, group)]
     texts = [_FROZEN.format(what=what), _STILL_FOLLOWED, *now]
     return Sheet(f"Freeze {what}?", "Freeze", texts, group)
 
 
 def _unfreeze(engine: Engine, group: str | None) -> Sheet:
-    held = _held(engine, group)
-    if not held:
-        raise PlanStateError(f"Not frozen: {_what(group)}")
-    others = [freeze for freeze in read_freezes(engine) if freeze not in held]
+    freezes = _freezes_of(engine, group)
+    if not freezes:
+        raise PlanStateError(f"Not frozen: {_scope(group)}")
+    others = [freeze for freeze in read_freezes(engine) if freeze not in freezes]
     waiting = [
         f"{plan.group} version {plan.version}"
         for plan in PlanStore(engine).in_state(
@@ -202,14 +202,14 @@ def _unfreeze(engine: Engine, group: str | None) -> Sheet:
         if freeze_on(plan, others) is None
     ]
     texts = [
-        f"Now {held[0]}.",
+        f"Now {freezes[0]}.",
         f"Approved plans are sent within {PUBLISHED_WITHIN_S} s: {listed(waiting)}."
         if waiting
         else "No approved plan waits.",
         *(f"This remains: {freeze}." for freeze in others),
-        *_agreed(engine, "unfreeze", group, held[0].number),
+        *_agreed(engine, "unfreeze", group, freezes[0].number),
     ]
-    return Sheet(f"Unfreeze {_what(group)}?", "Unfreeze", texts, group, held[0].number)
+    return Sheet(f"Unfreeze {_scope(group)}?", "Unfreeze", texts, group, freezes[0].number)
 
 
 _STEPS: Final[Mapping[str, Callable[[Engine, StoredPlan, datetime], Sheet]]] = {
@@ -222,7 +222,7 @@ _STEPS: Final[Mapping[str, Callable[[Engine, StoredPlan, datetime], Sheet]]] = {
 
 def outcome(engine: Engine, done: Acted) -> list[str]:
     """Return the result of a step, in sentences."""
-    what = _what(done.group) if done.sha256 is None else f"{done.group}, version {done.version}"
+    what = _scope(done.group) if done.sha256 is None else f"{done.group}, version {done.version}"
     verb = "roll back" if done.act == "rollback" else done.act
     who = f"{done.actor} requested to {verb} ({what}): {done.reason}."
     if done.outcome == "agreed":
@@ -233,9 +233,12 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
         answer = "The planner has done it" if done.outcome == "done" else "The planner has refused"
         return [who, f"{answer}: {done.answer}."]
     if done.act in {"freeze", "unfreeze"}:
-        held = _held(engine, done.group)
-        return [who, f"Now {held[0]}." if held else f"Not frozen now: {_what(done.group)}."]
-    assert done.group is not None  # noqa: S101 - it is about a version
+        freezes = _freezes_of(engine, done.group)
+        return [
+            who,
+            f"Now {freezes[0]}." if freezes else f"Not frozen now: {_scope(done.group)}.",
+        ]
+    assert done.group is not None  # noqa: S101 - this step is about a version
     assert done.version is not None  # noqa: S101 - the same
     plan = PlanStore(engine).get(done.group, done.version)
     held_by = freeze_on(plan, read_freezes(engine))
@@ -272,11 +275,11 @@ def _agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) 
     return [f"It takes two people: {listed(people)} has already requested it."] if people else []
 
 
-def _held(engine: Engine, group: str | None) -> list[Freeze]:
+def _freezes_of(engine: Engine, group: str | None) -> list[Freeze]:
     return [freeze for freeze in read_freezes(engine) if freeze.group == group]
 
 
-def _what(group: str | None) -> str:
+def _scope(group: str | None) -> str:
     return "all groups" if group is None else f"group {group}"
 
 

@@ -42,7 +42,7 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
     }
 
     /**
-     * Begins to read plans, until this object is garbage.
+     * Begins to read plans, until this object is garbage-collected.
      *
      * @throws ConfigException there is no group, or a setting is invalid
      */

@@ -166,7 +166,7 @@ public final class PlanDocument {
         return members;
     }
 
-    /** Returns the ranges of several members: the first partition in the upper half, the last in the lower one. */
+    /** Returns all ranges, ascending: the first partition in the upper 32 bits, the last in the lower 32. */
     private static long[] ascending(List<int[]> ranges) {
         long[] all = new long[ranges.stream().mapToInt(some -> some.length / 2).sum()];
         int filled = 0;

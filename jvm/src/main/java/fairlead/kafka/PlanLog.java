@@ -58,7 +58,7 @@ final class PlanLog {
     }
 
     /**
-     * Reads plans for a client's group until the reader is garbage; only a weak reference to it is stored.
+     * Reads plans for a client's group until the reader is garbage-collected: only a weak reference to it is stored.
      *
      * @param connection settings of the connection to the cluster
      */

@@ -14,7 +14,7 @@ import javax.management.StandardMBean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Followers' states as JMX beans. A bean exists until its assignor is garbage: Kafka does not close assignors. */
+/** Followers' states as JMX beans. A bean exists until its assignor is collected: Kafka does not close assignors. */
 final class StatusBeans {
     private static final Logger LOG = LoggerFactory.getLogger(StatusBeans.class);
     private static final Cleaner CLEANER = Cleaner.create();
@@ -24,7 +24,7 @@ final class StatusBeans {
     private StatusBeans() {
     }
 
-    /** Registers a follower under its group and client id until the owner is garbage. */
+    /** Registers a follower under its group and client id until the owner is garbage-collected. */
     static void show(Object owner, Follower follower, String clientId) {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         Object token = new Object();

@@ -27,7 +27,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         this.reader = reader;
     }
 
-    /** Register the metrics, unless another assignor of this JVM already has. */
+    /** Registers the metrics, unless another assignor of this JVM already has. */
     void register() {
         try {
             var server = ManagementFactory.getPlatformMBeanServer();
@@ -46,7 +46,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         longest.accumulateAndGet(took, Math::max);
     }
 
-    /** Count a bug; true: it differs from the previous bug and should be logged. */
+    /** Counts a bug; true: it differs from the previous bug and should be logged. */
     boolean failed(Throwable error, long took) {
         failures.incrementAndGet();
         nanos.addAndGet(took);

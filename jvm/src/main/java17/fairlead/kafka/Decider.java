@@ -63,7 +63,7 @@ final class Decider {
         this.keepWithoutPlan = keepWithoutPlan;
     }
 
-    /** Decide. The id of the plan topic identifies triggers; null: it is not known yet. */
+    /** Decides. The id of the plan topic identifies triggers; null: it is not known yet. */
     Decision decide(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic, Instant now) {
         var view = new GroupView(spec, describer, planTopic);
         if (view.members.length == 0) {

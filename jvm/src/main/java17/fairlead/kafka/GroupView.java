@@ -197,7 +197,7 @@ final class GroupView {
         }
     }
 
-    /** Keep the targets, and place partitions without an owner. Unchanged members keep the same object. */
+    /** Keeps the targets, and place partitions without an owner. Unchanged members keep the same object. */
     GroupAssignment keep() {
         var changed = new BitSet(members.length);
         if (isWhole()) {
@@ -276,14 +276,14 @@ final class GroupView {
         return true;
     }
 
-    /** Return the assignment of all members; triggers get no partitions. */
+    /** Returns the assignment of all members; triggers get no partitions. */
     GroupAssignment assignment(int[] owner) {
         var everybody = new BitSet(members.length);
         everybody.set(0, members.length);
         return assignment(owner, everybody);
     }
 
-    /** Return the same; members that are not in {@code changed} keep their targets. */
+    /** Returns the same; members that are not in {@code changed} keep their targets. */
     private GroupAssignment assignment(int[] owner, BitSet changed) {
         Map<String, MemberAssignment> found = new HashMap<>(2 * spec.memberIds().size());
         for (int m = changed.nextClearBit(0); m < members.length; m = changed.nextClearBit(m + 1)) {
@@ -348,7 +348,7 @@ final class GroupView {
         };
     }
 
-    /** Add the members without partitions, triggers included. */
+    /** Adds the members without partitions, triggers included. */
     GroupAssignment complete(Map<String, MemberAssignment> found) {
         for (String id : spec.memberIds()) {
             found.putIfAbsent(id, new Share(Map.of()));

@@ -146,7 +146,7 @@ final class PlanBook {
         return best;
     }
 
-    /** Remember the members of a group, in place of those of the previous call. */
+    /** Remembers the members of a group, in place of those of the previous call. */
     void remember(String group, String[] members) {
         synchronized (seenLock) {
             forget(group, together.remove(group));
@@ -176,7 +176,7 @@ final class PlanBook {
         }
     }
 
-    /** Remember that the group of these members began without a plan. */
+    /** Remembers that the group of these members began without a plan. */
     void begin(String[] members) {
         synchronized (seenLock) {
             Collections.addAll(begun, members);
@@ -188,7 +188,7 @@ final class PlanBook {
         }
     }
 
-    /** Note that these members follow a plan: if it ends, their targets stay. */
+    /** Notes that these members follow a plan: if it ends, their targets stay. */
     void follows(String[] members) {
         synchronized (seenLock) {
             Arrays.asList(members).forEach(begun::remove);

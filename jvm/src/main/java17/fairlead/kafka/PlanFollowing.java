@@ -88,7 +88,7 @@ final class PlanFollowing {
         return owner;
     }
 
-    /** Name topics by the plan, else by the roster, unless the plan has a different topic of that name. */
+    /** Names topics by the plan, else by the roster, unless the plan has a different topic of that name. */
     private String[] nameTopics() {
         String[] found = new String[view.topics.length];
         Set<String> used = new HashSet<>(plan.topics().values());

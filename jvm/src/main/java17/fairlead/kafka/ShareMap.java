@@ -42,7 +42,7 @@ final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
             partitions = new int[size];
         }
 
-        /** Add a partition of a topic, given by its number; calls come in ascending order of both. */
+        /** Adds a partition of a topic, given by its number; calls come in ascending order of both. */
         void add(int topic, int partition) {
             if (topic != last) {
                 if (pieces == numbers.length) {
@@ -56,7 +56,7 @@ final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
             partitions[filled++] = partition;
         }
 
-        /** Return the share after the last addition, given the ids of the topics by number. */
+        /** Returns the share after the last addition, given the ids of the topics by number. */
         ShareMap build(Uuid[] called) {
             Uuid[] topics = new Uuid[pieces];
             Arrays.setAll(topics, piece -> called[numbers[piece]]);

@@ -8,7 +8,7 @@ package fairlead.kafka;
 record TriggerRack(String group, int version) {
     static final String PREFIX = "fairlead:";
 
-    /** Read a rack; null: the member is no trigger. */
+    /** Reads a rack; null: the member is no trigger. */
     static TriggerRack of(String rack) {
         int colon = rack.lastIndexOf(':');
         if (!rack.startsWith(PREFIX) || colon <= PREFIX.length()) {
