@@ -370,9 +370,9 @@ def test_incomplete_sample_is_an_error(tmp_path: Path) -> None:
         archive.sample(sample_id, ["b", "c"])
     (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])
-    for asked in (sample_id, sample_id, new_snapshot_id(NOON)):
+    for requested in (sample_id, sample_id, new_snapshot_id(NOON)):
         with pytest.raises(FileNotFoundError):
-            archive.sample(asked, ["a"])
+            archive.sample(requested, ["a"])
 
 
 def test_history_has_no_details_of_members(tmp_path: Path) -> None:

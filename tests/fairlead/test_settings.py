@@ -69,13 +69,13 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
         ("[web.token]\n{T}algorithms = []", r"web\.token\.algorithms: "),
     ],
 )
-def test_weak_web_login_is_refused(config: Path, toml: str, said: str) -> None:
+def test_weak_web_login_is_refused(config: Path, toml: str, message: str) -> None:
     """The error has the key's name, and not the secret."""
     secret = "s" * 40
     token = ISSUER.format("https://login.example/keys")
     text = toml.replace("{S}", secret).replace("{T}", token)
     config.write_text(f'[web]\nurl = "https://fairlead.example"\n{text}')
-    with pytest.raises(ConfigurationError, match=said) as error:
+    with pytest.raises(ConfigurationError, match=message) as error:
         load_settings()
     assert secret not in str(error.value)
 

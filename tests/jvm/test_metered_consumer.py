@@ -93,8 +93,8 @@ class Applications:
 
     def act(self, name: str, act: str, **more: Any) -> dict[str, Any]:
         """Let a consumer's application run an action, and return its state."""
-        asked = {"act": act, "name": self.names[name], "topic": self.topic, **more}
-        state: dict[str, Any] = self.checks.ask("act", **asked)
+        request = {"act": act, "name": self.names[name], "topic": self.topic, **more}
+        state: dict[str, Any] = self.checks.ask("act", **request)
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:

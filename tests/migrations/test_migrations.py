@@ -195,8 +195,8 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
         found = rows(engine, COMMENTS)
     finally:
         engine.dispose()
-    said = {(relation, column): (comment, _meaning(column)) for relation, column, comment in found}
-    figures = {place: both for place, both in said.items() if both[1] is not None}
+    texts = {(relation, column): (comment, _meaning(column)) for relation, column, comment in found}
+    figures = {place: both for place, both in texts.items() if both[1] is not None}
     assert {
         ("fairlead.plan_history", "forecast_time_lag_before"),
         ("fairlead.partition_work", "time_share"),

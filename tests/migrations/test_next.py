@@ -200,5 +200,5 @@ def test_unknown_schema_is_not_upgraded(migrated: str, engine: Engine, revision:
     for command in (migrate.upgrade, migrate.current, migrate.check):
         with pytest.raises(ConfigurationError) as error:
             command(migrated)
-        for said in ("made by another build", f"revision {revision},", "recreate it"):
-            assert said in str(error.value)
+        for part in ("made by another build", f"revision {revision},", "recreate it"):
+            assert part in str(error.value)

@@ -28,6 +28,6 @@ def test_group_is_planned_by_the_installed_planner(
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)
     planning = ("-m", "fairlead_planner.orchestration", "planning", unique_name)
-    said = run(python, *planning, cwd=tmp_path)
-    assert said.startswith(f"{unique_name}: plan, version 1, published: ")
+    output = run(python, *planning, cwd=tmp_path)
+    assert output.startswith(f"{unique_name}: plan, version 1, published: ")
     eventually(lambda: consumers.owned != fallback, "the consumers follow the plan")

@@ -70,8 +70,8 @@ def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessRe
     """Run the job that the sensor requests."""
     request = requested(pipeline)
     assert request.partition_key is not None
-    asked = {"run_config": request.run_config, "tags": request.tags}
-    return pipeline.run("planning", request.partition_key, **asked, **arguments)
+    options = {"run_config": request.run_config, "tags": request.tags}
+    return pipeline.run("planning", request.partition_key, **options, **arguments)
 
 
 def assert_relieved(pipeline: Pipeline, group: str) -> None:

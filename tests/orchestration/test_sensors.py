@@ -166,11 +166,11 @@ def test_asset_shows_a_plans_later_state(pipeline: Pipeline, migrated: str) -> N
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")
 
-    def said() -> list[dg.AssetObservation]:
+    def observations() -> list[dg.AssetObservation]:
         events = pipeline.sensor("plan_life").asset_events
         return [event for event in events if isinstance(event, dg.AssetObservation)]
 
-    (observation,) = said()
+    (observation,) = observations()
     facts = {name: str(value.value) for name, value in observation.metadata.items()}
     assert (observation.asset_key.to_user_string(), observation.partition) == (
         "assignment_plan",

@@ -183,8 +183,8 @@ def poll(
 
 def concerns_offsets(record: logging.LogRecord) -> bool:
     """Return whether a log record of kafka-python is about offsets, or above the debug level."""
-    told = ("Sending offset-commit", "Setting offset")
-    return record.levelno > logging.DEBUG or str(record.msg).startswith(told)
+    offset_lines = ("Sending offset-commit", "Setting offset")
+    return record.levelno > logging.DEBUG or str(record.msg).startswith(offset_lines)
 
 
 def main(raw: str) -> None:

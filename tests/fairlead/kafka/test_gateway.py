@@ -41,8 +41,8 @@ def delete(admin: AdminClient, topic: str) -> None:
         first = TopicPartition(topic, 0)
         level = IsolationLevel.READ_UNCOMMITTED
         try:
-            asked = admin.list_offsets({first: OffsetSpec.earliest()}, isolation_level=level)
-            asked[first].result(PATIENCE_S)
+            results = admin.list_offsets({first: OffsetSpec.earliest()}, isolation_level=level)
+            results[first].result(PATIENCE_S)
         except KafkaException:
             return True
         return False

@@ -33,8 +33,8 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
             raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
 
     class Admin:
-        def list_offsets(self, asked: Any, **_: Any) -> Any:
-            return {place: answer(place) for place in asked}
+        def list_offsets(self, specs: Any, **_: Any) -> Any:
+            return {place: answer(place) for place in specs}
 
     admin: Any = Admin()
     reader: Any = Reader()

@@ -48,10 +48,10 @@ def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     """It read the topic and froze; another publisher has sent the plan since."""
     approve()
     (intent,) = intend(store)
-    outbox, looked = Outbox(store.engine), last_turn(store)
+    outbox, lost = Outbox(store.engine), last_turn(store)
     sent_since = last_turn(store)
     with pytest.raises(StoreUnavailableError, match="Lost plans-0 to another publisher"):
-        how(outbox, {"orders": (intent, "it is not there")}, looked)
+        how(outbox, {"orders": (intent, "it is not there")}, lost)
     assert store.get("orders", 1).state == "sending"
     how(outbox, {"orders": (intent, "it is not there")}, sent_since)
     assert store.get("orders", 1).state in {"stale", "refused"}

@@ -73,9 +73,9 @@ def test_survey_needs_only_kafka(
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "imported:"
     assert f"{unique_name}: Stable" in done.stderr  # the first line that is printed
-    said = json.loads(done.stdout)
-    (mine,) = (row for row in said["groups"] if row["group"] == unique_name)
-    assert (said["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)
+    answer = json.loads(done.stdout)
+    (mine,) = (row for row in answer["groups"] if row["group"] == unique_name)
+    assert (answer["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)
     assert (mine["owners"], mine["lag"], mine["error"]) == ({"a": 1, "b": 1}, 4, None)
     assert list(tmp_path.iterdir()) == []
 

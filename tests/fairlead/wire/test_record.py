@@ -77,8 +77,8 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
     )
     assert base64.b64encode(message).decode() == vector["signed"]
     verifier = Verifier.from_text(VECTORS["public_key"])
-    told = read(value, headers, group=vector["group"], origin=origin, verifier=verifier)
-    assert told.identity[:3] == (
+    known = read(value, headers, group=vector["group"], origin=origin, verifier=verifier)
+    assert known.identity[:3] == (
         int(vector["headers"]["epoch"]),
         vector["version"],
         vector["headers"]["kind"] == "withdrawn",
@@ -104,17 +104,17 @@ def test_invalid_plan_records_raise_an_error(vector: dict[str, Any]) -> None:
 def test_headers_of_a_signed_record() -> None:
     """They are epoch, version, hash, and the end of the lease to the millisecond."""
     until = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
-    told = read(headers=signed(VALUE, epoch=9, lease_until=until))
-    assert told.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
-    assert told.lease_until == until.replace(microsecond=123000)
-    assert told.plan is not None
+    known = read(headers=signed(VALUE, epoch=9, lease_until=until))
+    assert known.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
+    assert known.lease_until == until.replace(microsecond=123000)
+    assert known.plan is not None
 
 
 def test_a_withdrawal_is_signed_like_a_plan() -> None:
     """A withdrawal has the version that it ends, and no lease."""
     value = withdrawn_value("group", 7)
-    told = read(value, signed(value, version=7, kind="withdrawn"))
-    assert (told.identity[:3], told.plan, told.lease_until) == ((1, 7, True), None, None)
+    known = read(value, signed(value, version=7, kind="withdrawn"))
+    assert (known.identity[:3], known.plan, known.lease_until) == ((1, 7, True), None, None)
 
 
 def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
@@ -215,9 +215,9 @@ def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) ->
     """With any headers added, reading uses only those of the planner or raises InvalidPlanError."""
     headers = [*HEADERS, *changes]
     try:
-        told = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)
+        known = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)
     except InvalidPlanError:
         return
     found = {name: text or b"" for name, text in headers}
     assert found == dict(HEADERS)
-    assert told.plan is not None
+    assert known.plan is not None

@@ -60,12 +60,12 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
     number, now = count(), datetime.now(UTC)
 
     def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
-        look = next(number)
+        place = next(number)
         members = tuple(
             LiveMember(name, name, "host", None, name, ("t",), {"t": tuple(share)}, None)
-            for name, share in series[look].items()
+            for name, share in series[place].items()
         )
-        at = now + timedelta(seconds=4 * look)
+        at = now + timedelta(seconds=4 * place)
         return {
             group: LiveGroup(group, "Stable", "range", members, {"t": 3}, at) for group in groups
         }

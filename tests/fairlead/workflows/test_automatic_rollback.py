@@ -58,8 +58,8 @@ def test_rollback_is_to_the_previous_version_with_a_back_off(
     assert "version 2 made it worse: much later than before" in made.reason
     assert back(store) == []
     history = read_history(store.engine, "orders", since=None, limit=20)
-    (said,) = [row for row in history if row["event"] == "regression"]
-    assert (said["version"], said["reason"].split(";")[0]) == (2, "much later than before")
+    (event,) = [row for row in history if row["event"] == "regression"]
+    assert (event["version"], event["reason"].split(";")[0]) == (2, "much later than before")
     readings = read_all_groups(store.engine, DecisionCounts())
     assert [(row["group_id"], row["times"]) for row in readings.back_offs] == [("orders", 1)]
     assert readings.ended_regressions == []

@@ -210,12 +210,12 @@ def test_unexpected_error_affects_one_diagnosis(
 ) -> None:
     """It is logged, and the other groups are diagnosed."""
 
-    def asked(group: Group, planning: PlanningOptions) -> Question:
+    def failing(group: Group, planning: PlanningOptions) -> Question:
         if group.name == "b":
             raise IndexError("an unforeseen layout")
         return question_about(group, planning)
 
-    monkeypatch.setattr(candidate_rows, "question_about", asked)
+    monkeypatch.setattr(candidate_rows, "question_about", failing)
     seen = three_groups(datetime.now(UTC))
     found = diagnosing.diagnose(SampleArchive(str(tmp_path)), [seen], [], GroupMemories()).findings
     assert sorted(found) == ["a", "c"]

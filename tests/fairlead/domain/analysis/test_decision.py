@@ -21,9 +21,9 @@ from tests.fairlead.domain.analysis.questions import behind, halves, question, s
 SPEEDS = steady(np.full(10, 100.0))
 
 
-def gapped(partition: int, look: int) -> str | None:
+def gapped(partition: int, step: int) -> str | None:
     """Return the owner: none for the last partition, and `a` for all but one of the others."""
-    return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
+    return None if partition == 7 else "a" if partition < 6 else halves(partition, step)
 
 
 def test_an_orphan_gets_an_owner_and_nothing_else_moves() -> None:

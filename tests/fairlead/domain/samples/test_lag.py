@@ -63,9 +63,9 @@ def series_at(
     """Return the samples of partitions; a shorter history begins later."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
-        for look, offsets in enumerate(history, LONGEST - len(history)):
+        for step, offsets in enumerate(history, LONGEST - len(history)):
             for column, offset in enumerate(offsets or ()):
-                rows[look, place, column] = NONE if offset is None else offset
+                rows[step, place, column] = NONE if offset is None else offset
     at, owner = step_s * np.arange(1.0, LONGEST + 1), np.full(rows.shape[:2], NONE, np.int32)
     begin, end, committed = rows.transpose(2, 0, 1)
     return SampleSeries(at, begin, end, committed, (), owner, latest)

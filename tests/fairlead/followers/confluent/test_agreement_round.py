@@ -82,7 +82,7 @@ def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None
     for number, record in enumerate(rng.sample(announcing, len(announcing))):
         log.append(record)
         if rng.random() < 0.5 or number + 1 == len(announcing):
-            heard = tuple(said for said in log if isinstance(said, Announcement))
+            heard = tuple(record for record in log if isinstance(record, Announcement))
             wish = {name: sorted(rng.sample(range(4), 2)) for name in names[:1]}
             log.append(draw_up(heard, plan(number + 1, **wish), now=DAY, member=record.member))
     owned = [

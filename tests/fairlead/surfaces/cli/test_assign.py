@@ -95,8 +95,8 @@ def test_assigning_by_lag_needs_lags(name: str) -> None:
     message = f"lags: is missing; {name} assigns by it"
     assert answers[:2] == [{"error": message}, {"error": message}]
     assert ("assignment" in answers[2], code) == (True, 1)
-    said, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})
-    assert (["assignment" in answer for answer in said], code) == ([True, True], 0)
+    answers, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})
+    assert (["assignment" in answer for answer in answers], code) == ([True, True], 0)
 
 
 @pytest.mark.parametrize("name", ["problem", "name"])

@@ -60,7 +60,7 @@ def test_prune_lists_and_drops_old_history(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         for age in (1, 40, 50):
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", (today - timedelta(days=age),))
-    for arguments, said, days in (
+    for arguments, message, days in (
         (("--dry-run",), "would be dropped", (50, 40)),
         (("--older-than", f"{today - timedelta(days=45)}"), "dropped", (50,)),
         ((), "dropped", (40,)),
@@ -72,4 +72,4 @@ def test_prune_lists_and_drops_old_history(database: str) -> None:
         assert [line.split()[0] for line in listed] == [
             f"{today - timedelta(days=age)}" for age in days
         ]
-        assert f" {said}: {len(days)}, " in summary
+        assert f" {message}: {len(days)}, " in summary

@@ -26,8 +26,8 @@ def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
             assert process.stderr is not None
             warned = next(line for line in process.stderr if "WARNING" in line)
             assert "Pages answer with status 503" in warned
-            said = next(line for line in process.stderr if "serving at" in line)
-            address = said.rpartition(" ")[2].strip()
+            line = next(line for line in process.stderr if "serving at" in line)
+            address = line.rpartition(" ")[2].strip()
             assert address.startswith("http://127.0.0.1:")
             with urlopen(f"{address}/health", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
                 assert answer.read() == b"ok\n"

@@ -185,8 +185,8 @@ def test_ctrl_c_ends_all_processes(printed: str, state_dir: Path) -> None:
         eventually(is_under_way, f"{log} says so")
         assert started_for(state_dir)
         os.killpg(process.pid, signal.SIGINT)
-        said, _ = process.communicate(timeout=PATIENCE_S)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
     assert "report.json" in printed  # the previous run in the same folder was complete
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     assert started_for(state_dir) == []

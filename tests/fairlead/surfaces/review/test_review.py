@@ -127,14 +127,14 @@ def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None
     assert "Cross-rack traffic a day 12.5 GB → 1.00 GB" in page.text
     assert "costs 0.25 → 0.02" in page.text
     done = run(week, "plans", "show", "clicks").stdout
-    said = "racks     12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
-    assert said in done
+    line = "racks     12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
+    assert line in done
     (candidate,) = read_candidates(engine, "clicks", "s1")
     assert candidate.metrics is not None
     assert {name: candidate.metrics[name] for name in after} == after
     measured = read_all_groups(engine, DecisionCounts()).balance
-    told = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
-    assert told == {"clicks": 12.5e9}
+    by_group = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
+    assert by_group == {"clicks": 12.5e9}
 
 
 def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:

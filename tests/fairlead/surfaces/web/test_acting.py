@@ -46,8 +46,8 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)
     assert link is not None
     before, after = walk(desks, unescape(link[1]))
-    for said in ("version 1 of orders?", desks.plans["orders"].sha256, "Age of the snapshot"):
-        assert said in before
+    for text in ("version 1 of orders?", desks.plans["orders"].sha256, "Age of the snapshot"):
+        assert text in before
     assert re.search(r"<bdi>t0-1</bdi>.*orders-1.*orders-2", before)
     assert f"{KIM} asked to approve (orders, version 1): agreed with the team." in after
     assert "Version 1 is now approved." in after

@@ -84,10 +84,10 @@ def test_new_keys_count(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.M
     now[0] += issuer_keys.REST_S
     assert who(by_token, bearer(new)) == "kim@example.com"
     assert "has no key 'one'" in who(by_token, bearer(old))
-    asked = issuer.asked
+    before = issuer.asked
     for number in range(20):
         who(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
-    assert issuer.asked == asked  # unknown keys cause no further requests
+    assert issuer.asked == before  # unknown keys cause no further requests
     issuer.keys = {"three": ONE}
     now[0] += issuer_keys.KEPT_S
     assert "has no key 'two'" in who(by_token, bearer(new))
@@ -130,11 +130,11 @@ def test_hanging_issuer_delays_only_unknown_keys(
     good = bearer(issuer.token())
     assert who(by_token, good) == "kim@example.com"
     now[0] += issuer_keys.REST_S
-    issuer.pause, asked = PATIENCE_S, issuer.asked
+    issuer.pause, before = PATIENCE_S, issuer.asked
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         made_up = pool.submit(who, by_token, bearer(signed_by(OTHER, "RS256", "made up")))
-        eventually(lambda: issuer.asked > asked, "the issuer is asked")
+        eventually(lambda: issuer.asked > before, "the issuer is asked")
         assert who(by_token, good) == "kim@example.com"
         assert "has no key 'more'" in who(by_token, bearer(signed_by(OTHER, "RS256", "more")))
         assert not made_up.done()
@@ -154,12 +154,12 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
             except issuer_keys.KeysUnavailableError as error:
                 return str(error)
 
-        asked = [pool.submit(ask, f"made up {number}") for number in range(60)]
+        calls = [pool.submit(ask, f"made up {number}") for number in range(60)]
         eventually(
-            lambda: sum(answer.done() for answer in asked) == len(asked) - 4,
+            lambda: sum(answer.done() for answer in calls) == len(calls) - 4,
             "all but four are answered",
         )
-    assert {answer.result() for answer in asked} == {
+    assert {answer.result() for answer in calls} == {
         "the issuer's keys are not available: it has not answered yet",
         "None",  # four requests waited for this answer
     }
@@ -180,8 +180,8 @@ def test_slow_answer_of_the_issuer_is_given_up(
     """Each byte arrives quickly, but the answer as a whole does not."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.pieces, issuer.pause = 20, 0.1
-    said = who(by_token, bearer(issuer.token()))
-    assert said.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
+    reason = who(by_token, bearer(issuer.token()))
+    assert reason.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
 
 
 def test_requests_without_tls_use_no_proxy(
@@ -324,9 +324,9 @@ BAD_HEADERS: dict[str, Pairs] = {
 def test_secret_is_not_shown(by_header: ByHeader) -> None:
     """Neither the secret nor a wrong value is on pages or in logs."""
     sent = "t" * 40
-    said = who(by_header, NAMED, ("X-Fairlead-Secret", sent))
-    assert SECRET not in said + repr(by_header._settings)  # noqa: SLF001 - what logs might show
-    assert sent not in said
+    reason = who(by_header, NAMED, ("X-Fairlead-Secret", sent))
+    assert SECRET not in reason + repr(by_header._settings)  # noqa: SLF001 - what logs might show
+    assert sent not in reason
 
 
 def test_name_that_is_not_utf_8_is_refused(by_header: ByHeader) -> None:

@@ -163,10 +163,10 @@ def test_figures_of_samples_end_with_the_samples(
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = %s WHERE until IS NULL", (at,)
         )
     found = samples(scrape(served)[1])
-    looked = {
+    figures = {
         of("fairlead_group_forecast_lag_seconds", group=group) for group in ("orders", "billing")
     }
-    assert looked.isdisjoint(found) is not current
+    assert figures.isdisjoint(found) is not current
     last = found[of("fairlead_last_sample_timestamp_seconds")]
     assert last == found[of("fairlead_group_last_sample_timestamp_seconds", group="orders")]
     assert last == pytest.approx(at.timestamp(), abs=1)
