@@ -85,7 +85,7 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
 
 
 def goals(rows: Rows) -> list[Goal]:
-    """Return the goals: nine in ten are right, for costs over all clients."""
+    """Return the goals: nine in ten predictions are right; costs are summed over all clients."""
     total = _summed(
         rows, lambda row: f"predictions, {row['of']}" if "predictions" in row else row["what"]
     )

@@ -207,7 +207,7 @@ def test_empty_signing_key_is_refused(config: Path, key: str) -> None:
     ],
 )
 def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
-    """Even the traceback of a refused setting does not have its value."""
+    """The traceback of a refused setting does not have its value either."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()

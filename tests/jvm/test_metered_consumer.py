@@ -208,7 +208,7 @@ def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
 def test_automatic_commits_lose_nothing_and_carry_reports(
     applications: Applications, protocol: str
 ) -> None:
-    """So do commits on revocation, unsubscribe and close; no record is read twice."""
+    """Commits on revocation, unsubscribe and close do so, too; no record is read twice."""
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "3600000"}
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol, **automatic)
@@ -293,7 +293,7 @@ def test_listeners_of_spring_report_their_work(
 
 
 def test_documentation_has_the_tested_listener_factory() -> None:
-    """The factory in docs/consumers/java.md is the one that is tested here."""
+    """The factory in docs/consumers/java.md is the same as in these tests."""
     line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
     docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"
     assert line in LISTENER.read_text()

@@ -107,7 +107,7 @@ def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
 
 
 def test_check_finds_differences(database: str, engine: Engine) -> None:
-    """They are an added column, and a database that was never migrated."""
+    """One database has an added column, another was never migrated."""
     with pytest.raises(ConfigurationError, match="fairlead db upgrade"):
         migrate.check(database)
     migrate.upgrade(database)
@@ -118,7 +118,7 @@ def test_check_finds_differences(database: str, engine: Engine) -> None:
 
 
 def test_failed_migration_changes_nothing(database: str, engine: Engine) -> None:
-    """It is one transaction: if a name is taken, no table is left."""
+    """A migration is one transaction: if a name is taken, no table is left."""
     with transaction(engine) as connection:
         connection.execute(text("CREATE SCHEMA fairlead"))
         connection.execute(text("CREATE VIEW fairlead.adoption AS SELECT 1"))

@@ -51,7 +51,8 @@ def start_consumers(
 ) -> Iterator[StartConsumers]:
     """Return a function that starts groups of consumers, each of which reads one topic.
 
-    They have committed a part of it; earlier samples show consumers with a backlog fall behind.
+    Consumers have committed a part of the topic; in earlier samples, those with a backlog fall
+    behind.
     """
     with ExitStack() as stack:
 

@@ -19,7 +19,7 @@ def test_group_is_planned_by_the_installed_planner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It starts a Spark of its own, and consumers follow the plan."""
+    """The planner starts its own Spark, and consumers follow the plan."""
     python = beside_the_tests_own(tmp_path, build("wheel", tmp_path / "dist"))
     home = tmp_path / "dagster"
     home.mkdir()

@@ -98,7 +98,7 @@ def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrate
 
 
 def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: str) -> None:
-    """Until then the skip reason has the time and the last error."""
+    """The skip reason has the time of this attempt, and the last error."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)

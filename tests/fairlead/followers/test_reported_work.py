@@ -594,7 +594,7 @@ def test_offsets_in_a_transaction_carry_no_report(group: Group) -> None:
 
 
 def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
-    """Its own thread commits, while the application makes no calls."""
+    """The client's own thread commits, while the application makes no calls."""
     app = ConfluentApplication(group, "consume", SOON_MS)
     batches = 0
     while batches < 2:

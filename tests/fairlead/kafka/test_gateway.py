@@ -229,7 +229,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So a consumer that reads meanwhile is never ahead of the log end."""
+    """A consumer that reads meanwhile must not be ahead of the log end."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -283,7 +283,7 @@ def test_unreadable_commits_are_an_error_of_their_group(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Such a group has the error and no partitions; other groups have theirs."""
+    """The group has the error and no partitions; other groups have their partitions."""
     topic = kafka_topic()
     for name in ("a", "b"):
         commit(f"{unique_name}-{name}", {(topic, 0): 0})

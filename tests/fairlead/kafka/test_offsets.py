@@ -43,7 +43,7 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
 
 
 def test_partition_without_a_leader_is_unreadable() -> None:
-    """Its unknown offset must not become a lag."""
+    """The unknown offset must not become a lag."""
     log = read({"orders": 2}, lambda place: answered(-1001 if place.partition else 7))
     assert (log.begin.tolist(), log.end.tolist()) == ([7, -1], [7, -1])
     assert log.unreadable == {"orders": "partition 1: its leader does not answer"}

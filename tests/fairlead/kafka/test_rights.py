@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
-    """Otherwise brokers would create a plan topic whose cleanup policy deletes plans."""
+    """Brokers would create a plan topic whose cleanup policy deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
     with KafkaGateway(settings) as gateway, suppress(FairleadError):
@@ -184,7 +184,7 @@ def pairs(member: Any) -> list[tuple[str, int]]:
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
-    """So the other tests show that the rights are needed; missing rights are reported."""
+    """The rights in the other tests are therefore needed; missing rights are reported."""
     broker.add_user("nobody")
     settings = broker.settings("nobody")
     with pytest.raises(ConfigurationError, match=r"fairlead\.plans"):

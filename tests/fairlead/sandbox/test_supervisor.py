@@ -159,7 +159,7 @@ def left_by(path: Path) -> psutil.Process | None:
 
 
 def test_process_started_by_a_command_is_the_part(tmp_path: Path) -> None:
-    """It ends with the other parts; if it ends early, the command is run again."""
+    """The process ends with the other parts; if it ends early, the command is run again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
     part = Part("left", command, leaves=lambda: left_by(pid))

@@ -92,7 +92,7 @@ def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """Its lag and losses are listed separately; a group without members has left no topic."""
+    """The topic's lag and losses are listed separately; a group without members left no topic."""
     write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]

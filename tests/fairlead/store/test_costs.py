@@ -64,7 +64,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
 
 
 def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engine) -> None:
-    """Otherwise each run, and each sample that changes nothing, would search all plans."""
+    """Runs, and samples that change nothing, must not search all plans."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
     assert len(rows) == 1

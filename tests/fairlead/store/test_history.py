@@ -114,7 +114,7 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
 def test_rollback_has_the_age_of_its_lag(
     engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
 ) -> None:
-    """Its metrics are computed from the lag of an earlier snapshot."""
+    """Metrics of a rollback are computed from the lag of an earlier snapshot."""
     plan = publish()
     propose("s2")
     propose(

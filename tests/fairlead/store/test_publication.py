@@ -45,7 +45,7 @@ def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str)
 def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """It read the topic and froze; another publisher has sent the plan since."""
+    """The publisher read the topic and froze; another one has sent the plan since."""
     approve()
     (intent,) = intend(store)
     outbox, lost = Outbox(store.engine), last_turn(store)

@@ -200,7 +200,7 @@ GREEDY = [
 def test_forbidden_statements_are_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
 ) -> None:
-    """They rewrite, delete, forge, disable triggers, or use another role."""
+    """The statements rewrite, delete, forge, disable triggers, or use another role."""
     propose(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
@@ -241,7 +241,7 @@ def test_functions_of_a_user_do_not_replace_guards(
 
 
 def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraft) -> None:
-    """They suffice for lag of a new day, all steps of plans, and adoption."""
+    """These rights suffice for lag of a new day, all steps of plans, and adoption."""
     lag = pa.table(
         {
             "snapshot_id": ["s1"],

@@ -121,7 +121,7 @@ def test_missing_schema_has_a_remedy(settings: Settings, database: str) -> None:
 def test_read_only_database_is_a_failure(
     settings: Settings, migrated: str, limit: str, what: str
 ) -> None:
-    """It is a standby, or its disk is full, simulated by a limit on temporary files."""
+    """The database is a standby, or its disk is full (a limit on temporary files in this test)."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
     found = [
         finding

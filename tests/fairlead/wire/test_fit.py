@@ -191,7 +191,7 @@ def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
 
 
 def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
-    """They go to the member with the fewest partitions, then to that with the least load."""
+    """The member with the fewest partitions gets the next one, then that with the least load."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1]}},
         partition_counts={"t": 2},

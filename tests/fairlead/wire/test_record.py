@@ -102,7 +102,7 @@ def test_invalid_plan_records_raise_an_error(vector: dict[str, Any]) -> None:
 
 
 def test_headers_of_a_signed_record() -> None:
-    """They are epoch, version, hash, and the end of the lease to the millisecond."""
+    """Headers are epoch, version, hash, and the end of the lease to the millisecond."""
     until = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
     known = read(headers=signed(VALUE, epoch=9, lease_until=until))
     assert known.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
@@ -159,7 +159,7 @@ def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
     ],
 )
 def test_records_of_attackers_are_refused(headers: Headers, message: str) -> None:
-    """They are stripped, copied or altered; the error has the reason."""
+    """The records are stripped, copied or altered; the error has the reason."""
     with pytest.raises(InvalidPlanError, match=message):
         read(headers=headers)
 

@@ -46,7 +46,7 @@ def test_secret_can_be_changed_gradually() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "short", "long enough to be one,", ","])
 def test_short_secret_is_refused(text: str) -> None:
-    """So is an empty one: sealing is never off by mistake."""
+    """An empty secret is refused, too: sealing is never off by mistake."""
     with pytest.raises(ConfigurationError, match="group_secret") as error:
         read_secrets(text)
     assert text.strip(", ") not in str(error.value) or not text.strip(", ")

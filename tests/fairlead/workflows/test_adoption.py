@@ -78,7 +78,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
 
 def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are reported after two heartbeats, with the remedy."""
+    """The members are reported after two heartbeats, with the remedy."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)

@@ -119,7 +119,7 @@ def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
-    """It is committed every seven minutes, with a third of its arrivals; others are read fully."""
+    """One partition is committed every seven minutes, with a third of its arrivals."""
     series = range(48)
     end = [[1000 + 60 * step] * 4 for step in series]
     behind = [60 * max(step - step % 7 - 24, 0) * (share - 1) // share for step in series]

@@ -48,7 +48,7 @@ def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
-    """Its records take eight times as long for every consumer; the other partitions are usual."""
+    """Records of one partition take eight times as long on every consumer."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
     costs = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))

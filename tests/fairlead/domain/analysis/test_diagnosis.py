@@ -90,7 +90,7 @@ def test_a_silent_member_is_named_despite_samples_without_owners() -> None:
 
 
 def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
-    """Their capacity is unknown; the only measured member is slow."""
+    """The only member whose capacity is known is slow."""
     rates = np.repeat([18.0, 11.0, 11.0, 11.0], 5)
     speeds = steady(np.array([60.0, 100.0, 100.0, 100.0]))
     reads = {f"m{n}": ("t",) for n in range(4)}

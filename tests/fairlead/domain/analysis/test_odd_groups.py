@@ -203,7 +203,7 @@ def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
 
 
 def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
-    """Its offsets are stored elsewhere, so its lag is unknown."""
+    """The group's offsets are stored elsewhere, so its lag is unknown."""
     line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
     answer = answer_question(line)
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
@@ -259,7 +259,7 @@ def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
 
 @pytest.mark.parametrize("minutes", range(57, 64))
 def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
-    """Its last commit was this many minutes ago; its owner commits all other partitions."""
+    """The last commit was this many minutes ago; the owner commits its other partitions."""
     series = 90
 
     def still(partition: int, step: int) -> int:
@@ -392,7 +392,7 @@ def test_readable_records_before_a_transaction_may_be_stuck() -> None:
 
 
 def test_a_reader_beyond_the_stable_end_reads_uncommitted() -> None:
-    """Its lag counts up to the log end."""
+    """The group's lag counts up to the log end."""
 
     def committed(partition: int, step: int) -> int:
         return min(arriving(partition, step), 2000) if partition == 0 else prompt(partition, step)

@@ -212,7 +212,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
-    """They are not healthy at 0 %: none of their records has been counted."""
+    """A group is not healthy at 0 % if none of its records has been counted."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"

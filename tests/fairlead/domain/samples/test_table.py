@@ -173,7 +173,7 @@ def test_reports_of_present_members_are_columns_of_the_sample() -> None:
 
 
 def test_group_that_could_not_be_described_has_the_error() -> None:
-    """Its commits are still read."""
+    """Commits of the group are still read."""
     group = described(state="PreparingRebalance", error="Group g rebalances")
     row = row_of(group, log=log_of({"t": 1}), committed={"g": {"t": {0: 7}}})
     assert (row["error"], row["members"], row["committed"]) == ("Group g rebalances", [], [7])

@@ -87,8 +87,8 @@ def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
         assert found == {(topic, number): lag for number, lag in expected.items()}
 
 
-def test_sticky_assignor_keeps_what_members_own(fleet: Fleet, services: Services) -> None:
-    """A third member gets one partition; members that give up none keep exactly theirs."""
+def test_sticky_assignor_keeps_owned_partitions(fleet: Fleet, services: Services) -> None:
+    """A third member gets one partition; a member that gives up none keeps exactly its own."""
     members = {name: join(fleet, name, "StickyAssignor", services) for name in ("a", "b")}
     eventually(lambda: sorted(map(len, shares(fleet, members))) == [2, 2], "two each")
     before = {name: set(member.owned[fleet.topics[0]]) for name, member in members.items()}

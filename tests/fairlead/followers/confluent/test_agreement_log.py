@@ -57,7 +57,7 @@ def test_assignment_of_a_large_group_arrives(
 def test_closed_log_leaves_no_client(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
-    """Its clients and their threads end, even with a record in flight."""
+    """Clients of the log and their threads end, even with a record in flight."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
     log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))

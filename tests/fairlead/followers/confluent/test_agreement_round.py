@@ -48,7 +48,7 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_member_with_the_newest_plan_writes_first() -> None:
-    """So the group rebalances only once."""
+    """With this order, the group rebalances only once."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
@@ -121,7 +121,7 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
 def test_invalid_assignment_record_is_ignored(
     wrong: AssignmentRecord,
 ) -> None:
-    """It assigns partitions that were not given up; the next valid record decides."""
+    """The record assigns partitions that were not given up; the next valid record decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])
     for round_ in rounds(*members).values():

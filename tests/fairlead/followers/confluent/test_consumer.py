@@ -369,7 +369,7 @@ def test_topics_may_be_any_nonempty_iterable(
 
 
 def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
-    """It is the same before subscribe, after unsubscribe and after close."""
+    """The status is the same before subscribe, after unsubscribe and after close."""
     outside = []
     steps: tuple[Callable[[], None], ...] = (
         lambda: None,
@@ -387,7 +387,7 @@ def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
 def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They open no connection that stays open."""
+    """No call opens a connection that stays open."""
     alone.subscribe(["t"])
     alone.close()
     names: list[str] = []
@@ -404,7 +404,7 @@ def test_calls_of_a_closed_consumer_raise_an_error(
 
 
 def test_consumer_deleted_without_close_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its thread ends soon after."""
+    """The consumer's thread ends soon after."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     name = f"fairlead-plans-{uuid4().hex}"
     consumer = PlanConsumer(

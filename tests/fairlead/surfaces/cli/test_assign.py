@@ -78,7 +78,7 @@ def test_invalid_line_does_not_affect_other_lines() -> None:
 
 
 def test_a_group_without_members_is_no_error() -> None:
-    """It gets an empty assignment."""
+    """The group gets an empty assignment."""
     for name in ASSIGNORS:
         answers, code = run("assign", {"assignor": name, "topics": {"t": 2}, "members": {}})
         assert answers[0]["assignment"] == {}

@@ -74,7 +74,7 @@ def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
 
 
 def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
-    """It has start, evidence and next step; for a partition, each version that moves it."""
+    """Output: start, evidence and next step; for a partition, each version that moves it."""
     text = run(week, "why", "orders").stdout
     assert text.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in text
@@ -182,7 +182,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
 
 
 def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
-    """They are recognised by the number of samples whose owners or members have changed."""
+    """The number of samples whose owners or members have changed shows such groups."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
@@ -200,7 +200,7 @@ def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
-    """It is by partition, member and topic, with its age; an earlier time can be given."""
+    """Output: lag by partition, member and topic, with its age; also for an earlier time."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -236,7 +236,7 @@ def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
 
 
 def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
-    """They do so also for a consumer's only partition, whose cost cannot be compared."""
+    """One partition is its consumer's only one, so its cost cannot be compared."""
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     found = {row["partition"]: row for row in document(week, "lag", "orders")}

@@ -194,7 +194,7 @@ def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
 
 
 def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
-    """It has a link to all moves, the members that lose all partitions, and four eyes."""
+    """Further parts: a link to all moves, members that lose all partitions, and four eyes."""
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
@@ -227,7 +227,7 @@ def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) ->
 
 
 def test_page_reports_a_changed_document(week: str, engine: Engine) -> None:
-    """It shows none of the changed bytes, and offers no approval."""
+    """The page shows none of the changed bytes, and offers no approval."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
     change_protected_data(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)

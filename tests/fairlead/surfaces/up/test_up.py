@@ -57,7 +57,7 @@ def test_error_of_a_used_port_names_its_option(tmp_path: Path) -> None:
 
 
 def test_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
-    """They have no parent that would end them."""
+    """These processes have no parent that would end them."""
     lines: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (

@@ -157,7 +157,7 @@ def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> N
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: int) -> None:
-    """These are withdrawals and rollbacks; the page shows the planner's answer."""
+    """Withdrawals and rollbacks are such steps; the page shows the planner's answer."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)

@@ -104,7 +104,7 @@ def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
 def test_command_that_ends_a_freeze_can_be_copied(
     week: str, served: str, group: str, words: str
 ) -> None:
-    """It is quoted correctly for any group name."""
+    """The command is quoted correctly for any group name."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -161,7 +161,7 @@ def test_group_has_its_own_page(served: str) -> None:
 
 
 def test_page_of_a_group_in_shadow_mode_has_possible_savings(week: str, served: str) -> None:
-    """The savings are for the last seven days, and for each day."""
+    """The page has the savings of the last seven days, and of each day."""
     assert "What plans would have changed" not in get(f"{served}/group?group=orders")[2]
     with psycopg.connect(week) as connection:
         for age, forecast_time_lag_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
@@ -177,7 +177,7 @@ def test_page_of_a_group_in_shadow_mode_has_possible_savings(week: str, served: 
 
 
 def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> None:
-    """Both have a text in place of figures."""
+    """Page and row have a text in place of figures."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]

@@ -441,7 +441,7 @@ def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows
 
 
 def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows) -> None:
-    """It can act in any person's name; four eyes of the database still hold."""
+    """Such a server can use any person's name; four eyes of the database still apply."""
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
@@ -484,6 +484,6 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
 
 
 def test_documentation_has_the_number_of_attacks() -> None:
-    """It is the number of the requests above."""
+    """The number is that of the requests above."""
     attacks = len(REQUESTS) + len(RAW) + REPLAYS + len(SPELLINGS) + TOKENS + len(FAILING)
     assert f"{attacks} requests" in " ".join(TRUST.read_text().split())

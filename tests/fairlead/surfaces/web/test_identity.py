@@ -109,7 +109,7 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 
 
 def test_keys_of_a_missing_issuer_count_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """If the issuer is down, people keep access for this time, and then lose it."""
+    """If the issuer is down, people keep access for five minutes, and then lose it."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert who(by_token, bearer(issuer.token())) == "kim@example.com"
@@ -187,7 +187,7 @@ def test_slow_answer_of_the_issuer_is_given_up(
 def test_requests_without_tls_use_no_proxy(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They go directly to the issuer, even if HTTP_PROXY is set."""
+    """Requests go directly to the issuer, even if HTTP_PROXY is set."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with publishing(Issuer()) as proxy:
@@ -330,7 +330,7 @@ def test_secret_is_not_shown(by_header: ByHeader) -> None:
 
 
 def test_name_that_is_not_utf_8_is_refused(by_header: ByHeader) -> None:
-    """The header has other bytes."""
+    """The header's bytes are not valid UTF-8."""
     raw = [(b"x-forwarded-email", b"jos\xe9"), (b"x-fairlead-secret", SECRET.encode())]
     with pytest.raises(NotProvenError):
         by_header.person(raw)

@@ -78,7 +78,7 @@ def test_planner_is_ready_for_three_intervals_after_a_sample(
 
 
 def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: PlanStore) -> None:
-    """Its clock was ahead."""
+    """The sampler's clock was ahead."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200
