@@ -34,7 +34,7 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: If this share of speed is spare, errors are limited to a share, or to a number of samples.
+#: With this spare share of speed, an error may be at most `_NEAR` or `_SAMPLES` intervals.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _SAMPLES: Final = 2

@@ -229,7 +229,7 @@ class _Draw:
         return used
 
     def fits(self, work: Float64, speeds: Float64, share: float) -> bool:
-        """Whether the total utilisation of each kind of members is at most a share."""
+        """Return whether the total utilisation of each kind of members is at most a share."""
         used = np.bincount(np.repeat(self.kind, self.each), work) / np.bincount(self.kind, speeds)
         return bool((used <= share).all())
 

@@ -226,7 +226,7 @@ def main() -> None:
                 try:
                     path.write_text(Runner(path.read_text(), week).rewritten())
                 except AssertionError as error:
-                    print(f"{name_of(path)}: {error}")  # noqa: T201 - for whoever runs this
+                    print(f"{name_of(path)}: {error}")  # noqa: T201 - this is a command
         finally:
             postgres.stop()
 

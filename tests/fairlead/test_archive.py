@@ -348,7 +348,7 @@ def test_file_that_cannot_be_set_aside_is_ignored(
 
 
 def test_damaged_files_are_removed_after_the_retention(tmp_path: Path) -> None:
-    """The age of such a file counts from the time when it was set aside."""
+    """The age of a damaged file counts from the time when it was set aside."""
     archive = filled(tmp_path, range(1))
     files(tmp_path)[0].with_name("old.parquet").write_bytes(b"damaged")
     now = datetime.now(UTC)

@@ -133,7 +133,7 @@ def test_errors_in_variables_name_the_variable(
 
 
 def test_variable_for_a_part_of_a_list_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies are such a list."""
+    """The list of policies is an example."""
     monkeypatch.setenv("FAIRLEAD_POLICIES__0__MAX_MOVES", "1")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_POLICIES__0__MAX_MOVES: policies: "):
         load_settings()

@@ -22,7 +22,7 @@ def test_builds_of_the_jar_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_client_classes_need_only_java_11() -> None:
-    """Kafka's clients need it, too; only classes for brokers need a newer Java."""
+    """Kafka's clients need Java 11, too; only classes for brokers need a newer version."""
     with zipfile.ZipFile(plugin.plugin_jar()) as jar:
         versions = {
             name: struct.unpack(">H", jar.read(name)[6:8])[0]

@@ -248,7 +248,7 @@ def test_damaged_sample_files_prevent_no_plan(
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
-    )  # this sample requests a run, which takes another one
+    )  # this sample requests a run, which takes its own sample
     assert run_requested(pipeline).success
     assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)

@@ -108,7 +108,7 @@ def test_groups_without_a_recent_decision_are_planned(
 def test_missing_brokers_skip_one_tick(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick has no traceback; the next one takes a sample."""
+    """The tick prints no traceback; the next one takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")

@@ -198,7 +198,7 @@ def test_without_keys_every_readable_record_is_accepted() -> None:
 
 @pytest.mark.parametrize("text", [b"1", b"3", b"", b"\xff"])
 def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
-    """With keys it is refused as well."""
+    """Followers with keys refuse the record, too."""
     with pytest.raises(InvalidPlanError, match="format"):
         read(headers=with_("format", text), verifier=None)
 

@@ -298,7 +298,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """Half of its arrivals is read, though its owner keeps up with three others."""
+    """Half of one partition's arrivals is read, although its owner keeps up with three others."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]

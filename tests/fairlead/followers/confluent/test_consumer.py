@@ -360,7 +360,7 @@ def test_topics_may_be_any_nonempty_iterable(
 ) -> None:
     """An empty list is an error, and so are names that are no strings."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
-    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - nobody answers
+    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - not public
     with pytest.raises(ConfigurationError, match="no topics"):
         alone.subscribe([])
     with pytest.raises(TypeError, match="names"):

@@ -153,7 +153,7 @@ def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
 
 
 def test_no_plan_is_followed_under_another_assignor() -> None:
-    """The status of such a member has the reason."""
+    """A member's status has the reason."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")
@@ -199,7 +199,7 @@ def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFix
 
 
 def test_status_follows_no_plan_outside_its_group() -> None:
-    """A consumer that has left or is closed has no plan, whatever its last assignment was."""
+    """A consumer that has left or is closed has no plan, with any last assignment."""
     with following() as stage:
         assert "in no group" in str(stage.follower.status(outside=True).fallback_reason)
         stage.lead()

@@ -71,7 +71,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_output_of_every_command_is_visible(week: str) -> None:
-    """A group has such a name and such reasons; programs get both as JSON escapes."""
+    """A group's name and reasons have invisible characters; JSON output escapes them."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")

@@ -65,7 +65,7 @@ class Page(HTMLParser):
             self._cell = False
 
     def handle_data(self, data: str) -> None:
-        """Record the text, and a cell's separately."""
+        """Record the text; within a cell, record it also for the cell."""
         self.text += f" {data}"
         if self._cell:
             self.rows[-1][-1] += data
