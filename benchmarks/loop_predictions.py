@@ -160,7 +160,7 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return the minimum spare share of speed of members that are behind, and its range."""
+        """Return minimum and range of the spare share of speed of members that are behind."""
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
         any_behind = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0

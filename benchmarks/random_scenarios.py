@@ -234,7 +234,7 @@ class _Draw:
         return bool((used <= share).all())
 
     def small(self, work: Float64, share: float) -> bool:
-        """Whether each partition uses at most a share of the slowest member that may read it."""
+        """Return whether each partition uses at most a share of its slowest possible reader."""
         slowest = np.array([self.speeds[self.kind == kind].min() for kind in self.kind])
         return bool((work <= share * np.repeat(slowest, self.each)).all())
 

@@ -64,7 +64,7 @@ def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None
 
 @pytest.mark.parametrize("exponent", [0.8, 1.1])
 def test_intervals_contain_nine_of_ten_true_shares(exponent: float) -> None:
-    """The ten heaviest keys, in twelve samples of a twentieth of the records."""
+    """Shares of the ten heaviest keys, in twelve samples of a twentieth of the records."""
     keys = drawn(100_000, exponent)
     truth = {key: count / len(keys) for key, count in Counter(keys).most_common(10)}
     log = logs(keys, 6)
