@@ -98,7 +98,7 @@ def group(
 
         def join() -> float:
             last = member(members - 1)
-            # Other members hear of the join at their next heartbeat: join between two of them.
+            # Other members hear of the join at their next heartbeat: let it be between two heartbeats.
             time.sleep(rng.uniform(0, heartbeat_s))
             with last:
                 everybody = [*others, last]

@@ -96,7 +96,7 @@ def test_no_file_has_paths_of_a_developers_machine() -> None:
 
 
 def test_no_text_asks_to_install_from_an_index() -> None:
-    """No text tells users to install from an index, where others may own such names."""
+    """No text tells users to install from an index, where others may own our names."""
     asks = (
         r"(?:pip install|poetry add|uv add|uvx|pipx \w+) [^\n`]*(?<![\w./-])(?:kafka-)?fairlead\b"
     )

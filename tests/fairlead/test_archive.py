@@ -78,7 +78,7 @@ def test_samples_can_be_read_at_once(tmp_path: Path) -> None:
 
 
 def test_all_columns_are_read_back(tmp_path: Path) -> None:
-    """Reading a sample, or some of its columns, returns what was written, including nulls."""
+    """Reading a sample, or some of its columns, returns all written values, including nulls."""
     archive = SampleArchive(str(tmp_path))
     common = {"at": NOON, "topics": ["t", "u"], "counts": [2, 1], "members": ["m", "n"]}
     known = {

@@ -11,7 +11,7 @@ from fairlead.settings import Settings, load_settings, reloaded
 from tests.records import SIGNER
 
 KEY = SIGNER.private_text()
-SECRET = "hunter2"  # noqa: S105 - what must never be shown
+SECRET = "hunter2"  # noqa: S105 - not a real one
 
 
 @pytest.fixture

@@ -208,7 +208,7 @@ def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
 def test_automatic_commits_lose_nothing_and_carry_reports(
     applications: Applications, protocol: str
 ) -> None:
-    """Commits on revocation, unsubscribe and close do so, too; no record is read twice."""
+    """Commits on revocation, unsubscribe and close carry reports; no record is read twice."""
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "3600000"}
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol, **automatic)

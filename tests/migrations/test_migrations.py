@@ -205,7 +205,7 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
 
 
 def _meaning(column: str) -> str | None:
-    """Return what a figure means; None for other columns."""
+    """Return the meaning of a figure's column; None for other columns."""
     try:
         return figure(column).meaning
     except KeyError:

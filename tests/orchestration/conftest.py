@@ -29,7 +29,7 @@ class StartConsumers(Protocol):
     """Starts two consumers of a group with a backlog; they follow plans, and otherwise range."""
 
     def __call__(self, group: str, *, backlog: tuple[int, ...] = SKEWED) -> Consumers:
-        """Start the group and return it once it has settled; it ends with the test."""
+        """Start the group and return it once it has settled; its consumers end with the test."""
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ spark.properties = {{"spark.sql.shuffle.partitions" = "2"}}
 web.url = "http://127.0.0.1:{web}"
 web.dagster_url = "http://127.0.0.1:{dagster}"
 
-[[policies]]  # nothing arrives any more: soon there is time enough for what waits, by the default
+[[policies]]  # nothing arrives any more: the default horizon would be long enough for the backlog
 objective = "PT10S"
 horizon = "PT30S"
 """)

@@ -56,7 +56,7 @@ def settles(
 
 
 def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
-    """Clients do not do so themselves; members with and without a rack share a group."""
+    """The clients do not report racks; members with and without a rack share a group."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])

@@ -1,4 +1,4 @@
-"""The outbox: partitions do not wait for each other; recorded results are those of sent records."""
+"""The outbox: partitions do not wait for each other, and only sent records have results."""
 
 from collections.abc import Callable
 from dataclasses import replace

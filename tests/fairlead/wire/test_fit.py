@@ -46,7 +46,7 @@ def partition_counts(draw: st.DrawFn) -> dict[str, int]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> PlanDocument:
-    """Draw a valid plan: every partition with a subscriber belongs to one of them."""
+    """Draw a valid plan: every partition with subscribers belongs to one of its subscribers."""
     planned = draw(groups("abcdef"))
     counts = draw(partition_counts())
     shares: dict[str, dict[str, list[int]]] = {name: {} for name in planned}

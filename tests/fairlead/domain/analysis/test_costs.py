@@ -77,7 +77,7 @@ def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
 
 
 def test_costs_survive_a_round_trip_as_rows() -> None:
-    """Very small, very large and very certain costs do so, too."""
+    """Costs may be very small, very large and very certain."""
     problem = Problem.of({"t": 3}, {"a": ["t"]})
     places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
     costs = Costs.usual(3).with_estimates(places, logs, np.full(3, 1e-12), since=0.0, now=9.0)

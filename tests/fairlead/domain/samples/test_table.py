@@ -146,7 +146,7 @@ def test_row_has_all_answers_about_a_group() -> None:
 
 
 def test_reports_of_present_members_are_columns_of_the_sample() -> None:
-    """Damaged reports and those of other consumers are left out; a member's newest one counts."""
+    """Damaged reports and those of other consumers are left out; the newest of a member counts."""
     group = described(member("m", "t"), member("n", "t"))
     older, newer = (WorkReport(*range(first, first + 9)) for first in (10, 20))
     texts = [

@@ -63,7 +63,7 @@ def test_closed_log_leaves_no_client(
     log.append(Mark("a mark", log.identity))
     log.broken = broken
     log.close()
-    kept = weakref.ref(log), weakref.ref(log._producer)  # noqa: SLF001 - what is to be gone
+    kept = weakref.ref(log), weakref.ref(log._producer)  # noqa: SLF001 - must be freed
     del log
     gc.collect()
     assert [known() for known in kept] == [None, None]

@@ -400,7 +400,7 @@ def test_calls_of_a_closed_consumer_raise_an_error(
         with pytest.raises(RuntimeError):
             call()
     assert names == []
-    assert alone._member._listener.log is None  # noqa: SLF001 - what a leak would be
+    assert alone._member._listener.log is None  # noqa: SLF001 - it would leak
 
 
 def test_consumer_deleted_without_close_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:

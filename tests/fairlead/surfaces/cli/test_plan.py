@@ -1,4 +1,4 @@
-"""`fairlead plan` on real groups: what it proposes, and what it stores."""
+"""`fairlead plan` on real groups: proposed plans, and stored data."""
 
 import json
 from datetime import UTC, datetime

@@ -285,7 +285,7 @@ PROVED = ("X-Fairlead-Secret", SECRET)
 
 
 def test_header_counts_only_with_the_secret(by_header: ByHeader) -> None:
-    """oauth2-proxy's header then proves a name in any script."""
+    """With the secret, oauth2-proxy's header proves a name in any script."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
     assert who(by_header, *others, NAMED, PROVED) == "kim@example.com"
     assert who(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
