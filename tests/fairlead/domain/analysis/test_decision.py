@@ -91,7 +91,7 @@ def test_an_even_catch_up_is_left_alone() -> None:
 
 
 def test_a_full_decision_costs_no_more_than_a_few_million_additions() -> None:
-    """A plan for a hundred partitions from an hour of samples; usually half a million additions."""
+    """Planning a hundred partitions from an hour of samples costs half a million additions."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(1.0)
