@@ -214,9 +214,7 @@ def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_variable_that_is_not_json_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error does not have its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:

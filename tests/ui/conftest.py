@@ -24,13 +24,7 @@ from tests.pipeline import SKEWED
 from tests.recalled import CONSUMED, recall
 from tests.topics import create_topics
 from tests.ui.browser import obtain
-from tests.ui.running import (
-    SCREENSHOTS,
-    dagster_dev,
-    fairlead_serve,
-    free_port,
-    warm_spark,
-)
+from tests.ui.running import SCREENSHOTS, dagster_dev, fairlead_serve, free_port, warm_spark
 from tests.waiting import PATIENCE_S, eventually
 
 #: Milliseconds to wait for the result of a click, also while other tests run on two cores.

@@ -10,12 +10,7 @@ import pytest
 from assignors.partitioner import partition_of
 from fairlead.domain.key_report import Readers, consumers_under, key_report
 from fairlead.domain.key_shares import KeyShares
-from fairlead.domain.record_sample import (
-    CELLS,
-    LogWindow,
-    RecordSample,
-    plan_runs,
-)
+from fairlead.domain.record_sample import CELLS, LogWindow, RecordSample, plan_runs
 
 Log = list[list[bytes | None]]
 

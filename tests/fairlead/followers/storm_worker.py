@@ -125,9 +125,7 @@ def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
         plan_topic=configs.pop("plan_topic"), rejoin_jitter_s=configs.pop("rejoin_jitter_s")
     )
     consumer = confluent.PlanConsumer(
-        librdkafka(configs),
-        options=options,
-        coordination_topic=f"{options.plan_topic}-agreement",
+        librdkafka(configs), options=options, coordination_topic=f"{options.plan_topic}-agreement"
     )
     poll(consumer, topic, notes, consumer.status)
 

@@ -397,11 +397,7 @@ def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
 
 
 def check(
-    app: Application,
-    owners: set[str],
-    commits: Commits | None = None,
-    *,
-    all_records: bool = True,
+    app: Application, owners: set[str], commits: Commits | None = None, *, all_records: bool = True
 ) -> None:
     """Compare the reports with the application's own measurements."""
     commits = commits or app.group.commits()
@@ -687,11 +683,7 @@ SCRIPTS: Mapping[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize(
     "settings_given",
-    [
-        {},
-        {"enable.auto.commit": False},
-        {"enable.auto.offset.store": "false"},
-    ],
+    [{}, {"enable.auto.commit": False}, {"enable.auto.offset.store": "false"}],
     ids=repr,
 )
 def test_commits_are_those_of_a_plain_consumer(

@@ -46,9 +46,7 @@ def settled(*names: str, seed: int = 1) -> World:
     return world
 
 
-def test_decisive_assignment_record_is_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retention must not remove the record for members that read the log later."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")

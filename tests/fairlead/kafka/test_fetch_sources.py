@@ -96,9 +96,7 @@ def joined(
     return members
 
 
-def test_sample_has_racks_and_sizes_if_members_have_racks(
-    kafka: KafkaSettings,
-) -> None:
+def test_sample_has_racks_and_sizes_if_members_have_racks(kafka: KafkaSettings) -> None:
     """The leader's configuration decides: its own rack, or the racks of all replicas."""
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])

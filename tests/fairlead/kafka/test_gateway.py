@@ -16,11 +16,7 @@ from fairlead.domain.samples import GroupSnapshot, by_partition, ownership
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.offsets import (
-    UNLISTED_TOPICS_PER_GROUP,
-    described_topics,
-    topic_sizes,
-)
+from fairlead.kafka.offsets import UNLISTED_TOPICS_PER_GROUP, described_topics, topic_sizes
 from fairlead.settings import KafkaSettings, Settings
 from tests.waiting import PATIENCE_S, eventually
 
@@ -101,11 +97,7 @@ def test_a_group_with_a_very_long_name_is_left_out(
 
 
 def test_a_topic_that_grew_has_all_its_partitions(
-    gateway: KafkaGateway,
-    admin: AdminClient,
-    kafka_topic: Fixture,
-    join: Fixture,
-    unique_name: str,
+    gateway: KafkaGateway, admin: AdminClient, kafka_topic: Fixture, join: Fixture, unique_name: str
 ) -> None:
     """Partitions added since the members' last rebalance are listed without an owner."""
     topic = kafka_topic()

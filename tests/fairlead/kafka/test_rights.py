@@ -242,11 +242,7 @@ def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orde
     """
     user, names = (
         f"doctored-{orders}",
-        {
-            "classic": f"{orders}-classic",
-            "by_broker": f"{orders}-by-broker",
-            "topic": orders,
-        },
+        {"classic": f"{orders}-classic", "by_broker": f"{orders}-by-broker", "topic": orders},
     )
     broker.add_user(user)
     for right in (PLANS, MEMBERS, COORDINATION, SENDING, LISTING, GROUP, BY_BROKER, TOPIC):

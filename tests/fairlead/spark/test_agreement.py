@@ -83,11 +83,7 @@ def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
 def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
     """Analyse each batch of groups in one task, as executors do."""
     questions = [
-        {
-            "group": name,
-            "task": task,
-            "capacities": capacity_rows(fleet.capacities.get(name, {})),
-        }
+        {"group": name, "task": task, "capacities": capacity_rows(fleet.capacities.get(name, {}))}
         for task, names in enumerate(batches)
         for name in names
     ]

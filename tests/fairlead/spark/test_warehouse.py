@@ -69,10 +69,7 @@ def test_table_is_found_once_all_its_parts_are_written(tmp_path: Path) -> None:
         parts.write(0, rows(1, 2, 3))
         assert warehouse.snapshots("numbers") == []
     assert warehouse.load("numbers", "s")["number"].to_pylist() == [1, 2, 3, 4, 5]
-    with (
-        pytest.raises(AssertionError),
-        warehouse.in_parts("numbers", "s", schema) as parts,
-    ):
+    with pytest.raises(AssertionError), warehouse.in_parts("numbers", "s", schema) as parts:
         parts.write(0, rows(7, -1))
     assert warehouse.snapshots("numbers") == []
     with warehouse.in_parts("numbers", "s", schema) as parts:

@@ -83,13 +83,7 @@ def test_many_groups_take_as_many_statements_as_one(
             for group in groups
         ]
         seen = [
-            SeenAdoption(
-                group=group,
-                version=1,
-                observed_at=at,
-                planned=3,
-                as_planned=3,
-            )
+            SeenAdoption(group=group, version=1, observed_at=at, planned=3, as_planned=3)
             for group in groups
         ]
         with counted(engine) as rows:

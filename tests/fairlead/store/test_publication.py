@@ -31,10 +31,7 @@ def last_turn(store: PlanStore) -> PartitionLock:
 
 def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
     """A publisher that hangs with one partition does not block the others."""
-    with (
-        Outbox(store.engine).turn("plans", 0),
-        psycopg.connect(store_url) as other,
-    ):
+    with Outbox(store.engine).turn("plans", 0), psycopg.connect(store_url) as other:
         other.execute("SET lock_timeout = '100ms'")
         other.execute("SELECT fairlead_raw.lock_partition('plans', 1)")
         with pytest.raises(psycopg.errors.LockNotAvailable):

@@ -59,14 +59,7 @@ def finding(diagnosis: str) -> Findings:
 
 def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
     """Record how far the plan of `orders` is followed at a moment."""
-    record_adoption(
-        store,
-        "orders",
-        version,
-        observed_at=at,
-        planned=3,
-        as_planned=as_planned,
-    )
+    record_adoption(store, "orders", version, observed_at=at, planned=3, as_planned=as_planned)
 
 
 @pytest.fixture

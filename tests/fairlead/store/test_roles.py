@@ -258,14 +258,7 @@ def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraf
         plan = propose(planner, draft(snapshot))
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="few", actor="policy")
         record_publication(planner, planner.get("orders", plan.version))
-    record_adoption(
-        planner,
-        "orders",
-        2,
-        observed_at=SNAPSHOT_AT,
-        planned=3,
-        as_planned=3,
-    )
+    record_adoption(planner, "orders", 2, observed_at=SNAPSHOT_AT, planned=3, as_planned=3)
     record_withdrawal(planner, "orders")
     assert [(row["state"], row["decided_by"]) for row in plan_history(planner, "orders")] == [
         ("superseded", "policy"),
@@ -295,11 +288,7 @@ def test_decision_has_the_login_of_its_approver(
     "roles", [("fairlead_planner",), ("fairlead_planner", "fairlead_approver")]
 )
 def test_four_eyes_need_an_approver_who_is_no_planner(
-    planner: PlanStore,
-    draft: MakeDraft,
-    login: Login,
-    store_as: StoreAs,
-    roles: tuple[str, ...],
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs, roles: tuple[str, ...]
 ) -> None:
     """Another planner cannot approve, even one who is also an approver."""
     plan = propose(planner, draft(four_eyes="database"))

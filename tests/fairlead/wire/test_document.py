@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.errors import InvalidPlanError
-from fairlead.wire.document import (
-    MAX_PARTITIONS,
-    MemberShare,
-    PlanDocument,
-)
+from fairlead.wire.document import MAX_PARTITIONS, MemberShare, PlanDocument
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 names = st.text(

@@ -193,9 +193,7 @@ def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
 def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
     """The member with the fewest partitions gets the next one, then that with the least load."""
     plan = make_plan(
-        {"a": {"t": [0]}, "b": {"t": [1]}},
-        partition_counts={"t": 2},
-        weights={"t": [5, 3]},
+        {"a": {"t": [0]}, "b": {"t": [1]}}, partition_counts={"t": 2}, weights={"t": [5, 3]}
     )
     shares = fit(plan, {"a": ["t"], "b": ["t"]}, {"t": 5})
     assert shares == {"a": {"t": [0, 3]}, "b": {"t": [1, 2, 4]}}

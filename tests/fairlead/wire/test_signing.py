@@ -74,10 +74,7 @@ def test_a_follower_with_an_empty_key_does_not_start() -> None:
 )
 @pytest.mark.parametrize(
     ("option", "construct"),
-    [
-        ("public_keys", lambda text: FollowOptions(public_keys=text)),
-        ("group_secret", read_secrets),
-    ],
+    [("public_keys", lambda text: FollowOptions(public_keys=text)), ("group_secret", read_secrets)],
 )
 def test_consumer_refuses_a_private_key(
     option: str, construct: Callable[[str], object], text: str

@@ -39,9 +39,7 @@ ends = st.sampled_from([b"", b"\0"])
 
 
 @given(st.lists(st.tuples(reports, st.text(), tokens, ends, st.binary(max_size=20)), max_size=5))
-def test_reports_are_read_back(
-    written: list[tuple[WorkReport, str, str, bytes, bytes]],
-) -> None:
+def test_reports_are_read_back(written: list[tuple[WorkReport, str, str, bytes, bytes]]) -> None:
     """Reports are read from between others' metadata, with and without a final NUL."""
     metadata: list[bytes] = []
     for report, member, token, end, other in written:

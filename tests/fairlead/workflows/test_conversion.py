@@ -154,6 +154,5 @@ def test_group_with_a_plan_converts_member_by_member_and_back(
     step(lambda: owned() == plan, "the plan is followed by its members again")
     eventually(lambda: classic["a"].status().plan_version == version, "and they say so")
     eventually(
-        lambda: {int(value) for read in values for value in read} == set(range(sent)),
-        "all is read",
+        lambda: {int(value) for read in values for value in read} == set(range(sent)), "all is read"
     )

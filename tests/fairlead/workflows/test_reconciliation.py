@@ -111,10 +111,7 @@ def test_plan_is_sent_once_behind_an_open_transaction(
 ) -> None:
     """Another producer's transaction hides the plan from all readers; the result has this."""
     other = Producer(
-        {
-            "bootstrap.servers": settings.kafka.bootstrap_servers,
-            "transactional.id": unique_name,
-        }
+        {"bootstrap.servers": settings.kafka.bootstrap_servers, "transactional.id": unique_name}
     )
     other.init_transactions(30)
     other.begin_transaction()

@@ -68,11 +68,7 @@ def test_a_move_limit_does_not_end_the_cooldown() -> None:
 
     answer = answer_question(
         question(
-            end=skewed,
-            committed=behind,
-            owner=owner,
-            policy=policy,
-            changed_at=written(-900.0),
+            end=skewed, committed=behind, owner=owner, policy=policy, changed_at=written(-900.0)
         )
     )
     assert (answer["outcome"], answer["moved"]) == ("plan", 0)

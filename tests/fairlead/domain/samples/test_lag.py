@@ -117,10 +117,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
         # The log ended at the committed offset half a step ago.
-        (
-            "steady",
-            {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"},
-        ),
+        ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
         # 200 records behind at one a second, so since before the first sample.

@@ -207,11 +207,7 @@ def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
     table = sampled(*groups, log=log_of({"t": 4, "u": 1, "v": 1}), sources=sources)
     columns = table.select(["racks", "rack_set", "log_bytes"]).to_pylist()
     assert columns == [
-        {
-            "racks": [["r3"], ["r1", "r2"]],
-            "rack_set": [1, -1, 0, 1],
-            "log_bytes": [100, -1, 7, -1],
-        },
+        {"racks": [["r3"], ["r1", "r2"]], "rack_set": [1, -1, 0, 1], "log_bytes": [100, -1, 7, -1]},
         dict.fromkeys(("racks", "rack_set", "log_bytes")),
         {"racks": [["r9"]], "rack_set": [0], "log_bytes": [6]},
     ]

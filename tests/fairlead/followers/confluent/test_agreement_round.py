@@ -6,11 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from fairlead.followers.confluent.agreement_round import (
-    TURN_S,
-    AgreementRound,
-    draw_up,
-)
+from fairlead.followers.confluent.agreement_round import TURN_S, AgreementRound, draw_up
 from fairlead.followers.core.plan_cache import PlanState
 from fairlead.wire.agreement import Announcement, AssignmentRecord
 from fairlead.wire.record import Identity
@@ -118,9 +114,7 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
     ],
     ids=["twice", "not given up", "kept back", "unheard", "nobody", "unsubscribed", "another log"],
 )
-def test_invalid_assignment_record_is_ignored(
-    wrong: AssignmentRecord,
-) -> None:
+def test_invalid_assignment_record_is_ignored(wrong: AssignmentRecord) -> None:
     """The record assigns partitions that were not given up; the next valid record decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])

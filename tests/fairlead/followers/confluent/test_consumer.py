@@ -47,10 +47,7 @@ def made() -> Iterator[list[PlanConsumer]]:
 
 @pytest.fixture
 def new_consumer(
-    services: Services,
-    unique_name: str,
-    kafka_topic: Callable[..., str],
-    made: list[PlanConsumer],
+    services: Services, unique_name: str, kafka_topic: Callable[..., str], made: list[PlanConsumer]
 ) -> NewConsumer:
     """Return a function that makes a consumer of the group."""
     plan_topic = kafka_topic(config={"max.message.bytes": "10000000"})
@@ -355,9 +352,7 @@ def test_text_is_not_a_list_of_topics(alone: PlanConsumer) -> None:
         alone.subscribe("orders")
 
 
-def test_topics_may_be_any_nonempty_iterable(
-    alone: PlanConsumer,
-) -> None:
+def test_topics_may_be_any_nonempty_iterable(alone: PlanConsumer) -> None:
     """An empty list is an error, and so are names that are no strings."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - not public

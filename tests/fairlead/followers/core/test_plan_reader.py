@@ -134,9 +134,7 @@ def test_plan_with_a_lease_outlives_its_record() -> None:
         assert version(reader.state) == 2
 
 
-def test_reader_follows_its_key_if_the_topic_grows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_reader_follows_its_key_if_the_topic_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     """After growth, the group's key maps to another partition, which the reader then reads."""
     monkeypatch.setattr(plan_reader, "_LOOK_S", 0.0)
 

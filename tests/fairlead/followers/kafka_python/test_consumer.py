@@ -6,12 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from kafka import (
-    ConsumerRebalanceListener,
-    KafkaAdminClient,
-    KafkaConsumer,
-    TopicPartition,
-)
+from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import MemberToRemove, NewPartitions
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
@@ -22,10 +17,7 @@ from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, make_plan, recreate
 from tests.waiting import eventually
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True),
-]
+pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)]
 
 COOPERATIVE: dict[str, Any] = {"cooperative": True}
 

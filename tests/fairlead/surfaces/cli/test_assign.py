@@ -262,11 +262,7 @@ def test_partition_is_that_of_kafkas_producer() -> None:
     keys = ["orders", "", "ключ"]
     lines = [{"key": key, "key_encoding": "utf8", "partitions": 12} for key in keys]
     encoded = [
-        {
-            "key": base64.b64encode(key.encode()).decode(),
-            "key_encoding": "base64",
-            "partitions": 12,
-        }
+        {"key": base64.b64encode(key.encode()).decode(), "key_encoding": "base64", "partitions": 12}
         for key in keys
     ]
     plain, code = run("partition", *lines)

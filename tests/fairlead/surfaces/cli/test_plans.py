@@ -166,10 +166,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
                 " WHERE group_id = 'orders' AND until IS NULL"
             )
         )
-    assert [row.at for row in read_samples(engine, "orders")] == [
-        *(row.at for row in series),
-        now,
-    ]
+    assert [row.at for row in read_samples(engine, "orders")] == [*(row.at for row in series), now]
     page = group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
     header, _, *rows = run(week, "groups").stdout.splitlines()
