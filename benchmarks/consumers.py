@@ -52,7 +52,7 @@ class Member:
 
     @property
     def owned(self) -> frozenset[tuple[str, int]]:
-        """What it is assigned now."""
+        """Return the assigned partitions."""
         raise NotImplementedError
 
     def _join(self) -> None:
@@ -77,7 +77,7 @@ class KafkaPythonMember(Member):
 
     @property
     def owned(self) -> frozenset[tuple[str, int]]:
-        """What it is assigned now."""
+        """Return the assigned partitions."""
         return frozenset(
             (partition.topic, partition.partition) for partition in self._consumer.assignment()
         )
@@ -109,7 +109,7 @@ class AiokafkaMember(Member):
 
     @property
     def owned(self) -> frozenset[tuple[str, int]]:
-        """What it is assigned now."""
+        """Return the assigned partitions."""
         return frozenset(
             (partition.topic, partition.partition) for partition in self._consumer.assignment()
         )
@@ -153,7 +153,7 @@ class ConfluentMember(Member):
 
     @property
     def owned(self) -> frozenset[tuple[str, int]]:
-        """What it is assigned now."""
+        """Return the assigned partitions."""
         return self._owned
 
     def _run(self) -> None:

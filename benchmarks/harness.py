@@ -56,7 +56,7 @@ class Bench:
 
     @property
     def keeps(self) -> bool:
-        """Whether to write the figures, which the docs show; not in a trial run."""
+        """Return whether to write the figures for the docs; false in a trial run."""
         return bool(self.options.answer == self.results)
 
     def log(self, *parts: object) -> None:

@@ -140,10 +140,10 @@ def ask(engine: Engine, question: str) -> Reading:
     """Time a query, after running it once."""
     with transaction(engine) as connection:
 
-        def asked(_: int) -> tuple[float, int]:
+        def timed(_: int) -> tuple[float, int]:
             began = time.perf_counter()
             rows = connection.execute(text(QUESTIONS[question])).all()
             return time.perf_counter() - began, len(rows)
 
-        (taken,) = in_turns(RUNS, asked, warm_ups=1)
+        (taken,) = in_turns(RUNS, timed, warm_ups=1)
     return Reading(question, taken[-1][1], median((seconds for seconds, _ in taken), 4))

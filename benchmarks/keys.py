@@ -1,4 +1,4 @@
-"""What `fairlead keys` finds, against topics whose keys are known: `python -m benchmarks.keys`.
+"""Accuracy of `fairlead keys` on topics whose keys are known: `python -m benchmarks.keys`.
 
 Belongs here: topics of known keys on a real broker, and how far shares, intervals, the load of more
 partitions, and the time lag are from the truth; what a sample of a large topic takes; whether Spark

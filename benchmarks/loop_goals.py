@@ -34,7 +34,7 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Whether the goal is met."""
+        """Return whether the goal is met."""
         return self.value <= self.limit
 
     def as_dict(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: If this share of speed is spare, errors are limited to a share, or to a number of samples.
+#: With this spare share of speed, an error may be at most `_NEAR` or `_SAMPLES` intervals.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _SAMPLES: Final = 2
@@ -85,7 +85,7 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
 
 
 def goals(rows: Rows) -> list[Goal]:
-    """Return the goals: nine in ten are right, for costs over all clients."""
+    """Return the goals: nine in ten predictions are right; costs are summed over all clients."""
     total = _summed(
         rows, lambda row: f"predictions, {row['of']}" if "predictions" in row else row["what"]
     )
@@ -160,7 +160,7 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return the minimum spare share of speed of members that are behind, and its range."""
+        """Return minimum and range of the spare share of speed of members that are behind."""
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
         any_behind = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0

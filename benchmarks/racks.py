@@ -130,7 +130,7 @@ class RackMember(Member):
 
     @property
     def owned(self) -> Owned:
-        """What it is assigned now."""
+        """Return the assigned partitions."""
         return self._owned
 
     def _run(self) -> None:

@@ -35,7 +35,7 @@ TOPIC: Final = "records"
 SETTINGS: Final = """
 discovery.include = ["reaction-*"]
 
-[[policies]]  # nothing arrives any more: soon there is time enough for what waits, by the default
+[[policies]]  # nothing arrives any more: the default horizon would be long enough for the backlog
 objective = "PT10S"
 horizon = "PT30S"
 """

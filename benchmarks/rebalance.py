@@ -98,7 +98,7 @@ def group(
 
         def join() -> float:
             last = member(members - 1)
-            # Other members hear of the join at their next heartbeat: join between two of them.
+            # Members hear of the join at their next heartbeat: wait for a part of the interval.
             time.sleep(rng.uniform(0, heartbeat_s))
             with last:
                 everybody = [*others, last]

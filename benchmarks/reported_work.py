@@ -42,7 +42,7 @@ PARTITIONS: Final = 18
 CONSUMERS: Final = 3
 EXPENSIVE: Final = (10.0, 3.0)
 SLOW: Final = 1.5
-#: Usual partitions that distinguish a slow consumer from expensive partitions.
+#: Number of usual partitions needed to distinguish a slow consumer from expensive partitions.
 USUAL: Final = 6
 #: Seconds of reading before the first sample; between samples; numbers of samples.
 WARM_S: Final = 10.0

@@ -1,6 +1,6 @@
 """A database after days of samples and decisions every quarter of an hour.
 
-Lag by partition, most of all rows, is left out: pages do not read it.
+Lag by partition, which would be most rows, is left out, because pages do not read it.
 """
 
 from dataclasses import dataclass

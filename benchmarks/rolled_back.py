@@ -92,7 +92,7 @@ class Settled(Planner):
         self._planned_at, self._without = planned_at, without
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Return a plan until the given one."""
+        """Return the planner's plans up to the given one, and then None."""
         last = np.nextafter(self._planned_at, 0) if self._without else self._planned_at
         return super().plan(moment) if moment.at <= last else None
 

@@ -34,7 +34,7 @@ NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Writing:
-    """Median rows a second; `share` is the rate of `PlanStore` over that of psql."""
+    """Median rows a second; `share` is the rate of `PlanStore` over the rate of psql."""
 
     what: str
     rows: int
@@ -138,7 +138,7 @@ def copying(rows: pa.Table, table: str, url: str, file: Path) -> Callable[[], ob
 
 
 def lag_rows(turn: int) -> pa.Table:
-    """Return a snapshot of all groups, an hour after that of the previous turn."""
+    """Return a snapshot of all groups, an hour after the snapshot of the previous turn."""
     size = GROUPS * EACH
     random = np.random.default_rng(turn)
     lag, end = random.integers(0, 10**6, size), random.integers(10**9, 10**10, size)

@@ -139,9 +139,9 @@ class Application:
             self.handle(partition)
 
     def handle_all(self, partitions: Sequence[int]) -> None:
-        """Process several records together, such as one insert.
+        """Process several records together, as one insert does.
 
-        Their time is divided in proportion to the drawn times.
+        The time is divided among the records in proportion to their drawn times.
         """
         began = time.monotonic()
         drawn = [self.draw(partition) for partition in partitions]

@@ -13,7 +13,7 @@ import psycopg
 
 # Where people reach the pages of `fairlead serve`.
 PAGES = "http://localhost:9464"
-# A policy may approve a plan just after it was proposed: such a plan waits for nobody.
+# A policy may approve a plan just after it was proposed; then no person needs to decide.
 WAITING = """
 SELECT group_id, version, reason
 FROM fairlead.plan_history

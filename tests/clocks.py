@@ -170,8 +170,8 @@ class _Source:
         lines = self._lines[first - 1 : end]
         if first > 1 and self._lines[first - 2].lstrip().startswith("#"):
             lines.append(self._lines[first - 2])
-        said = [match[1] for line in lines if (match := _OF_LINE.search(line))]
-        purpose = rule if rule or last else said[0] if said else self._of_file
+        purposes = [match[1] for line in lines if (match := _OF_LINE.search(line))]
+        purpose = rule if rule or last else purposes[0] if purposes else self._of_file
         return Use(self._path, first, text, purpose)
 
 

@@ -75,7 +75,7 @@ RACKED = [
 #: Names of tests left out because there is no browser.
 LEFT_OUT: set[str] = set()
 #: Linux's in-memory file system, and the minimum free bytes for using it.
-MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a name that is new is made in it
+MEMORY = Path("/dev/shm")  # noqa: S108 - gets a folder with a new name
 ROOM = 2 * 2**30
 #: Variable that has the folder of the run's services, for its processes.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"

@@ -159,7 +159,7 @@ def main() -> None:
         tempfile.tempdir = os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
         patience: dict[str, float] = {}
         for path, place in sorted(drawn):
-            tree, said = mutant(path, place)
+            tree, line = mutant(path, place)
             survives = True
             for tests in suites(path):
                 if (key := str(tests)) not in patience:
@@ -171,7 +171,7 @@ def main() -> None:
                     break
             found["survive" if survives else "are noticed"] += 1
             if survives:
-                print(said, flush=True)  # noqa: T201
+                print(line, flush=True)  # noqa: T201
     took = time.monotonic() - began
     print(f"{len(drawn)} of {len(every)} faults, {dict(found)}, in {took:.0f} s")  # noqa: T201
 

@@ -40,7 +40,7 @@ from tests.waiting import PATIENCE_S, eventually
 #: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
 SKEWED: Final = (100, 80, 5, 5)
 
-#: Settings under which the policy approves every plan with any moves.
+#: Settings under which the policy approves every plan.
 APPROVED_BY_POLICY: Final = """
 [[policies]]
 approval = {automatic = true, forbidden_statuses = []}

@@ -45,8 +45,8 @@ def signed(
 
 def unsigned(value: bytes, *, lease_until: datetime | None = None) -> Headers:
     """Return an unsigned plan's headers, without cluster and log; by default without a lease."""
-    said = re.search(rb'"version": ?(\d{1,9})\b', value)
-    version = int(said[1]) if said else 1
+    match = re.search(rb'"version": ?(\d{1,9})\b', value)
+    version = int(match[1]) if match else 1
     return plan_headers(
         value, group="", version=version, origin=Origin(""), epoch=1, lease_until=lease_until
     )

@@ -96,19 +96,19 @@ def test_no_file_has_paths_of_a_developers_machine() -> None:
 
 
 def test_no_text_asks_to_install_from_an_index() -> None:
-    """No text tells users to install from an index, where others may own such names."""
+    """No text tells users to install from an index, where others may own our names."""
     asks = (
         r"(?:pip install|poetry add|uv add|uvx|pipx \w+) [^\n`]*(?<![\w./-])(?:kafka-)?fairlead\b"
     )
     requires = r"(?<![\w./])(?:kafka-)?fairlead(?:\[|[=~]=|>=)"
-    told = [
+    places = [
         f"{path.relative_to(ROOT)}: {found[0]}"
         for path in files(*FOLDERS, "deploy", "docs", "jvm", "orchestration")
         if path.is_file() and path.suffix in TEXT
         for found in re.finditer(f"{asks}|{requires}", path.read_text())
         if "dist/" not in found[0]
     ]
-    assert told == []
+    assert places == []
 
 
 def test_git_ignores_files_with_passwords() -> None:

@@ -102,12 +102,12 @@ def test_wheel_can_survey_a_cluster(
     assert done.returncode == 0, done.stderr
     assert f"{group.name}: Stable" in done.stderr
     found.write_text(done.stdout)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(found.as_uri())
     heading = page.get_by_role("heading", name=f"{group.name}: unbalanced")
     of_group = page.locator("section", has=heading)
     expect(of_group).to_contain_text(f"{group.members[0]} is at")
     expect(of_group).to_contain_text("caught up")
     assert_open_to_all(page)
-    assert asked == [found.as_uri()]
+    assert requests == [found.as_uri()]

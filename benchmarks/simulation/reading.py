@@ -22,7 +22,7 @@ class ScenarioReading(Reading):
         super().__init__(world)
         self.client = CLIENTS[world.scenario.client]
         self._sharing: Sharing = self.client.sharing(world.turns, world.scenario.record_bytes)
-        #: Records in `waiting` that applications hold already, of the same shape; None: never any.
+        #: Records in `waiting` that applications already hold, of the same shape; None: no records.
         self._ahead = None if self._sharing.ahead() is None else np.zeros(self.waiting.shape)
         self._crawls = np.isfinite(world.limits)
 

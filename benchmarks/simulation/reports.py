@@ -92,7 +92,7 @@ class SimulatedReports:
         drawn = np.random.default_rng((self._habit.seed, 4)).random(members)
         self._silent: Mask = np.less(drawn, self._habit.silent)
         self._only_advanced = world.scenario.client in _ONLY_ADVANCED
-        #: Number of counted steps, and the owners in the last of them.
+        #: Number of counted steps, and the owners in the last step.
         self._done = 0
         self._owner: Int32 = np.full(partitions, -1, np.int32)
         #: Of each consumer: its token, the time of its start, and its counters at that time.

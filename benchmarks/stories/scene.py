@@ -16,7 +16,7 @@ from benchmarks.stories.answers import Right, Story
 
 _GITHUB: Final = "https://github.com/"
 _START: Final = datetime(2026, 3, 2, tzinfo=UTC)
-#: Minutes. Oldest record that the last automatic commit may miss: `auto.commit.interval.ms`.
+#: Minutes. Maximum age of a read record that no commit covers yet: `auto.commit.interval.ms`.
 _AUTO_COMMIT: Final = 5.0 / 60.0
 #: Relative standard deviation of a busy consumer's records per minute.
 _UNSTEADY: Final = 0.02

@@ -41,10 +41,7 @@ def test_temporary_errors_are_retried(
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions(COHORT, ["orders"])
         result = dg.materialize(
-            [failing],
-            instance=instance,
-            partition_key="orders",
-            raise_on_error=False,
+            [failing], instance=instance, partition_key="orders", raise_on_error=False
         )
     tried, message = ended(result)
     assert tried == attempts

@@ -28,9 +28,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * Kafka's own classes behind a line protocol: one JSON request a line on standard input, one JSON
- * answer a line on standard output. `ask` says what: the name of an assignor, murmur2, encode or
- * decode.
+ * Kafka's own classes behind a line protocol: JSON requests on standard input, one per line, and JSON
+ * answers on standard output. The field `ask` is the name of an assignor, murmur2, encode or decode.
  */
 public final class Oracle {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -74,7 +73,7 @@ public final class Oracle {
         return answer;
     }
 
-    /** Partitions of each topic, with a replica on a broker in each of the racks told, if any. */
+    /** Returns the partitions of each topic, with a replica in each of the requested racks, if any. */
     private static Map<String, List<PartitionInfo>> partitions(
             JsonNode request, Map<String, Integer> counts) {
         Map<String, List<PartitionInfo>> partitions = new HashMap<>();
@@ -119,7 +118,7 @@ public final class Oracle {
         return answer;
     }
 
-    /** Reaches what StickyAssignor shows to subclasses alone. */
+    /** Reads user data with a method that only subclasses of StickyAssignor can call. */
     private static final class Reader extends StickyAssignor {
         void read(Subscription subscription, ObjectNode answer) {
             MemberData data = memberData(subscription);
@@ -135,7 +134,7 @@ public final class Oracle {
         return assignor.subscriptionUserData(Set.of());
     }
 
-    /** As the group leader does: topics that nobody subscribes to are not shown to the assignor. */
+    /** Returns partition counts of subscribed topics only, as a group leader does for the assignor. */
     private static Map<String, Integer> counts(JsonNode request) {
         Set<String> subscribed = new HashSet<>();
         request.get("members").forEach(member -> subscribed.addAll(topics(member)));

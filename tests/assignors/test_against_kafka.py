@@ -104,7 +104,7 @@ def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:
 
 @pytest.mark.parametrize("owned", [{}, {"t": [0]}, {"t": [4, 0], "ü.topic": [7], "none": []}])
 def test_kafka_reads_our_user_data(oracle: Oracle, owned: dict[str, list[int]]) -> None:
-    """StickyAssignor decodes what we encode, in both versions."""
+    """StickyAssignor decodes our user data, in both versions."""
     for generation in (None, 7):
         data = encode(UserData(owned, generation))
         answer = oracle.ask("decode", data=base64.b64encode(data).decode())
@@ -114,7 +114,7 @@ def test_kafka_reads_our_user_data(oracle: Oracle, owned: dict[str, list[int]]) 
 
 @pytest.mark.parametrize("owned", [{"t": [0]}, {"t": [0, 4], "ü.topic": [7]}])
 def test_we_read_kafkas_user_data(oracle: Oracle, owned: dict[str, list[int]]) -> None:
-    """We decode what StickyAssignor encodes, and encode one topic to the same bytes."""
+    """We decode the user data of StickyAssignor, and encode one topic to the same bytes."""
     data = base64.b64decode(oracle.ask("encode", owned=owned, generation=7))
     assert decode(data) == UserData(owned, 7)
     if len(owned) == 1:

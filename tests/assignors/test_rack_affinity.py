@@ -47,7 +47,7 @@ def test_given_shares_are_dealt_as_near_as_possible() -> None:
 
 
 def test_racks_change_no_other_aim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the flow solver, other aims equal those without racks; reads are nearly as near."""
+    """Without the flow solver, other aims equal those without racks; cross-rack reads are few."""
     as_good = []
     for seed in range(150):
         problem = in_racks(random_problem(seed, equal=seed % 2 == 0, partitions=6), seed)

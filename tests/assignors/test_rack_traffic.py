@@ -14,7 +14,7 @@ RACKS = ("r1", "r2", "r3")
 
 
 def random_problem(seed: int, partitions: int = 6) -> tuple[Problem, Float64, Float64]:
-    """Return three members in three racks that own two topics at random, loads and traffic."""
+    """Return a problem of three members in three racks, with loads and traffic of partitions."""
     drawn = np.random.default_rng(seed)
     topics = {"t": partitions - partitions // 3, "u": partitions // 3}
     owner = {topic: drawn.integers(0, 3, count) for topic, count in topics.items()}

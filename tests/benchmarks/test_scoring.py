@@ -2,10 +2,7 @@
 
 import pytest
 
-from benchmarks.random_scenarios import (
-    CAUSES,
-    random_scenario,
-)
+from benchmarks.random_scenarios import CAUSES, random_scenario
 from benchmarks.scoring import mark, share_right
 from tests.lengths import form
 

@@ -103,11 +103,11 @@ def bill() -> Bom:
 
 def licence(package: Distribution) -> str:
     """Return a package's licence as an SPDX expression, from its metadata."""
-    said: dict[str, Any] = package.metadata.json
-    if "license_expression" in said:
-        return str(said["license_expression"])
-    words = {line.rpartition(" :: ")[2] for line in said.get("classifier", ())}
-    word = str(said.get("license", "")).removesuffix(" license")
+    metadata: dict[str, Any] = package.metadata.json
+    if "license_expression" in metadata:
+        return str(metadata["license_expression"])
+    words = {line.rpartition(" :: ")[2] for line in metadata.get("classifier", ())}
+    word = str(metadata.get("license", "")).removesuffix(" license")
     return " OR ".join(sorted(_KNOWN[known] for known in words & _KNOWN.keys())) or _KNOWN.get(
         word, word
     )
@@ -126,8 +126,8 @@ def _needed(name: str, extras: set[str]) -> Iterator[Distribution]:
         yield package
         for line in package.requires or ():
             wanted = Requirement(line)
-            asked = [{"extra": extra} for extra in wish[1] or {""}]
-            if wanted.marker is None or any(map(wanted.marker.evaluate, asked)):
+            environments = [{"extra": extra} for extra in wish[1] or {""}]
+            if wanted.marker is None or any(map(wanted.marker.evaluate, environments)):
                 left.append((wanted.name, frozenset(wanted.extras)))
 
 
@@ -144,10 +144,10 @@ def _jars_of_spark() -> Iterator[Component]:
     for jar in sorted(Path(pyspark.__path__[0], "jars").glob("*.jar")):
         name, version = _named(jar.name)
         of_spark = ("org.apache.spark", "Apache-2.0") if name.startswith("spark-") else ("", "")
-        group, said = known.get(name, of_spark)
+        group, licence_ = known.get(name, of_spark)
         with jar.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        yield _component(name, version, said, "maven", group=group, digest=digest)
+        yield _component(name, version, licence_, "maven", group=group, digest=digest)
 
 
 def _jars_of_kafka() -> Iterator[Component]:
@@ -155,8 +155,8 @@ def _jars_of_kafka() -> Iterator[Component]:
         parts = _OF_GROUP.fullmatch(file)
         assert parts is not None, file
         group, (name, version) = parts["group"], _named(parts["jar"])
-        said = next((what for start, what in _OF_KAFKA.items() if group.startswith(start)), "")
-        found = _component(name, version, said, "maven", group=group, digest=digest)
+        licence_ = next((what for start, what in _OF_KAFKA.items() if group.startswith(start)), "")
+        found = _component(name, version, licence_, "maven", group=group, digest=digest)
         found.scope = ComponentScope.OPTIONAL
         yield found
 
@@ -168,7 +168,7 @@ def _named(jar: str) -> tuple[str, str]:
 
 
 def _component(
-    name: str, version: str, said: str, kind: str, *, group: str = "", digest: str = ""
+    name: str, version: str, licence_: str, kind: str, *, group: str = "", digest: str = ""
 ) -> Component:
     url = PackageURL(kind, group or None, name, version)
     return Component(
@@ -176,7 +176,7 @@ def _component(
         version=version,
         group=group or None,
         type=ComponentType.LIBRARY if name != "fairlead" else ComponentType.APPLICATION,
-        licenses=[LicenseFactory().make_from_string(said)] if said else [],
+        licenses=[LicenseFactory().make_from_string(licence_)] if licence_ else [],
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if digest else [],
         purl=url,
         bom_ref=str(url),

@@ -61,8 +61,8 @@ def test_every_licence_is_known_and_compatible(bill_of_materials: Bom) -> None:
     refused = {}
     for component in bill_of_materials.components:
         (stated,) = component.licenses or [None]
-        said = str(getattr(stated, "id", None) or getattr(stated, "value", None))
-        parts = [part.split(" OR ") for part in said.split(" AND ")]
+        licence = str(getattr(stated, "id", None) or getattr(stated, "value", None))
+        parts = [part.split(" OR ") for part in licence.split(" AND ")]
         if not all(COMPATIBLE.intersection(choices) for choices in parts):
-            refused[str(component.purl)] = said
+            refused[str(component.purl)] = licence
     assert refused == {}

@@ -10,15 +10,7 @@ import yaml
 
 from fairlead.common.installed import installed_version
 from fairlead.settings import load_settings
-from tests.deploy.charts import (
-    CHART,
-    GOLDEN,
-    HELM,
-    ROOT,
-    SETS,
-    rendered,
-    tool,
-)
+from tests.deploy.charts import CHART, GOLDEN, HELM, ROOT, SETS, rendered, tool
 
 #: Values of variables that dagster-values.yaml takes from Secrets.
 SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}

@@ -108,9 +108,9 @@ class Runner:
             connection.rollback()
 
     def _run_console(self, block: Block) -> None:
-        asked = _CONSOLE.match(block.code)
-        assert asked, "it does not begin with `$ fairlead ...`"
-        self._new[block] = asked[0] + output(asked["command"], asked["input"], self._database)
+        match = _CONSOLE.match(block.code)
+        assert match, "it does not begin with `$ fairlead ...`"
+        self._new[block] = match[0] + output(match["command"], match["input"], self._database)
 
     def _run_sh(self, block: Block) -> None:
         check_script(block.code)
@@ -226,7 +226,7 @@ def main() -> None:
                 try:
                     path.write_text(Runner(path.read_text(), week).rewritten())
                 except AssertionError as error:
-                    print(f"{name_of(path)}: {error}")  # noqa: T201 - for whoever runs this
+                    print(f"{name_of(path)}: {error}")  # noqa: T201 - this is a command
         finally:
             postgres.stop()
 

@@ -39,12 +39,7 @@ def settings_page() -> str:
         section, _, key = name.rpartition(".")
         sections.setdefault(section, []).append(f"- `{key}` ({default}): {description}")
     tables = [
-        "\n".join(
-            [
-                f"\n## {f'`[{section}]`' if section else 'At the top of the file'}\n",
-                *rows,
-            ]
-        )
+        "\n".join([f"\n## {f'`[{section}]`' if section else 'At the top of the file'}\n", *rows])
         for section, rows in sections.items()
     ]
     return "\n".join([_HEAD.rstrip("\n"), *tables]) + "\n"

@@ -79,8 +79,8 @@ class SimulatedGroup:
         before = self._read = np.maximum(self._read, self._begin)
         end = self._ends[-1] + 60 * np.array(self.rates)
         work = np.where(self._owner < 0, 0.0, (end - before) * self._costs)
-        asked = np.bincount(self._owner + 1, work, len(self._members) + 1)[1:]
-        share = np.minimum(1.0, 60 * self._speeds / np.maximum(asked, 1.0))
+        wanted = np.bincount(self._owner + 1, work, len(self._members) + 1)[1:]
+        share = np.minimum(1.0, 60 * self._speeds / np.maximum(wanted, 1.0))
         consumed = np.where(self._owner < 0, 0.0, (end - before) * share[self._owner])
         self._read = before + consumed
         self._ends.append(end)

@@ -1,4 +1,4 @@
-"""The public API is what docs/api.md lists, and changes only deliberately."""
+"""The public API equals the list in docs/api.md, and changes only deliberately."""
 
 import importlib
 import re

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
-def test_page_shows_what_its_examples_print(path: Path, request: pytest.FixtureRequest) -> None:
-    """Examples print what the page shows; if not, run `python -m tests.docs.pages` and check it."""
+def test_page_shows_the_output_of_its_examples(path: Path, request: pytest.FixtureRequest) -> None:
+    """Output on the page is current; if not, run `python -m tests.docs.pages` and check it."""
     page = path.read_text()
     assert Runner(page, lambda: str(request.getfixturevalue("week"))).rewritten() == page

@@ -39,8 +39,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:
-    folder, said = site
-    assert "WARNING" not in said
+    folder, output = site
+    assert "WARNING" not in output
     assert (folder / "index.html").exists()
 
 
@@ -87,7 +87,7 @@ def test_documentation_is_within_its_word_limit() -> None:
 
 def test_the_product_has_the_documented_size() -> None:
     """Lines of each category differ from the documented number by at most a tenth."""
-    said = {
+    documented = {
         name: int(lines.replace(",", ""))
         for name, lines in re.findall(
             r"^\| ([\w, ]+) \| ([\d,]+) \| [\d,]+ \|$",
@@ -96,4 +96,4 @@ def test_the_product_has_the_documented_size() -> None:
         )
     }
     found = by_capability(counts(ROOT, PRODUCT))
-    assert said == {name: pytest.approx(lines, rel=0.1) for name, lines in found.items()}
+    assert documented == {name: pytest.approx(lines, rel=0.1) for name, lines in found.items()}

@@ -125,10 +125,7 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
 
 @pytest.mark.kafka
 def test_example_reads_its_planned_share(
-    environment: Environment,
-    settings: Settings,
-    unique_name: str,
-    kafka_topic: Callable[..., str],
+    environment: Environment, settings: Settings, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """Two processes print the messages of their planned shares, and end on Ctrl-C."""
     broker = settings.kafka.bootstrap_servers

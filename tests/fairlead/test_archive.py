@@ -78,7 +78,7 @@ def test_samples_can_be_read_at_once(tmp_path: Path) -> None:
 
 
 def test_all_columns_are_read_back(tmp_path: Path) -> None:
-    """Reading a sample, or some of its columns, returns what was written, including nulls."""
+    """Reading a sample, or some of its columns, returns all written values, including nulls."""
     archive = SampleArchive(str(tmp_path))
     common = {"at": NOON, "topics": ["t", "u"], "counts": [2, 1], "members": ["m", "n"]}
     known = {
@@ -106,7 +106,7 @@ def test_all_columns_are_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 4, 100])
 def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
-    """They are a few groups far apart, or many."""
+    """A few groups far apart are chosen, or many groups."""
     archive = SampleArchive(str(tmp_path))
     every = [f"g{number:04}" for number in range(1_000)]
     append(archive, 0, *every)
@@ -115,7 +115,7 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
 
 
 def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> None:
-    """It is kept in addition to newer samples with an error."""
+    """Newer samples with an error are kept in addition."""
     archive = SampleArchive(str(tmp_path))
     for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
         at = NOON - before * MINUTE
@@ -128,7 +128,7 @@ def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> Non
 
 
 def test_sample_belongs_to_the_quarter_in_which_ends_were_read(tmp_path: Path) -> None:
-    """A sample may begin before a quarter of an hour, and read log ends after it."""
+    """A sample may begin before a quarter of an hour, and read its log ends within the quarter."""
     archive = filled(tmp_path, [92, 77])
     began = NOON - 90 * MINUTE - timedelta(seconds=2)
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
@@ -204,7 +204,7 @@ class Mortal(SampleArchive):
 
 @pytest.mark.parametrize("removal", [1, 7, 14])
 def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None:
-    """The next tidying removes the rest."""
+    """The next tidying removes the remaining files."""
     archive = filled(tmp_path, range(76, 106))
     outdated = [append(archive, before) for before in (1_000, 999)]
     with pytest.raises(Killed):
@@ -217,7 +217,7 @@ def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None
 
 
 def test_incomplete_file_is_ignored_and_later_removed(tmp_path: Path) -> None:
-    """It is removed later, because its writer may still run."""
+    """The file is not removed at once, because its writer may still run."""
     archive = filled(tmp_path, range(1, 3))
     half = files(tmp_path)[0].with_name("_1234-20260131T115900.000000Z-half.parquet")
     half.write_bytes(b"PAR1")
@@ -348,7 +348,7 @@ def test_file_that_cannot_be_set_aside_is_ignored(
 
 
 def test_damaged_files_are_removed_after_the_retention(tmp_path: Path) -> None:
-    """Their age counts from the time when they were set aside, for any name."""
+    """The age of a damaged file counts from the time when it was set aside."""
     archive = filled(tmp_path, range(1))
     files(tmp_path)[0].with_name("old.parquet").write_bytes(b"damaged")
     now = datetime.now(UTC)
@@ -360,7 +360,7 @@ def test_damaged_files_are_removed_after_the_retention(tmp_path: Path) -> None:
 
 
 def test_incomplete_sample_is_an_error(tmp_path: Path) -> None:
-    """It is damaged or missing, or lacks a requested group."""
+    """The sample is damaged or missing, or lacks a requested group."""
     archive = SampleArchive(str(tmp_path))
     sample_id = append(archive, 0, "a", "b")
     assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]
@@ -370,9 +370,9 @@ def test_incomplete_sample_is_an_error(tmp_path: Path) -> None:
         archive.sample(sample_id, ["b", "c"])
     (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])
-    for asked in (sample_id, sample_id, new_snapshot_id(NOON)):
+    for requested in (sample_id, sample_id, new_snapshot_id(NOON)):
         with pytest.raises(FileNotFoundError):
-            archive.sample(asked, ["a"])
+            archive.sample(requested, ["a"])
 
 
 def test_history_has_no_details_of_members(tmp_path: Path) -> None:
@@ -414,7 +414,7 @@ def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
 def test_file_is_on_the_disk_before_it_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a power cut leaves no empty file that readers find."""
+    """A power cut therefore leaves no empty file that readers find."""
     synced: list[tuple[bytes, list[str]]] = []
 
     def fsync(handle: int) -> None:

@@ -11,7 +11,7 @@ from fairlead.settings import Settings, load_settings, reloaded
 from tests.records import SIGNER
 
 KEY = SIGNER.private_text()
-SECRET = "hunter2"  # noqa: S105 - what must never be shown
+SECRET = "hunter2"  # noqa: S105 - not a real one
 
 
 @pytest.fixture
@@ -69,13 +69,13 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
         ("[web.token]\n{T}algorithms = []", r"web\.token\.algorithms: "),
     ],
 )
-def test_weak_web_login_is_refused(config: Path, toml: str, said: str) -> None:
+def test_weak_web_login_is_refused(config: Path, toml: str, message: str) -> None:
     """The error has the key's name, and not the secret."""
     secret = "s" * 40
     token = ISSUER.format("https://login.example/keys")
     text = toml.replace("{S}", secret).replace("{T}", token)
     config.write_text(f'[web]\nurl = "https://fairlead.example"\n{text}')
-    with pytest.raises(ConfigurationError, match=said) as error:
+    with pytest.raises(ConfigurationError, match=message) as error:
         load_settings()
     assert secret not in str(error.value)
 
@@ -133,7 +133,7 @@ def test_errors_in_variables_name_the_variable(
 
 
 def test_variable_for_a_part_of_a_list_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies are such a list."""
+    """The list of policies is an example."""
     monkeypatch.setenv("FAIRLEAD_POLICIES__0__MAX_MOVES", "1")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_POLICIES__0__MAX_MOVES: policies: "):
         load_settings()
@@ -207,16 +207,14 @@ def test_empty_signing_key_is_refused(config: Path, key: str) -> None:
     ],
 )
 def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
-    """Even the traceback of a refused setting does not have its value."""
+    """The traceback of a refused setting does not have its value either."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_variable_that_is_not_json_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error does not have its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:

@@ -76,7 +76,7 @@ def test_errors_have_the_name_of_the_member() -> None:
 
 
 def test_follower_reads_plans_from_memory() -> None:
-    """So a custom adapter can be tested without a connection."""
+    """Custom adapters can be tested without a connection."""
     plans = MemoryPlanTopic()
     plans.publish(plan_of("g", SHARES, version=9))
     follower = Follower("g", FollowOptions(), plans.open)

@@ -13,7 +13,7 @@ def invoices() -> None:
 
 
 def test_planning_job_has_no_assets_of_the_project() -> None:
-    """It has only the planner's steps and checks."""
+    """The job has only the planner's steps and checks."""
     merged = dg.Definitions.merge(dg.Definitions(assets=[invoices]), definitions())
     job = merged.resolve_job_def("planning")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == set(STEPS)
@@ -28,7 +28,7 @@ def test_planning_always_runs_in_one_process() -> None:
 
 
 def test_project_can_set_the_schedule() -> None:
-    """It can also set other arguments of Definitions."""
+    """A project can also set other arguments of Definitions."""
     (schedule,) = definitions(planning_schedule="*/5 * * * *").schedules or []
     assert isinstance(schedule, dg.ScheduleDefinition)
     assert schedule.cron_schedule == "*/5 * * * *"

@@ -137,15 +137,15 @@ def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> No
 )
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
     """The installed command's usage has its installed module name."""
-    said = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
-    assert "usage: python -m fairlead_planner.orchestration" in said
+    usage = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
+    assert "usage: python -m fairlead_planner.orchestration" in usage
 
 
 @pytest.mark.postgres
 def test_migrations_are_in_the_wheel(python: Path, database: str, tmp_path: Path) -> None:
     """The installed `fairlead db upgrade` creates the schema, and `db check` accepts it."""
     program = python.parent / "fairlead"
-    for words, said in (
+    for words, output in (
         (["db", "upgrade"], f"empty -> {migrate.head()}"),
         (["db", "check"], "the database agrees with this version"),
     ):
@@ -157,4 +157,4 @@ def test_migrations_are_in_the_wheel(python: Path, database: str, tmp_path: Path
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr
+        assert (done.returncode, done.stdout.strip()) == (0, output), done.stderr

@@ -30,8 +30,8 @@ final class Checks {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            Map<String, Object> asked = PlanDocument.object(Json.parse(line.getBytes(StandardCharsets.UTF_8)), line);
-            out.println(Json.write(answer(asked)));
+            Map<String, Object> request = PlanDocument.object(Json.parse(line.getBytes(StandardCharsets.UTF_8)), line);
+            out.println(Json.write(answer(request)));
             if (!in.ready()) {
                 out.flush();
             }
@@ -39,54 +39,54 @@ final class Checks {
         out.flush();
     }
 
-    private static Object answer(Map<String, Object> asked) throws Exception {
+    private static Object answer(Map<String, Object> request) throws Exception {
         try {
-            switch ((String) asked.get("ask")) {
+            switch ((String) request.get("ask")) {
                 case "fit":
-                    return fit(asked);
+                    return fit(request);
                 case "beans":
-                    return Beans.read((String) asked.get("process"));
+                    return Beans.read((String) request.get("process"));
                 case "act":
-                    return Metered.act(asked);
+                    return Metered.act(request);
                 case "cache":
-                    return cache(asked);
+                    return cache(request);
                 case "committed":
-                    return Metered.committed(asked);
+                    return Metered.committed(request);
                 case "consumer":
-                    return consumer(PlanDocument.object(asked.get("configs"), "configs"));
+                    return consumer(PlanDocument.object(request.get("configs"), "configs"));
                 case "decide":
-                    return decide(asked);
+                    return decide(request);
                 case "document":
-                    return document(bytes(asked.get("value")));
+                    return document(bytes(request.get("value")));
                 case "groups":
-                    return Groups.check((Long) asked.get("count"));
+                    return Groups.check((Long) request.get("count"));
                 case "hostile":
-                    return Hostile.check((Long) asked.get("count"));
+                    return Hostile.check((Long) request.get("count"));
                 case "meter":
-                    return Metered.meter(asked);
+                    return Metered.meter(request);
                 case "note":
-                    return note(asked);
+                    return note(request);
                 case "schedule":
-                    return schedule(asked);
+                    return schedule(request);
                 case "record":
-                    return record(asked);
+                    return record(request);
                 default:
-                    throw new IllegalArgumentException("unknown: " + asked.get("ask"));
+                    throw new IllegalArgumentException("unknown: " + request.get("ask"));
             }
         } catch (InvalidPlanException refused) {
-            Map<String, Object> said = new LinkedHashMap<>();
-            said.put("refused", refused.getMessage());
-            return said;
+            Map<String, Object> fields = new LinkedHashMap<>();
+            fields.put("refused", refused.getMessage());
+            return fields;
         }
     }
 
     /** Returns the cache's state after each record; a null record stands for a new connection. */
-    private static Object cache(Map<String, Object> asked) {
+    private static Object cache(Map<String, Object> request) {
         VerifiedRecord.Origin origin = new VerifiedRecord.Origin("fairlead.plans", "cluster", "log");
-        Signatures signatures = Signatures.of((String) asked.get("public_keys"));
+        Signatures signatures = Signatures.of((String) request.get("public_keys"));
         PlanCache cache = new PlanCache("group", origin, signatures, null);
         List<Object> states = new ArrayList<>();
-        for (Object one : (List<?>) asked.get("records")) {
+        for (Object one : (List<?>) request.get("records")) {
             if (one == null) {
                 cache = new PlanCache("group", origin, signatures, cache.state());
             } else {
@@ -95,22 +95,22 @@ final class Checks {
                 cache.apply(states.size(), value, headers(record.get(1)));
             }
             PlanState state = cache.state();
-            List<Object> said = new ArrayList<>();
-            said.add(state.plan() == null ? null : state.plan().version());
-            said.add(state.seen.toJson());
-            said.add(state.leaseUntil == null ? null : state.leaseUntil.toEpochMilli());
-            said.add(state.problem() != null);
-            said.add(state.skipped());
-            states.add(said);
+            List<Object> fields = new ArrayList<>();
+            fields.add(state.plan() == null ? null : state.plan().version());
+            fields.add(state.seen.toJson());
+            fields.add(state.leaseUntil == null ? null : state.leaseUntil.toEpochMilli());
+            fields.add(state.problem() != null);
+            fields.add(state.skipped());
+            states.add(fields);
         }
         return states;
     }
 
     /** Returns whether a request for a rebalance is due at each "due" step; the random delay is 0. */
-    private static Object schedule(Map<String, Object> asked) {
+    private static Object schedule(Map<String, Object> request) {
         RejoinSchedule schedule = new RejoinSchedule(0, new Random(1));
         List<Object> due = new ArrayList<>();
-        for (Object one : (List<?>) asked.get("steps")) {
+        for (Object one : (List<?>) request.get("steps")) {
             List<?> step = (List<?>) one;
             if (step.isEmpty()) {
                 schedule.unsettle();
@@ -143,24 +143,24 @@ final class Checks {
         }
     }
 
-    private static Object fit(Map<String, Object> asked) throws InvalidPlanException {
-        PlanDocument plan = PlanDocument.parse(((String) asked.get("plan")).getBytes(StandardCharsets.UTF_8));
+    private static Object fit(Map<String, Object> request) throws InvalidPlanException {
+        PlanDocument plan = PlanDocument.parse(((String) request.get("plan")).getBytes(StandardCharsets.UTF_8));
         Map<String, List<String>> subscriptions = new LinkedHashMap<>();
         for (Map.Entry<String, Object> member
-            : PlanDocument.object(asked.get("subscriptions"), "subscriptions").entrySet()) {
+            : PlanDocument.object(request.get("subscriptions"), "subscriptions").entrySet()) {
             subscriptions.put(member.getKey(), strings(member.getValue()));
         }
         Map<String, Object> shares = new LinkedHashMap<>();
-        Fit.fit(plan, subscriptions, counts(asked.get("counts")))
+        Fit.fit(plan, subscriptions, counts(request.get("counts")))
             .forEach((member, share) -> shares.put(member, lists(share)));
         return shares;
     }
 
     /** Returns a leader's first round of shares, whether a second one follows, and the members' notes. */
-    private static Object decide(Map<String, Object> asked) throws InvalidPlanException {
+    private static Object decide(Map<String, Object> request) throws InvalidPlanException {
         List<Group.Member> members = new ArrayList<>();
         Map<String, Notes.Subscribed> notes = new LinkedHashMap<>();
-        for (Object one : (List<?>) asked.get("members")) {
+        for (Object one : (List<?>) request.get("members")) {
             Map<String, Object> member = PlanDocument.object(one, "a member");
             List<TopicPartition> owned = new ArrayList<>();
             for (Object pair : (List<?>) member.get("owned")) {
@@ -173,22 +173,22 @@ final class Checks {
                 memberId, strings(member.get("topics")), (String) member.get("instance_id"),
                 notes.get(memberId), owned));
         }
-        Group group = new Group(members, counts(asked.get("counts")));
-        byte[] plan = asked.get("plan") == null ? null : bytes(asked.get("plan"));
+        Group group = new Group(members, counts(request.get("counts")));
+        byte[] plan = request.get("plan") == null ? null : bytes(request.get("plan"));
         Map<String, Map<String, int[]>> shares =
             plan == null ? group.range() : Follower.fit(PlanDocument.parse(plan), group);
         Map<String, Map<String, int[]>> first = group.firstRound(shares);
-        Map<String, Object> said = new LinkedHashMap<>();
-        first.forEach((member, share) -> said.put(member, lists(share)));
+        Map<String, Object> fields = new LinkedHashMap<>();
+        first.forEach((member, share) -> fields.put(member, lists(share)));
         List<Object> answer = new ArrayList<>();
-        answer.add(said);
+        answer.add(fields);
         answer.add(Group.size(first) < Group.size(shares));
         notes.forEach((member, note) -> answer.add(text(note.encode())));
         return answer;
     }
 
-    private static Object note(Map<String, Object> asked) {
-        Notes.Assigned note = Notes.Assigned.decode(ByteBuffer.wrap(bytes(asked.get("user_data"))));
+    private static Object note(Map<String, Object> request) {
+        Notes.Assigned note = Notes.Assigned.decode(ByteBuffer.wrap(bytes(request.get("user_data"))));
         return List.of(text(note.encode()), note.followed());
     }
 
@@ -223,10 +223,10 @@ final class Checks {
     /** Returns all fields that Python's reader takes from a document, in the same order. */
     private static Object document(byte[] value) throws InvalidPlanException {
         PlanDocument plan = PlanDocument.parse(value);
-        Map<String, Object> said = new LinkedHashMap<>();
-        said.put("group", plan.group());
-        said.put("version", plan.version());
-        said.put("partition_counts", plan.partitionCounts());
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("group", plan.group());
+        fields.put("version", plan.version());
+        fields.put("partition_counts", plan.partitionCounts());
         Map<String, Object> members = new LinkedHashMap<>();
         plan.members().forEach((name, share) -> {
             List<Object> pair = new ArrayList<>();
@@ -236,7 +236,7 @@ final class Checks {
             pair.add(lists(partitions));
             members.put(name, pair);
         });
-        said.put("members", members);
+        fields.put("members", members);
         Map<String, Object> weights = new LinkedHashMap<>();
         plan.weights().forEach((topic, values) -> {
             List<Object> bits = new ArrayList<>();
@@ -245,22 +245,22 @@ final class Checks {
             }
             weights.put(topic, bits);
         });
-        said.put("weights", weights);
-        said.put("topic_ids", plan.topicIds());
-        return said;
+        fields.put("weights", weights);
+        fields.put("topic_ids", plan.topicIds());
+        return fields;
     }
 
-    private static Object record(Map<String, Object> asked) throws InvalidPlanException {
-        VerifiedRecord told = VerifiedRecord.read(
-            bytes(asked.get("value")), headers(asked.get("headers")), (String) asked.get("group"),
+    private static Object record(Map<String, Object> request) throws InvalidPlanException {
+        VerifiedRecord verified = VerifiedRecord.read(
+            bytes(request.get("value")), headers(request.get("headers")), (String) request.get("group"),
             new VerifiedRecord.Origin(
-                (String) asked.get("topic"), (String) asked.get("cluster"), (String) asked.get("log")),
-            Signatures.of((String) asked.get("public_keys")));
-        Map<String, Object> said = new LinkedHashMap<>();
-        said.put("identity", told.identity.toJson());
-        said.put("plan", told.plan != null);
-        said.put("lease_ms", told.leaseUntil == null ? null : told.leaseUntil.toEpochMilli());
-        return said;
+                (String) request.get("topic"), (String) request.get("cluster"), (String) request.get("log")),
+            Signatures.of((String) request.get("public_keys")));
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("identity", verified.identity.toJson());
+        fields.put("plan", verified.plan != null);
+        fields.put("lease_ms", verified.leaseUntil == null ? null : verified.leaseUntil.toEpochMilli());
+        return fields;
     }
 
     private static List<Header> headers(Object raw) {

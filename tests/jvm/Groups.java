@@ -201,14 +201,14 @@ final class Groups {
 
     private String check() throws InvalidPlanException {
         draw();
-        String told = tell();
+        String kind = tell();
         var decider = new Decider(book, chance(0.2), chance(0.2));
         Decider.Decision decision = decider.decide(spec(), describer, chance(0.8) ? PLAN_TOPIC : null, now);
         complete(decision.assignment());
         boolean untouched = members.stream().allMatch(member -> member.targets.isEmpty());
         switch (decision.outcome()) {
             case PLAN:
-                require(told.equals("plan"), "followed, but " + told);
+                require(kind.equals("plan"), "followed, but " + kind);
                 fitted(decision.assignment());
                 break;
             case UNIFORM_NEW:

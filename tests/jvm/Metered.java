@@ -46,14 +46,14 @@ final class Metered {
     }
 
     /** Runs one command with a consumer; returns the consumer's state. */
-    static Object act(Map<String, Object> asked) throws Exception {
-        String name = (String) asked.get("name");
-        if (asked.get("act").equals("open")) {
-            OPEN.put(name, new Metered(PlanDocument.object(asked.get("configs"), "configs")));
+    static Object act(Map<String, Object> request) throws Exception {
+        String name = (String) request.get("name");
+        if (request.get("act").equals("open")) {
+            OPEN.put(name, new Metered(PlanDocument.object(request.get("configs"), "configs")));
         }
         Metered one = OPEN.get(name);
-        one.act((String) asked.get("act"), (String) asked.get("topic"), (Long) asked.get("number"));
-        return one.state(((String) asked.get("act")).contains("close"));
+        one.act((String) request.get("act"), (String) request.get("topic"), (Long) request.get("number"));
+        return one.state(((String) request.get("act")).contains("close"));
     }
 
     private void act(String act, String topic, Long number) throws Exception {
@@ -153,22 +153,22 @@ final class Metered {
             }
         });
         double[] of = null;
-        double asked = seconds();
+        double before = seconds();
         for (Iterator<ConsumerRecord<byte[], byte[]>> rest = records.iterator(); rest.hasNext();) {
             double next = seconds();
             ConsumerRecord<byte[], byte[]> record = rest.next();
             double start = seconds();
             if (of != null) {
-                of[1] += start - asked;
+                of[1] += start - before;
             }
-            asked = next;
+            before = next;
             read.add(record.partition() + ":" + record.offset());
             of = took.computeIfAbsent(String.valueOf(record.partition()), any -> new double[2]);
             Thread.sleep(Long.parseLong(new String(record.value(), StandardCharsets.UTF_8)));
             of[0] += seconds() - start;
         }
         if (of != null) {
-            of[1] += seconds() - asked;
+            of[1] += seconds() - before;
         }
     }
 
@@ -221,11 +221,11 @@ final class Metered {
     }
 
     /** Returns the committed offset and metadata of each partition. */
-    static Object committed(Map<String, Object> asked) throws InvalidPlanException {
+    static Object committed(Map<String, Object> request) throws InvalidPlanException {
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
-        Map<String, Object> configs = PlanDocument.object(asked.get("configs"), "configs");
+        Map<String, Object> configs = PlanDocument.object(request.get("configs"), "configs");
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(configs, bytes, bytes)) {
-            Set<TopicPartition> partitions = consumer.partitionsFor((String) asked.get("topic")).stream()
+            Set<TopicPartition> partitions = consumer.partitionsFor((String) request.get("topic")).stream()
                 .map(info -> new TopicPartition(info.topic(), info.partition())).collect(Collectors.toSet());
             Map<String, Object> committed = new LinkedHashMap<>();
             consumer.committed(partitions).forEach((partition, offset) -> {
@@ -238,12 +238,12 @@ final class Metered {
     }
 
     /** Returns the reports of a meter on a clock that the events move. */
-    static Object meter(Map<String, Object> asked) throws InvalidPlanException {
+    static Object meter(Map<String, Object> request) throws InvalidPlanException {
         double[] now = {0};
-        Meter meter = new Meter(() -> now[0] * TICK, (Long) asked.get("most") * TICK);
+        Meter meter = new Meter(() -> now[0] * TICK, (Long) request.get("most") * TICK);
         Map<Long, Iterator<?>> batch = new HashMap<>();
         List<Object> reports = new ArrayList<>();
-        for (Object one : (List<?>) asked.get("events")) {
+        for (Object one : (List<?>) request.get("events")) {
             List<?> event = (List<?>) one;
             Long number = event.size() > 1 && event.get(1) instanceof Long ? (Long) event.get(1) : null;
             switch ((String) event.get(0)) {
@@ -266,7 +266,7 @@ final class Metered {
                     break;
                 default:
                     reports.add(meter.report(new TopicPartition("t", number.intValue()), (Long) event.get(2),
-                        meter.owner((String) asked.get("member")), ((Long) event.get(3)).intValue()));
+                        meter.owner((String) request.get("member")), ((Long) event.get(3)).intValue()));
             }
         }
         return reports;

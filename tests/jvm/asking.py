@@ -26,10 +26,10 @@ class Checks:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        asked = [json.dumps(question) + "\n" for question in questions]
-        asking = threading.Thread(target=self._ask, args=(asked,))
+        request = [json.dumps(question) + "\n" for question in questions]
+        asking = threading.Thread(target=self._ask, args=(request,))
         asking.start()
-        answers = [self._process.stdout.readline() for _ in asked]
+        answers = [self._process.stdout.readline() for _ in request]
         assert all(answers), "Checks.java ended: its standard error says why"
         asking.join()
         return [answer[:-1] for answer in answers]
@@ -39,9 +39,9 @@ class Checks:
         (answer,) = self.lines([{"ask": what, **question}])
         return json.loads(answer)
 
-    def _ask(self, asked: list[str]) -> None:
+    def _ask(self, request: list[str]) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.writelines(asked)
+        self._process.stdin.writelines(request)
         self._process.stdin.flush()
 
 

@@ -55,8 +55,8 @@ def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
 
 def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], bytes]:
     """Return the input of Checks.java about a member, and its user data."""
-    told = member.instance_id if rng.random() < 0.5 else None
-    note = SubscriptionNote(member.client_id, told, member.seen, lapsed=member.lapsed)
+    instance_id = member.instance_id if rng.random() < 0.5 else None
+    note = SubscriptionNote(member.client_id, instance_id, member.seen, lapsed=member.lapsed)
     user_data = encode_subscription(note) if member.client_id else b"\x00somebody else's"
     return {
         "member_id": member.member_id,
@@ -76,14 +76,14 @@ def test_decisions_of_leaders_are_equal(checks: Checks) -> None:
         case = draw_case(rng)
         members = draw_members(rng, case)
         plan = case.plan if number % 3 else None
-        told = [described(rng, member) for member in members]
+        inputs = [described(rng, member) for member in members]
         question: dict[str, Any] = {
             "ask": "decide",
-            "members": [member for member, _ in told],
+            "members": [member for member, _ in inputs],
             "counts": {t: c for t, c in case.partition_counts.items() if c},
             "plan": base64.b64encode(plan.to_bytes()).decode() if plan else None,
         }
-        cases.append((question, plan, members, [user_data for _, user_data in told]))
+        cases.append((question, plan, members, [user_data for _, user_data in inputs]))
     answers = checks.lines(question for question, *_ in cases)
     for (question, plan, members, notes), answer in zip(cases, answers, strict=True):
         state = PlanState(plan, Identity(1, 1))

@@ -97,7 +97,7 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
 @pytest.mark.kafka
 @pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
 def test_members_keep_partitions_after_the_end_of_a_plan(group: Group, end: str) -> None:
-    """Even uneven shares stay; only a leaving member's partitions move."""
+    """Uneven shares stay, too; only a leaving member's partitions move."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()

@@ -15,14 +15,14 @@ JAVA_11, JAVA_17 = 55, 61
 
 @pytest.mark.test_long(guarded_by="tests/jvm/test_jar.py::test_client_classes_need_only_java_11")
 def test_builds_of_the_jar_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a published jar can be verified."""
+    """A published jar can therefore be verified."""
     built = plugin.plugin_jar().read_bytes()
     monkeypatch.setattr(plugin, "JAR", tmp_path / "again" / "fairlead-kafka.jar")
     assert plugin.plugin_jar().read_bytes() == built
 
 
 def test_client_classes_need_only_java_11() -> None:
-    """Kafka's clients need it, too; only classes for brokers need a newer Java."""
+    """Kafka's clients need Java 11, too; only classes for brokers need a newer version."""
     with zipfile.ZipFile(plugin.plugin_jar()) as jar:
         versions = {
             name: struct.unpack(">H", jar.read(name)[6:8])[0]

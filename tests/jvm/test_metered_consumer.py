@@ -107,8 +107,8 @@ class Applications:
 
     def act(self, name: str, act: str, **more: Any) -> dict[str, Any]:
         """Let a consumer's application run an action, and return its state."""
-        asked = {"act": act, "name": self.names[name], "topic": self.topic, **more}
-        state: dict[str, Any] = self.checks.ask("act", **asked)
+        request = {"act": act, "name": self.names[name], "topic": self.topic, **more}
+        state: dict[str, Any] = self.checks.ask("act", **request)
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
@@ -222,7 +222,7 @@ def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
 def test_automatic_commits_lose_nothing_and_carry_reports(
     applications: Applications, protocol: str
 ) -> None:
-    """So do commits on revocation, unsubscribe and close; no record is read twice."""
+    """Commits on revocation, unsubscribe and close carry reports; no record is read twice."""
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "3600000"}
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol, **automatic)
@@ -307,7 +307,7 @@ def test_listeners_of_spring_report_their_work(
 
 
 def test_documentation_has_the_tested_listener_factory() -> None:
-    """The factory in docs/consumers/java.md is the one that is tested here."""
+    """The factory in docs/consumers/java.md is the same as in these tests."""
     line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
     docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"
     assert line in LISTENER.read_text()

@@ -45,7 +45,7 @@ def java_reads(checks: Checks, vector: dict[str, Any], **changes: Any) -> dict[s
 
 @pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
 def test_java_accepts_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
-    """It reads the same identity, plan and lease from each record as Python."""
+    """Java reads the same identity, plan and lease from each record as Python."""
     read_in_python = read_record(
         vector["value"].encode(),
         [(name, text.encode()) for name, text in vector["headers"].items()],

@@ -11,7 +11,7 @@ KAFKAS = "org.apache.kafka.clients.consumer."
 
 
 def error_of(checks: Checks, **configs: str) -> str | None:
-    """Return the error of a configuration, or None if a consumer was error_of."""
+    """Return the error of a configuration, or None if a consumer was made."""
     given: dict[str, Any] = {
         "bootstrap.servers": "localhost:1",
         "group.id": "group",

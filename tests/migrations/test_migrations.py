@@ -107,7 +107,7 @@ def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
 
 
 def test_check_finds_differences(database: str, engine: Engine) -> None:
-    """They are an added column, and a database that was never migrated."""
+    """One database has an added column, another was never migrated."""
     with pytest.raises(ConfigurationError, match="fairlead db upgrade"):
         migrate.check(database)
     migrate.upgrade(database)
@@ -118,7 +118,7 @@ def test_check_finds_differences(database: str, engine: Engine) -> None:
 
 
 def test_failed_migration_changes_nothing(database: str, engine: Engine) -> None:
-    """It is one transaction: if a name is taken, no table is left."""
+    """A migration is one transaction: if a name is taken, no table is left."""
     with transaction(engine) as connection:
         connection.execute(text("CREATE SCHEMA fairlead"))
         connection.execute(text("CREATE VIEW fairlead.adoption AS SELECT 1"))
@@ -195,8 +195,8 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
         found = rows(engine, COMMENTS)
     finally:
         engine.dispose()
-    said = {(relation, column): (comment, _meaning(column)) for relation, column, comment in found}
-    figures = {place: both for place, both in said.items() if both[1] is not None}
+    texts = {(relation, column): (comment, _meaning(column)) for relation, column, comment in found}
+    figures = {place: both for place, both in texts.items() if both[1] is not None}
     assert {
         ("fairlead.plan_history", "forecast_time_lag_before"),
         ("fairlead.partition_work", "time_share"),
@@ -205,7 +205,7 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
 
 
 def _meaning(column: str) -> str | None:
-    """Return what a figure means; None for other columns."""
+    """Return the meaning of a figure's column; None for other columns."""
     try:
         return figure(column).meaning
     except KeyError:

@@ -176,7 +176,7 @@ def test_rows_survive_the_next_revision(
 def test_name_of_the_first_revision_depends_on_every_file(
     another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """These are the schema's files."""
+    """A change in any file of the schema changes the revision's name."""
     tables = shutil.copytree(Path(models.__file__).parent, another_build / "models")
     monkeypatch.setattr(models, "__file__", str(tables / "__init__.py"))
     names = [migrate.head()]
@@ -191,7 +191,7 @@ def test_name_of_the_first_revision_depends_on_every_file(
 @pytest.mark.postgres
 @pytest.mark.parametrize("revision", ["0001", "0001_0123abcd", "0015"])
 def test_unknown_schema_is_not_upgraded(migrated: str, engine: Engine, revision: str) -> None:
-    """It was made by another build."""
+    """Another build made the schema."""
     with transaction(engine) as connection:
         connection.execute(
             text("UPDATE fairlead.alembic_version SET version_num = :revision"),
@@ -200,5 +200,5 @@ def test_unknown_schema_is_not_upgraded(migrated: str, engine: Engine, revision:
     for command in (migrate.upgrade, migrate.current, migrate.check):
         with pytest.raises(ConfigurationError) as error:
             command(migrated)
-        for said in ("made by another build", f"revision {revision},", "recreate it"):
-            assert said in str(error.value)
+        for part in ("made by another build", f"revision {revision},", "recreate it"):
+            assert part in str(error.value)

@@ -29,7 +29,7 @@ class StartConsumers(Protocol):
     """Starts two consumers of a group with a backlog; they follow plans, and otherwise range."""
 
     def __call__(self, group: str, *, backlog: tuple[int, ...] = SKEWED) -> Consumers:
-        """Start the group and return it once it has settled; it ends with the test."""
+        """Start the group and return it once it has settled; its consumers end with the test."""
 
 
 @pytest.fixture
@@ -51,7 +51,8 @@ def start_consumers(
 ) -> Iterator[StartConsumers]:
     """Return a function that starts groups of consumers, each of which reads one topic.
 
-    They have committed a part of it; earlier samples show consumers with a backlog fall behind.
+    Consumers have committed a part of the topic; in earlier samples, those with a backlog fall
+    behind.
     """
     with ExitStack() as stack:
 

@@ -64,8 +64,8 @@ def planned_from_a_shell(
         assert "STEP_START" not in logged
         with dg.DagsterInstance.get() as instance:
             (run,) = instance.get_runs(limit=1)
-            said = [entry.user_message for entry in instance.all_logs(run.run_id)]
-        assert [line for line in said if line in STEPS] == STEPS
+            messages = [entry.user_message for entry in instance.all_logs(run.run_id)]
+        assert [line for line in messages if line in STEPS] == STEPS
         return answer
 
     return plan
@@ -94,9 +94,9 @@ def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
 
     withdrawn = answer("plans", "withdraw", unique_name, "--reason", "too risky", "--yes")
     assert (withdrawn["version"], withdrawn["topic"]) == (1, pipeline.settings.kafka.plan_topic)
-    said = pipeline.record(unique_name)
-    assert said is not None
-    assert (said.value, said.position) == (
+    record = pipeline.record(unique_name)
+    assert record is not None
+    assert (record.value, record.position) == (
         withdrawn_value(unique_name, 1),
         (withdrawn["partition"], withdrawn["offset"]),
     )
@@ -141,10 +141,10 @@ def test_mistyped_group_is_refused_before_anything_is_stored(
     """The error suggests the most similar name; Spark does not start."""
     start_consumers(unique_name)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    said = io.StringIO()
-    with redirect_stderr(said):
+    errors = io.StringIO()
+    with redirect_stderr(errors):
         assert main(["planning", f"{unique_name}x"]) == 1
-    assert f"did you mean {unique_name}?" in said.getvalue()
+    assert f"did you mean {unique_name}?" in errors.getvalue()
     assert pipeline.decisions(f"{unique_name}x") == []
     with dg.DagsterInstance.get() as instance:
         assert known_cohorts(instance) == []

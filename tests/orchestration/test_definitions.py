@@ -30,7 +30,7 @@ print(*{module.partition(".")[0] for module in sys.modules})
 
 @pytest.mark.parametrize("reason", ["", " "])
 def test_jobs_of_persons_require_a_reason(reason: str) -> None:
-    """The history has it."""
+    """The plan's history has the reason."""
     assert GroupConfig(group="orders", reason="CHG-1234").reason == "CHG-1234"
     with pytest.raises(ValueError, match="reason"):
         GroupConfig(group="orders", reason=reason)
@@ -55,7 +55,7 @@ def imported() -> set[str]:
 
 @pytest.mark.long
 def test_import_does_no_io() -> None:
-    """It makes no connection, starts no process and writes no file."""
+    """The import makes no connection, starts no process and writes no file."""
     assert "orchestration" in imported()
 
 

@@ -19,7 +19,7 @@ def test_group_is_planned_by_the_installed_planner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It starts a Spark of its own, and consumers follow the plan."""
+    """The planner starts its own Spark, and consumers follow the plan."""
     python = beside_the_tests_own(tmp_path, build("wheel", tmp_path / "dist"))
     home = tmp_path / "dagster"
     home.mkdir()
@@ -28,6 +28,6 @@ def test_group_is_planned_by_the_installed_planner(
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)
     planning = ("-m", "fairlead_planner.orchestration", "planning", unique_name)
-    said = run(python, *planning, cwd=tmp_path)
-    assert said.startswith(f"{unique_name}: plan, version 1, published: ")
+    output = run(python, *planning, cwd=tmp_path)
+    assert output.startswith(f"{unique_name}: plan, version 1, published: ")
     eventually(lambda: consumers.owned != fallback, "the consumers follow the plan")

@@ -71,8 +71,8 @@ def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessRe
     """Run the job that the sensor requests."""
     request = requested(pipeline)
     assert request.partition_key is not None
-    asked = {"run_config": request.run_config, "tags": request.tags}
-    return pipeline.run("planning", request.partition_key, **asked, **arguments)
+    options = {"run_config": request.run_config, "tags": request.tags}
+    return pipeline.run("planning", request.partition_key, **options, **arguments)
 
 
 def assert_relieved(pipeline: Pipeline, group: str) -> None:
@@ -251,7 +251,7 @@ def test_damaged_sample_files_prevent_no_plan(
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
-    )  # this sample requests a run, which takes another one
+    )  # this sample requests a run, which takes its own sample
     assert run_requested(pipeline).success
     assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)

@@ -107,7 +107,7 @@ def test_refused_operation_is_not_retried(pipeline: Pipeline, unique_name: str) 
 def test_keys_of_a_topic_are_an_observation(
     pipeline: Pipeline, kafka_topic: KafkaTopic, services: Services
 ) -> None:
-    """It has a table of hashed keys; for a missing topic, the job fails without retries."""
+    """The observation has a table of hashed keys; the job fails for a missing topic."""
     topic = kafka_topic(partitions=2)
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for _ in range(100):

@@ -56,7 +56,7 @@ def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group:
 
 
 def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """Nor is a run requested within a pause after a failure."""
+    """After a failure, no run is requested within a pause."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)
@@ -108,7 +108,7 @@ def test_groups_without_a_recent_decision_are_planned(
 def test_missing_brokers_skip_one_tick(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick has no traceback; the next one takes a sample."""
+    """The tick prints no traceback; the next one takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")

@@ -47,7 +47,7 @@ def test_schedule_requests_one_run_over_all_cohorts(instance: dg.DagsterInstance
 
 
 def test_intervals_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are those of schedule and sampling; an invalid one means the default."""
+    """The intervals of schedule and sampling have defaults, which replace invalid settings."""
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
@@ -64,7 +64,7 @@ def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:
 
 
 def test_schedule_waits_for_the_previous_run(instance: dg.DagsterInstance) -> None:
-    """It skips while a run is in progress, so that no group is planned twice."""
+    """The schedule skips while a run is in progress, so that no group is planned twice."""
     instance.add_run(dg.DagsterRun(job_name="planning", status=dg.DagsterRunStatus.STARTED))
     found = tick(instance, "a")
     assert not found.run_requests

@@ -98,7 +98,7 @@ def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrate
 
 
 def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: str) -> None:
-    """Until then the skip reason has the time and the last error."""
+    """The skip reason has the time of this attempt, and the last error."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)
@@ -166,11 +166,11 @@ def test_asset_shows_a_plans_later_state(pipeline: Pipeline, migrated: str) -> N
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")
 
-    def said() -> list[dg.AssetObservation]:
+    def observations() -> list[dg.AssetObservation]:
         events = pipeline.sensor("plan_life").asset_events
         return [event for event in events if isinstance(event, dg.AssetObservation)]
 
-    (observation,) = said()
+    (observation,) = observations()
     facts = {name: str(value.value) for name, value in observation.metadata.items()}
     assert (observation.asset_key.to_user_string(), observation.partition) == (
         "assignment_plan",

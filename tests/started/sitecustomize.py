@@ -47,8 +47,8 @@ def note(event: str, values: tuple[object, ...]) -> None:
     kind, path = kind_of(command), os.environ.get(STARTS_FILE)
     if kind is None or path is None:
         return
-    asked = os.environ.get(STARTS_FOR) or os.environ.get("PYTEST_CURRENT_TEST", "")
-    line = json.dumps([kind, str(folder), asked.partition("::")[0], " ".join(command)[-200:]])
+    test = os.environ.get(STARTS_FOR) or os.environ.get("PYTEST_CURRENT_TEST", "")
+    line = json.dumps([kind, str(folder), test.partition("::")[0], " ".join(command)[-200:]])
     with Path(path).open("a") as starts:  # a short line is written at once
         starts.write(f"{line}\n")
 

@@ -24,13 +24,7 @@ from tests.pipeline import SKEWED
 from tests.recalled import CONSUMED, recall
 from tests.topics import create_topics
 from tests.ui.browser import obtain
-from tests.ui.running import (
-    SCREENSHOTS,
-    dagster_dev,
-    fairlead_serve,
-    free_port,
-    warm_spark,
-)
+from tests.ui.running import SCREENSHOTS, dagster_dev, fairlead_serve, free_port, warm_spark
 from tests.waiting import PATIENCE_S, eventually
 
 #: Milliseconds to wait for the result of a click, also while other tests run on two cores.
@@ -127,7 +121,7 @@ spark.properties = {{"spark.sql.shuffle.partitions" = "2"}}
 web.url = "http://127.0.0.1:{web}"
 web.dagster_url = "http://127.0.0.1:{dagster}"
 
-[[policies]]  # nothing arrives any more: soon there is time enough for what waits, by the default
+[[policies]]  # nothing arrives any more: the default horizon would be long enough for the backlog
 objective = "PT10S"
 horizon = "PT30S"
 """)

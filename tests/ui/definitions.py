@@ -17,5 +17,5 @@ def often(sensor: dg.SensorDefinition) -> dg.SensorDefinition:
 
 
 defs = build_defs(
-    sensors=[*map(often, (group_discovery, approved_plans, plan_life)), group_samples],
+    sensors=[*map(often, (group_discovery, approved_plans, plan_life)), group_samples]
 )

@@ -137,7 +137,7 @@ def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
 
 @pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])
 def test_documentation_has_the_labels_of_the_ui(page_of_the_site: str) -> None:
-    """They are the labels that the test above clicks."""
+    """The labels are those that the test above clicks."""
     text = " ".join((ROOT / page_of_the_site).read_text().split())
     assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 

@@ -232,14 +232,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team.propose("s2", SECOND)
     for page in (kim, lee):
         step(page, f"{review}2", "Approve", "Approve", reason="the second")
-    step(
-        kim,
-        group,
-        "Freeze",
-        "Freeze",
-        reason="incident 4711",
-        picture="act-freeze",
-    )
+    step(kim, group, "Freeze", "Freeze", reason="incident 4711", picture="act-freeze")
     lease = team.planner.get(team.fleet.group, 1).lease_until
     assert lease is not None
     until = datetime.now(UTC) + HELD

@@ -40,7 +40,7 @@ class Sharing(Protocol):
         ...
 
     def ahead(self) -> Float64 | None:
-        """Return the unprocessed records that applications hold, shape (P,); None: never any."""
+        """Return the unprocessed records that applications hold, shape (P,); None: no records."""
         ...
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:

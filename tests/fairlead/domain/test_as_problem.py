@@ -13,10 +13,7 @@ def test_plan_is_a_valid_solution_of_its_problem() -> None:
     problem = problem_of(PLAN, planned(PLAN))
     assignment = assignment_of(problem, planned(PLAN))
     assert violations(problem, assignment) == []
-    assert assignment.by_member() == {
-        "a": {"t": [0, 2]},
-        "b": {"t": [1], "u": [0]},
-    }
+    assert assignment.by_member() == {"a": {"t": [0, 2]}, "b": {"t": [1], "u": [0]}}
 
 
 def test_member_that_the_plan_does_not_know_is_part_of_the_problem() -> None:

@@ -26,5 +26,5 @@ def test_every_metric_of_an_assignment_is_stored() -> None:
     ],
 )
 def test_improvement_is_a_share_of_the_forecast(before: Any, after: Any, share: Any) -> None:
-    """It is unknown without a forecast, and 0 if neither forecast has a time lag."""
+    """The share is unknown without a forecast, and 0 if neither forecast has a time lag."""
     assert improvement({"forecast_time_lag_s": before}, {"forecast_time_lag_s": after}) == share

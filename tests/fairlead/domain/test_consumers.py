@@ -23,5 +23,5 @@ def test_new_and_former_consumers_are_listed_with_zeros() -> None:
 
 
 def test_partition_without_a_weight_has_no_records() -> None:
-    """Such a partition was added after the plan, or its topic had no lag."""
+    """The partition was added after the plan, or its topic had no lag."""
     assert load(PLAN, {"a": {"t": [0, 9], "other": [0]}}, "a") == (3, 100)

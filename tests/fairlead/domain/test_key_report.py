@@ -10,12 +10,7 @@ import pytest
 from assignors.partitioner import partition_of
 from fairlead.domain.key_report import Readers, consumers_under, key_report
 from fairlead.domain.key_shares import KeyShares
-from fairlead.domain.record_sample import (
-    CELLS,
-    LogWindow,
-    RecordSample,
-    plan_runs,
-)
+from fairlead.domain.record_sample import CELLS, LogWindow, RecordSample, plan_runs
 
 Log = list[list[bytes | None]]
 
@@ -64,7 +59,7 @@ def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None
 
 @pytest.mark.parametrize("exponent", [0.8, 1.1])
 def test_intervals_contain_nine_of_ten_true_shares(exponent: float) -> None:
-    """The ten heaviest keys, in twelve samples of a twentieth of the records."""
+    """Shares of the ten heaviest keys, in twelve samples of a twentieth of the records."""
     keys = drawn(100_000, exponent)
     truth = {key: count / len(keys) for key, count in Counter(keys).most_common(10)}
     log = logs(keys, 6)

@@ -88,7 +88,7 @@ def test_invalid_rules_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_policy_keys_are_options_of_assignors_that_have_them() -> None:
-    """They are converted to the assignor's units; the assignor's options override them."""
+    """Keys are converted to the assignor's units; the assignor's options override them."""
     policy = Policy(
         horizon=timedelta(minutes=5),
         max_moves=20,

@@ -97,8 +97,8 @@ def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None,
     good = newer.to_bytes()
 
     def sign(value: bytes, **changes: Any) -> tuple[bytes, Headers]:
-        said = {"group": newer.group, "version": newer.version, "origin": origin}
-        return value, signed(value, **{**said, **changes})
+        headers = {"group": newer.group, "version": newer.version, "origin": origin}
+        return value, signed(value, **{**headers, **changes})
 
     raw = json.loads(good)
     first, second, *_ = raw["members"].values()

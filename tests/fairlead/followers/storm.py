@@ -232,8 +232,8 @@ class Storm:
     def _so_far(self) -> str:
         states = {name: worker.state for name, worker in self.workers.items()}
         wanted = f"version {self.followed}, {self.partitions} partitions, spoilt {self.spoilt}"
-        told = [f"wanted: {wanted}", f"states: {states}", f"logs: {self.folder}", *self.history]
-        return "\n".join(told)
+        lines = [f"wanted: {wanted}", f"states: {states}", f"logs: {self.folder}", *self.history]
+        return "\n".join(lines)
 
     def _settled(self) -> bool:
         states = [state for _, state in self._states()]
@@ -406,13 +406,11 @@ class Storm:
 
         On a busy machine, a member may miss its session.
         """
-        return {
-            said.parent for said in self._logs() if _HARM.search(said.read_text(errors="replace"))
-        }
+        return {log.parent for log in self._logs() if _HARM.search(log.read_text(errors="replace"))}
 
     def _logs(self) -> list[Path]:
         """Return the logs of members and of their clients."""
-        return [said for name in ("log", "errors") for said in self.folder.glob(f"*/{name}")]
+        return [log for name in ("log", "errors") for log in self.folder.glob(f"*/{name}")]
 
     def readers(self) -> dict[int, Counter[Path]]:
         """Return, for each message number, the folders of its readers, with counts."""

@@ -125,9 +125,7 @@ def run_confluent(topic: str, configs: dict[str, Any], notes: Notes) -> None:
         plan_topic=configs.pop("plan_topic"), rejoin_jitter_s=configs.pop("rejoin_jitter_s")
     )
     consumer = confluent.PlanConsumer(
-        librdkafka(configs),
-        options=options,
-        coordination_topic=f"{options.plan_topic}-agreement",
+        librdkafka(configs), options=options, coordination_topic=f"{options.plan_topic}-agreement"
     )
     poll(consumer, topic, notes, consumer.status)
 
@@ -183,8 +181,8 @@ def poll(
 
 def concerns_offsets(record: logging.LogRecord) -> bool:
     """Return whether a log record of kafka-python is about offsets, or above the debug level."""
-    told = ("Sending offset-commit", "Setting offset")
-    return record.levelno > logging.DEBUG or str(record.msg).startswith(told)
+    offset_lines = ("Sending offset-commit", "Setting offset")
+    return record.levelno > logging.DEBUG or str(record.msg).startswith(offset_lines)
 
 
 def main(raw: str) -> None:

@@ -36,10 +36,7 @@ OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2, "both_die": 2}
 def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
     """Create the topics of a storm, with the brokers' default number of replicas."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, **QUIET})
-    new = [
-        NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}),
-        NewTopic(topic, 12),
-    ]
+    new = [NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}), NewTopic(topic, 12)]
     create_topics(admin, *new)
 
 

@@ -56,7 +56,7 @@ def settles(
 
 
 def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
-    """Clients do not do so themselves; members with and without a rack share a group."""
+    """The clients do not report racks; members with and without a rack share a group."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -66,7 +66,7 @@ def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
 
 
 def test_untrusted_records_leave_the_last_good_plan(fleet: Fleet) -> None:
-    """Even the next rebalance follows the last good plan."""
+    """The next rebalance also follows the last good plan."""
     origin = fleet.origin
     fleet.send(*signed_plan(plan(fleet, 1, a=[0], b=[1, 2, 3]), origin))
     members = {"a": fleet.join("a", public_keys=PUBLIC)}
@@ -167,7 +167,7 @@ def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> Non
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanAssignor, aiokafka.PlanAssignor])
 def test_deleted_assignor_leaves_no_thread(kind: Callable[..., object], unique_name: str) -> None:
-    """It was never closed."""
+    """The assignor was never closed."""
     thread = f"fairlead-plans-{unique_name}"
     assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
     assert thread in {running.name for running in threading.enumerate()}

@@ -28,7 +28,7 @@ from fairlead.settings import Settings
 from fairlead.wire.work_report import WorkReport, member_hash, read_reports
 from tests.waiting import PATIENCE_S, eventually, returned
 
-# clocks: what applications measure of their own work
+# clocks: measurements of applications of their own work
 
 pytestmark = pytest.mark.kafka
 
@@ -397,11 +397,7 @@ def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
 
 
 def check(
-    app: Application,
-    owners: set[str],
-    commits: Commits | None = None,
-    *,
-    all_records: bool = True,
+    app: Application, owners: set[str], commits: Commits | None = None, *, all_records: bool = True
 ) -> None:
     """Compare the reports with the application's own measurements."""
     commits = commits or app.group.commits()
@@ -594,7 +590,7 @@ def test_offsets_in_a_transaction_carry_no_report(group: Group) -> None:
 
 
 def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
-    """Its own thread commits, while the application makes no calls."""
+    """The client's own thread commits, while the application makes no calls."""
     app = ConfluentApplication(group, "consume", SOON_MS)
     batches = 0
     while batches < 2:
@@ -687,11 +683,7 @@ SCRIPTS: Mapping[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize(
     "settings_given",
-    [
-        {},
-        {"enable.auto.commit": False},
-        {"enable.auto.offset.store": "false"},
-    ],
+    [{}, {"enable.auto.commit": False}, {"enable.auto.offset.store": "false"}],
     ids=repr,
 )
 def test_commits_are_those_of_a_plain_consumer(

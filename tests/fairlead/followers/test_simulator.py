@@ -46,10 +46,8 @@ def settled(*names: str, seed: int = 1) -> World:
     return world
 
 
-def test_decisive_assignment_record_is_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """So retention never removes it for members that read the log later; nothing else changes."""
+def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retention must not remove the record for members that read the log later."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
@@ -95,7 +93,7 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
 
 
 def test_member_without_a_range_share_needs_no_log() -> None:
-    """It has no share to give up, so it follows range without waiting for the log."""
+    """A member without a share has none to give up, so it follows range at once."""
     world = World(1)
     happen(world, Action(0.0, "agreement_away"))
     for name in "abcdefg":
@@ -115,7 +113,7 @@ def numbers(world: World, name: str) -> list[int]:
 
 
 def test_member_keeps_a_share_assigned_by_the_broker() -> None:
-    """It writes no announcement and requests no rebalance, as during a conversion of the group."""
+    """During a conversion of the group, members write no announcement and request no rebalance."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
@@ -141,7 +139,7 @@ def test_member_accepts_a_new_share_within_a_generation() -> None:
 
 
 def test_member_may_unsubscribe_in_its_callback() -> None:
-    """It leaves the group, and owns no partition."""
+    """The member then leaves the group, and owns no partition."""
     world = World(1)
     happen(world, Action(0.0, "start", "a"))
     member, client = world.members["a"].plans, world.members["a"].client

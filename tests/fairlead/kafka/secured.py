@@ -79,10 +79,10 @@ def rights(column: str) -> list[Right]:
     found = []
     for where, planner, consumers in rows[2:]:
         only, _, whose = consumers.rpartition(" alone: ")
-        said = planner if column == "planner" else whose if only in {"", column} else ""
+        text = planner if column == "planner" else whose if only in {"", column} else ""
         named = re.fullmatch(r"(.+?) `(.+?)\*?`(?: \(prefixed\))?", where)
         kind, name = named.groups() if named else (where.removeprefix("their "), None)
-        operations = tuple(re.findall(r"\b[A-Z][A-Z_]+\b", said))
+        operations = tuple(re.findall(r"\b[A-Z][A-Z_]+\b", text))
         if operations:
             found.append(Right(kind, name, operations))
     return found

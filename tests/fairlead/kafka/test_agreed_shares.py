@@ -82,7 +82,7 @@ def test_member_that_is_not_listed_keeps_its_range_share() -> None:
     ],
 )
 def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentRecord) -> None:
-    """It has another generation, or comes from a hostile writer."""
+    """The record has another generation, or comes from a hostile writer."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
 
@@ -120,7 +120,7 @@ def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 @pytest.mark.kafka
 def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings: Settings) -> None:
-    """They differ from range's shares, and the group also has a plain consumer."""
+    """These shares differ from range's; the group also has a plain consumer."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name)

@@ -36,9 +36,9 @@ groups = st.builds(
 
 
 @given(st.lists(groups, max_size=4, unique_by=lambda group: group.group_id))
-def test_response_is_decoded_as_kafka_python_encodes_it(asked: list[Any]) -> None:
+def test_response_is_decoded_as_kafka_python_encodes_it(drawn: list[Any]) -> None:
     """Errors, offsets and metadata are decoded; partitions without a commit are left out."""
-    body = OffsetFetchResponse(throttle_time_ms=7, groups=asked).encode(version=8)
+    body = OffsetFetchResponse(throttle_time_ms=7, groups=drawn).encode(version=8)
 
     decoded = decode_commits(bytes(body))
 
@@ -66,7 +66,7 @@ def test_response_is_decoded_as_kafka_python_encodes_it(asked: list[Any]) -> Non
                 )
             },
         )
-        for group in asked
+        for group in drawn
     }
 
 

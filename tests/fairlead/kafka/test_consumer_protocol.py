@@ -37,7 +37,7 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
         assert unique_name in gateway.list_groups()
         live = gateway.live_group(unique_name)
         (row,) = gateway.snapshot([unique_name]).samples.to_pylist()
-        told = gateway.broker_groups([unique_name])[unique_name]
+        described = gateway.broker_groups([unique_name])[unique_name]
         owned = members.owned()
     empty = gateway.live_group(left)
 
@@ -53,14 +53,14 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     assert live.partition_counts == {first: 5, second: 5}
     assert (row["error"], row["group_type"], row["protocol"]) == (None, "consumer", "uniform")
     assert (row["topics"], sum(row["end"])) == ([first, second], 4)
-    assert dict(zip(row["topics"], row["topic_ids"], strict=True)) == told.topic_ids
+    assert dict(zip(row["topics"], row["topic_ids"], strict=True)) == described.topic_ids
     shares = {member.name: member.partitions for member in live.members}
     assert {
         name: {t: tuple(ps) for t, ps in mine.items()} for name, mine in ownership(row).items()
     } == shares
-    assert {member.rack for member in told.members} == {None, "r1"}
+    assert {member.rack for member in described.members} == {None, "r1"}
     assert {member.client_id for member in live.members if member.rack == "r1"} == {"twin"}
     assert set(row["member_racks"]) == {None, "r1"}
-    assert set(told.topic_ids) == {first, second}
+    assert set(described.topic_ids) == {first, second}
     assert (empty.state, empty.members) == ("Empty", ())
-    assert all(member.owned == member.target and not member.classic for member in told.members)
+    assert all(member.owned == member.target and not member.classic for member in described.members)

@@ -96,9 +96,7 @@ def joined(
     return members
 
 
-def test_sample_has_racks_and_sizes_if_members_have_racks(
-    kafka: KafkaSettings,
-) -> None:
+def test_sample_has_racks_and_sizes_if_members_have_racks(kafka: KafkaSettings) -> None:
     """The leader's configuration decides: its own rack, or the racks of all replicas."""
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])
@@ -107,7 +105,7 @@ def test_sample_has_racks_and_sizes_if_members_have_racks(
         (plain,) = gateway.snapshot(["plain"]).samples.to_pylist()
     named, beside = both.to_pylist()
     rows = by_partition(both.slice(0, 1)).to_pylist()
-    told = {
+    sources = {
         (row["topic"], row["partition"]): named["racks"][place]
         for row, place in zip(rows, named["rack_set"], strict=True)
     }
@@ -118,7 +116,7 @@ def test_sample_has_racks_and_sizes_if_members_have_racks(
         for topic, every in PLACED.items()
         for number, placed in enumerate(every)
     }
-    assert told == expected
+    assert sources == expected
     for row, size in zip(rows, named["log_bytes"], strict=True):
         assert BYTES <= size / (row["end"] - row["begin"]) <= 1.1 * BYTES
     assert (named["members"], named["member_racks"]) == (["named-0", "named-1"], ["r2", "r3"])

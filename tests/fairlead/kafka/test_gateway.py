@@ -16,11 +16,7 @@ from fairlead.domain.samples import GroupSnapshot, by_partition, ownership
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.offsets import (
-    UNLISTED_TOPICS_PER_GROUP,
-    described_topics,
-    topic_sizes,
-)
+from fairlead.kafka.offsets import UNLISTED_TOPICS_PER_GROUP, described_topics, topic_sizes
 from fairlead.settings import KafkaSettings, Settings
 from tests.waiting import PATIENCE_S, eventually
 
@@ -41,8 +37,8 @@ def delete(admin: AdminClient, topic: str) -> None:
         first = TopicPartition(topic, 0)
         level = IsolationLevel.READ_UNCOMMITTED
         try:
-            asked = admin.list_offsets({first: OffsetSpec.earliest()}, isolation_level=level)
-            asked[first].result(PATIENCE_S)
+            results = admin.list_offsets({first: OffsetSpec.earliest()}, isolation_level=level)
+            results[first].result(PATIENCE_S)
         except KafkaException:
             return True
         return False
@@ -101,11 +97,7 @@ def test_a_group_with_a_very_long_name_is_left_out(
 
 
 def test_a_topic_that_grew_has_all_its_partitions(
-    gateway: KafkaGateway,
-    admin: AdminClient,
-    kafka_topic: Fixture,
-    join: Fixture,
-    unique_name: str,
+    gateway: KafkaGateway, admin: AdminClient, kafka_topic: Fixture, join: Fixture, unique_name: str
 ) -> None:
     """Partitions added since the members' last rebalance are listed without an owner."""
     topic = kafka_topic()
@@ -229,7 +221,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So a consumer that reads meanwhile is never ahead of the log end."""
+    """A consumer that reads meanwhile must not be ahead of the log end."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -264,7 +256,7 @@ def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """kafka-python's thread for such a server would otherwise retry forever."""
+    """Without this, kafka-python's thread for the server would retry forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(
@@ -283,7 +275,7 @@ def test_unreadable_commits_are_an_error_of_their_group(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Such a group has the error and no partitions; other groups have theirs."""
+    """The group has the error and no partitions; other groups have their partitions."""
     topic = kafka_topic()
     for name in ("a", "b"):
         commit(f"{unique_name}-{name}", {(topic, 0): 0})

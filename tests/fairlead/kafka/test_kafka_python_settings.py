@@ -60,7 +60,7 @@ def test_error_has_the_reason_or_the_intended_name(properties: dict[str, str], r
 
 
 def test_every_refused_setting_is_documented() -> None:
-    """So an operator can read about it before the error occurs."""
+    """Operators can read about the setting before the error occurs."""
     page = (ROOT / "docs/own-cluster.md").read_text()
     assert [name for name in REFUSED if f"`{name.removesuffix('.')}" not in page] == []
 

@@ -33,8 +33,8 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
             raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
 
     class Admin:
-        def list_offsets(self, asked: Any, **_: Any) -> Any:
-            return {place: answer(place) for place in asked}
+        def list_offsets(self, specs: Any, **_: Any) -> Any:
+            return {place: answer(place) for place in specs}
 
     admin: Any = Admin()
     reader: Any = Reader()
@@ -43,7 +43,7 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
 
 
 def test_partition_without_a_leader_is_unreadable() -> None:
-    """Its unknown offset must not become a lag."""
+    """The unknown offset must not become a lag."""
     log = read({"orders": 2}, lambda place: answered(-1001 if place.partition else 7))
     assert (log.begin.tolist(), log.end.tolist()) == ([7, -1], [7, -1])
     assert log.unreadable == {"orders": "partition 1: its leader does not answer"}

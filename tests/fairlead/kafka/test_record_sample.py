@@ -114,10 +114,7 @@ def test_compacted_log_has_fewer_records_than_offsets(
 
 
 def test_limit_in_bytes_ends_sampling(
-    settings: Settings,
-    services: Services,
-    kafka_topic: KafkaTopic,
-    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings, services: Services, kafka_topic: KafkaTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each run that was read is complete."""
     topic = kafka_topic(partitions=2)

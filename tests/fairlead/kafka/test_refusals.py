@@ -13,12 +13,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.refusals import refusal
 from fairlead.sandbox.kafka import free_ports
 from fairlead.settings import KafkaSettings
-from tests.fairlead.kafka.secured import (
-    PASSWORD,
-    PLAIN_USER,
-    SecuredBroker,
-    certify,
-)
+from tests.fairlead.kafka.secured import PASSWORD, PLAIN_USER, SecuredBroker, certify
 
 pytestmark = pytest.mark.kafka
 

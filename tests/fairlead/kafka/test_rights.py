@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
-    """Otherwise brokers would create a plan topic whose cleanup policy deletes plans."""
+    """Brokers would create a plan topic whose cleanup policy deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
     with KafkaGateway(settings) as gateway, suppress(FairleadError):
@@ -123,9 +123,9 @@ def test_rights_suffice_to_plan_and_to_follow(
             leaving.callback(members[name].stop)
         eventually(lambda: all(m.status().rule == "plan" for m in members.values()), "they follow")
         assert {name: member.owned for name, member in members.items()} == shares
-        told = topic.read(group)
-        assert told is not None
-        assert told.position == position
+        record = topic.read(group)
+        assert record is not None
+        assert record.position == position
         with KafkaGateway(broker.settings("planner")) as gateway:
             assert group in gateway.list_groups()
             seen = {m.name: by_topic(pairs(m)) for m in gateway.live_group(group).members}
@@ -162,8 +162,8 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
         eventually(both, "they share")
         owned = members.owned()
         found = gateway.broker_groups([group])
-        told = {group: replace(found[group], assignor="fairlead")}
-        assert send_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
+        described = {group: replace(found[group], assignor="fairlead")}
+        assert send_members(MembersTopic(settings), described, gateway.topics_of([orders])) == ""
         (done,) = trigger_rebalances(
             {group: BrokerPlan(plan, {orders: 4})},
             gateway.broker_groups,
@@ -184,7 +184,7 @@ def pairs(member: Any) -> list[tuple[str, int]]:
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
-    """So the other tests show that the rights are needed; missing rights are reported."""
+    """The rights in the other tests are therefore needed; missing rights are reported."""
     broker.add_user("nobody")
     settings = broker.settings("nobody")
     with pytest.raises(ConfigurationError, match=r"fairlead\.plans"):
@@ -242,11 +242,7 @@ def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orde
     """
     user, names = (
         f"doctored-{orders}",
-        {
-            "classic": f"{orders}-classic",
-            "by_broker": f"{orders}-by-broker",
-            "topic": orders,
-        },
+        {"classic": f"{orders}-classic", "by_broker": f"{orders}-by-broker", "topic": orders},
     )
     broker.add_user(user)
     for right in (PLANS, MEMBERS, COORDINATION, SENDING, LISTING, GROUP, BY_BROKER, TOPIC):
@@ -264,10 +260,10 @@ def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orde
         for right, name, remedy, surveyed in WAYS:
             missing = named(right, names)
             broker.deny(user, missing)
-            told = f"{name}: {remedy.format(**names)}"
-            eventually(partial(_is_named, settings, name, remedy.format(**names)), told)
+            line = f"{name}: {remedy.format(**names)}"
+            eventually(partial(_is_named, settings, name, remedy.format(**names)), line)
             if surveyed:
-                assert missed_of(orders, settings.kafka) == {(missing.kind, missing.name)}, told
+                assert missed_of(orders, settings.kafka) == {(missing.kind, missing.name)}, line
             broker.allow(user, missing)
         others = [PLANS, MEMBERS, only(COORDINATION, "READ"), only(BY_BROKER, "READ"), SENDING]
         for right in others:

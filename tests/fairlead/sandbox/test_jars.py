@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
 def test_incomplete_cache_is_resolved_again(cache: Path, missing: str) -> None:
-    """It lacks a jar, or the listing, which is written last."""
+    """The cache lacks a jar, or the listing, which is written last."""
     cache.mkdir(parents=True)
     for name in {SMALL_JAR, "listing"} - {missing}:
         (cache / name).write_text(SMALL_JAR)
@@ -43,7 +43,7 @@ def test_incomplete_cache_is_resolved_again(cache: Path, missing: str) -> None:
 
 
 def test_a_jar_with_another_digest_is_refused(tmp_path: Path) -> None:
-    """It is refused from any repository; so are jars that are not Kafka's."""
+    """No repository is trusted; jars that are not Kafka's are refused, too."""
     good = jars.kafka_classpath()[0].parent / SMALL_JAR
     (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
     jars.check_digests(tmp_path)

@@ -62,9 +62,9 @@ def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) ->
     meta = broker.state_dir / "data" / "meta.properties"
     theirs = meta.read_text()
     meta.write_text(theirs.replace("node.id=1", "node.id=2"))
-    said = r"ended while it was starting(.|\n)*Stored node id 2"
+    message = r"ended while it was starting(.|\n)*Stored node id 2"
     try:
-        with pytest.raises(SandboxError, match=said):
+        with pytest.raises(SandboxError, match=message):
             broker.start()
         assert broker.process() is None
     finally:

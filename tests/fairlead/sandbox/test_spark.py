@@ -100,14 +100,14 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
     """A second start reuses the server; other properties are reported."""
     assert SparkServer(state_dir, AUTO).start() == server
     assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
-    said = status(state_dir)
-    assert (said.exit_code, said.stderr) == (0, "")
-    assert f"localhost:{server.port}" in said.stdout
-    assert f"{server.pid}, since 2" in said.stdout
+    result = status(state_dir)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"localhost:{server.port}" in result.stdout
+    assert f"{server.pid}, since 2" in result.stdout
     other = SparkServer(state_dir, SparkSettings(properties={"spark.driver.memory": "2g"}))
-    told: list[str] = []
-    assert other.for_run(told.append) is None
-    assert told == ["The warm Spark runs other code or properties: `fairlead spark up` renews it"]
+    lines: list[str] = []
+    assert other.for_run(lines.append) is None
+    assert lines == ["The warm Spark runs other code or properties: `fairlead spark up` renews it"]
     elsewhere = SparkServer(state_dir, SparkSettings(master="local[1]"))
     assert elsewhere.for_run(pytest.fail) is None
 
@@ -165,11 +165,11 @@ def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
         check=True,
         timeout=PATIENCE_S,
     )
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert said["counted"] == 3
-    assert len(set(said["pids"])) == 2
+    seen = json.loads(done.stdout.splitlines()[-1])
+    assert seen["counted"] == 3
+    assert len(set(seen["pids"])) == 2
     # A slow machine also reports its progress: "Counting: 0 of 2 tasks done".
-    assert [line for line in said["told"] if "Found" not in line and "tasks done" not in line] == [
+    assert [line for line in seen["told"] if "Found" not in line and "tasks done" not in line] == [
         "Counting",
         "The Spark server has ended during the work: repeating it",
         "The warm Spark has gone away: starting it again",
@@ -188,5 +188,5 @@ def test_stale_record_does_not_match_another_process(tmp_path: Path) -> None:
         server.stop()
         assert not processes.ended(process)
     assert WarmServer.recorded(tmp_path) is None
-    said = status(tmp_path)
-    assert (said.exit_code, said.stdout) == (1, "not running\n")
+    result = status(tmp_path)
+    assert (result.exit_code, result.stdout) == (1, "not running\n")

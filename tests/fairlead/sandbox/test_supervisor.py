@@ -52,12 +52,12 @@ Told = tuple[Supervisor, list[str], io.StringIO]
 @contextmanager
 def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
     """Keep parts running; yield the supervisor, its messages and the log."""
-    told: list[str] = []
+    lines: list[str] = []
     log = io.StringIO()
     with Supervisor(
-        parts, log=log, tell=told.append, state_dir=state_dir, environment=os.environ
+        parts, log=log, tell=lines.append, state_dir=state_dir, environment=os.environ
     ) as running:
-        yield running, told, log
+        yield running, lines, log
 
 
 def python(name: str, program: str, *words: str) -> Part:
@@ -74,9 +74,7 @@ def test_states_of_parts_can_be_read(tmp_path: Path) -> None:
     """An ended part is missing; a part that is not ready is starting or waits."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
-        "server",
-        (sys.executable, "-c", LISTENS, str(may_listen), str(address)),
-        answers=address,
+        "server", (sys.executable, "-c", LISTENS, str(may_listen), str(address)), answers=address
     )
     client = Part("client", (sys.executable, "-c", SLEEPS), after="server")
 
@@ -105,10 +103,10 @@ def test_states_of_parts_can_be_read(tmp_path: Path) -> None:
 
 def test_parts_are_restarted_without_a_log(tmp_path: Path) -> None:
     """Parts restart even if the log's disk is full or the terminal is closed."""
-    told: list[str] = []
+    lines: list[str] = []
 
     def tell(line: str) -> None:
-        told.append(line)
+        lines.append(line)
         raise OSError("no space left on device")
 
     class Full(io.StringIO):
@@ -130,7 +128,7 @@ def test_parts_are_restarted_without_a_log(tmp_path: Path) -> None:
         soon(pids)
         os.kill(pids()[0], signal.SIGKILL)
         soon(lambda: len(pids()) == 2)
-    assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
+    assert lines == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
 
 
 def test_parts_that_ignore_ctrl_c_are_ended(
@@ -138,7 +136,7 @@ def test_parts_that_ignore_ctrl_c_are_ended(
 ) -> None:
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
     monkeypatch.setattr(supervisor, "_KILLED_S", PATIENCE_S)
-    with supervised(tmp_path, python("mule", STUBBORN)) as (_, told, log):
+    with supervised(tmp_path, python("mule", STUBBORN)) as (_, lines, log):
         soon(lambda: log.getvalue().count("asleep") == 2)
         (mule,) = still_running(tmp_path)
         family = [psutil.Process(mule.pid), *psutil.Process(mule.pid).children()]
@@ -146,7 +144,7 @@ def test_parts_that_ignore_ctrl_c_are_ended(
     assert not any(
         process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in family
     )
-    assert told == []
+    assert lines == []
 
 
 def left_by(path: Path) -> psutil.Process | None:
@@ -159,19 +157,19 @@ def left_by(path: Path) -> psutil.Process | None:
 
 
 def test_process_started_by_a_command_is_the_part(tmp_path: Path) -> None:
-    """It ends with the other parts; if it ends early, the command is run again."""
+    """The process ends with the other parts; if it ends early, the command is run again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
     part = Part("left", command, leaves=lambda: left_by(pid))
-    with supervised(tmp_path, part) as (running, told, _):
+    with supervised(tmp_path, part) as (running, lines, _):
         running.wait_ready("left")
         first = left_by(pid)
         assert first is not None
         first.kill()
-        soon(lambda: told and left_by(pid))
+        soon(lambda: lines and left_by(pid))
         second = left_by(pid)
         assert second is not None
-    assert told == ["left has ended (its process is gone): it is started again in 1 s"]
+    assert lines == ["left has ended (its process is gone): it is started again in 1 s"]
     assert left_by(pid) is None
 
 
@@ -190,7 +188,7 @@ def test_error_of_a_part_that_cannot_start_has_its_output(
 
 def test_a_killed_part_is_restarted_with_a_message(tmp_path: Path) -> None:
     """The new process is recorded, and its output is in the log."""
-    with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
+    with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, lines, log):
         running.wait_ready("sleeper")
         soon(lambda: "sleeper   | asleep" in log.getvalue())
         (first,) = still_running(tmp_path)
@@ -198,5 +196,5 @@ def test_a_killed_part_is_restarted_with_a_message(tmp_path: Path) -> None:
         soon(lambda: log.getvalue().count("sleeper   | asleep") == 2)
         (second,) = still_running(tmp_path)
         assert (second.name, second.pid != first.pid) == ("sleeper", True)
-    assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
+    assert lines == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
     assert still_running(tmp_path) == []

@@ -46,8 +46,8 @@ class Fleet:
         self.taken = recorded.snapshot(sizes, at=AT, seed=seed, level=lambda _: False)
         self.warehouse = Warehouse(str(folder))
         self.archive = SampleArchive(self.warehouse.path)
-        for look_id, look in recorded.past(self.taken):
-            self.archive.append(look, look_id)
+        for sample_id, sample in recorded.past(self.taken):
+            self.archive.append(sample, sample_id)
         self.archive.tidy(AT, timedelta(days=2))
         self.warehouse.write_snapshot(self.taken, {})
         self.names: list[str] = self.taken.samples["group"].to_pylist()
@@ -83,11 +83,7 @@ def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
 def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
     """Analyse each batch of groups in one task, as executors do."""
     questions = [
-        {
-            "group": name,
-            "task": task,
-            "capacities": capacity_rows(fleet.capacities.get(name, {})),
-        }
+        {"group": name, "task": task, "capacities": capacity_rows(fleet.capacities.get(name, {}))}
         for task, names in enumerate(batches)
         for name in names
     ]
@@ -113,12 +109,12 @@ def test_sample_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row
     """Diagnoses and figures are equal, and the same groups need a plan."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
-    looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
-    assert looked.findings.keys() == by_task.keys()
+    diagnoses = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
+    assert diagnoses.findings.keys() == by_task.keys()
     for group, rows in by_task.items():
-        observed, (_, findings) = rows[OBSERVED], looked.findings[group]
-        assert (group in looked.requests) == (observed["decision"] == "plan")
-        if group in looked.requests or fleet.capacities.get(group):
+        observed, (_, findings) = rows[OBSERVED], diagnoses.findings[group]
+        assert (group in diagnoses.requests) == (observed["decision"] == "plan")
+        if group in diagnoses.requests or fleet.capacities.get(group):
             assert (findings.diagnosis, [*findings.names]) == (
                 observed["diagnosis"],
                 observed["names"],

@@ -58,8 +58,8 @@ def remember(warehouse: Warehouse, taken: GroupSnapshot) -> None:
     archive = SampleArchive(warehouse.path)
     past = [recalled(row) for row in taken.samples.to_pylist()]
     for before in range(past[0].num_rows - 1):
-        look = pa.concat_tables([series.slice(before, 1) for series in past])
-        archive.append(look, new_snapshot_id(look["at"][0].as_py()))
+        sample = pa.concat_tables([series.slice(before, 1) for series in past])
+        archive.append(sample, new_snapshot_id(sample["at"][0].as_py()))
 
 
 SKEWED: list[int | None] = [100, 80, 5, 5]

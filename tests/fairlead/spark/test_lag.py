@@ -92,7 +92,7 @@ def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """Its lag and losses are listed separately; a group without members has left no topic."""
+    """The topic's lag and losses are listed separately; a group without members left no topic."""
     write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
@@ -101,7 +101,7 @@ def test_topic_that_a_group_has_left_has_no_status(
 def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: Warehouse) -> None:
     """The commit was below the log start already a quarter of an hour before."""
     write(warehouse, ["g"])
-    look = SampleArchive(warehouse.path)
+    archive = SampleArchive(warehouse.path)
     at = NOON - timedelta(minutes=15)
     row = {
         "group": "g",
@@ -112,7 +112,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
         "end": [72_000],
         "committed": [54_000],
     }
-    look.append(samples(row), new_snapshot_id(at))
+    archive.append(samples(row), new_snapshot_id(at))
     (_, lossy) = measured(spark, warehouse)
     assert (lossy["lost"], lossy["lost_at"], lossy["status"]) == (6_000, at, "DATA_LOSS")
 

@@ -46,7 +46,7 @@ print(json.dumps({
 
 @pytest.mark.spark
 def test_properties_with_secrets_are_on_no_command_line() -> None:
-    """The JVM has them, but the list of processes does not."""
+    """The JVM has these properties, but the list of processes does not."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(VALUE)],
         capture_output=True,
@@ -55,10 +55,10 @@ def test_properties_with_secrets_are_on_no_command_line() -> None:
         timeout=PATIENCE_S,
     )
     assert result.returncode == 0, result.stderr
-    said = json.loads(result.stdout.splitlines()[-1])
-    assert any("-Xmx600m" in line for line in said["command lines"])
-    assert "hunter2" not in str(said["command lines"]) + str(said["environments"])
-    assert (said["known"], said["master"]) == (VALUE, "local[1]")
-    assert "hunter2" in said["hadoop"]
-    assert (said["mode"], said["left"], said["arguments"]) == ("0o600", False, None)
-    assert not Path(said["path"]).exists()
+    output = json.loads(result.stdout.splitlines()[-1])
+    assert any("-Xmx600m" in line for line in output["command lines"])
+    assert "hunter2" not in str(output["command lines"]) + str(output["environments"])
+    assert (output["known"], output["master"]) == (VALUE, "local[1]")
+    assert "hunter2" in output["hadoop"]
+    assert (output["mode"], output["left"], output["arguments"]) == ("0o600", False, None)
+    assert not Path(output["path"]).exists()

@@ -112,7 +112,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
 
 
 def test_capacities_are_remembered_by_client_id() -> None:
-    """Those of absent client ids are kept; those of absent member ids are not."""
+    """Capacities of absent client ids are kept; those of absent member ids are not."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
     known = dict.fromkeys(("b", "left", gone), slow)
@@ -158,7 +158,7 @@ def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
 
 
 def test_unreadable_partition_is_an_error() -> None:
-    """Its lag is unknown, and its topic must not be planned without it."""
+    """The partition's lag is unknown, and its topic must not be planned without it."""
     row = sample_of(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
     found = analysed(group(ONE_OWNS_ALL, {}, series=samples(row)))

@@ -54,7 +54,7 @@ def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -
 
 
 def test_table_is_found_once_all_its_parts_are_written(tmp_path: Path) -> None:
-    """It is not found if a part fails; of a part that is written twice, the last one counts."""
+    """No table is found if a part fails; of a part that is written twice, the last one counts."""
     warehouse = Warehouse(str(tmp_path))
     schema = pa.schema({"number": pa.int64()})
 
@@ -69,10 +69,7 @@ def test_table_is_found_once_all_its_parts_are_written(tmp_path: Path) -> None:
         parts.write(0, rows(1, 2, 3))
         assert warehouse.snapshots("numbers") == []
     assert warehouse.load("numbers", "s")["number"].to_pylist() == [1, 2, 3, 4, 5]
-    with (
-        pytest.raises(AssertionError),
-        warehouse.in_parts("numbers", "s", schema) as parts,
-    ):
+    with pytest.raises(AssertionError), warehouse.in_parts("numbers", "s", schema) as parts:
         parts.write(0, rows(7, -1))
     assert warehouse.snapshots("numbers") == []
     with warehouse.in_parts("numbers", "s", schema) as parts:

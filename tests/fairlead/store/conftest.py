@@ -30,7 +30,7 @@ StoreAs = Callable[[str], PlanStore]
 
 
 def sent(offset: int = 1, *, lease_until: datetime | None = LEASE_UNTIL) -> PublishedRecord:
-    """Return the plan topic's record of a sent plan, at an offset."""
+    """Return the record of a sent plan at an offset of the plan topic."""
     return PublishedRecord(1, lease_until, "fairlead.plans", 0, offset)
 
 

@@ -108,7 +108,7 @@ class Version:
 
     @property
     def void(self) -> bool:
-        """Whether the plan has expired, so that nobody may approve it."""
+        """Return whether the plan has expired, so that it cannot be approved."""
         return self.expires_in is not None and self.expires_in < 0
 
 

@@ -60,7 +60,7 @@ def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act
 
 
 def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
-    """They are the person's, by the server, and the server's login; the proof is recorded, too."""
+    """The names are the person's, by the server, and the server's login; the proof is recorded."""
     plan = proposed()
     approval = wanted("approve", plan)
     act(web, approval)
@@ -142,7 +142,7 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
 
 
 def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Propose) -> None:
-    """It needs two people if plans do, and counts only for the freeze in force."""
+    """Two people must agree if plans need two, and only about the freeze in force."""
     proposed(four_eyes="proxy")
     act(web, freeze_of("orders"))
     (seen,) = read_freezes(web)

@@ -53,7 +53,7 @@ def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
 def test_capacities_are_stored_with_the_decision(
     store: PlanStore, draft: MakeDraft, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """They are read unchanged, for the requested groups, with their evidence."""
+    """Capacities of the requested groups are read unchanged, with their evidence."""
     record_decision(store, draft(findings=SICK))
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}
@@ -115,7 +115,7 @@ def test_changes_of_the_diagnosis_are_rows(
 def test_earlier_or_repeated_samples_change_no_diagnosis(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """They come from a delayed planning run, or from storing a sample a second time."""
+    """A planning run is delayed, or a sample is stored a second time."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
     before = rows("SELECT * FROM fairlead.diagnosis_history")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)}, {})
@@ -146,7 +146,7 @@ def test_old_plan_request_does_not_count(store: PlanStore) -> None:
 
 
 def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) -> None:
-    """Its decision answers the request, with the same or with another diagnosis."""
+    """The run's decision answers the request, with the same or with another diagnosis."""
     request = PlanRequest("slow", "late")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
     for number, findings in enumerate((SICK, WELL)):

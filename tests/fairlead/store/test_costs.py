@@ -64,7 +64,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
 
 
 def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engine) -> None:
-    """Otherwise each run, and each sample that changes nothing, would search all plans."""
+    """Runs, and samples that change nothing, must not search all plans."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
     assert len(rows) == 1
@@ -83,13 +83,7 @@ def test_many_groups_take_as_many_statements_as_one(
             for group in groups
         ]
         seen = [
-            SeenAdoption(
-                group=group,
-                version=1,
-                observed_at=at,
-                planned=3,
-                as_planned=3,
-            )
+            SeenAdoption(group=group, version=1, observed_at=at, planned=3, as_planned=3)
             for group in groups
         ]
         with counted(engine) as rows:

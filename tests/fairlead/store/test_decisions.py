@@ -33,7 +33,7 @@ def test_decision_has_the_source_of_its_policies(engine: Engine, draft: MakeDraf
 def test_candidates_are_read_back_unchanged(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """They have metrics, the assignor's details and the frontier; failed candidates are last."""
+    """Candidates have metrics, the assignor's details and the frontier; failed ones are last."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
@@ -48,7 +48,7 @@ def test_lag_beyond_64_bits_is_stored(
 
 
 def test_newest_decision_of_each_group_after_a_moment(week: str) -> None:
-    """It has the present state of its plan; groups without a later decision are missing."""
+    """The row has the present state of the plan; groups without a later decision are missing."""
     engine = create_store_engine(week)
     every = read_decisions(engine, None)
     assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [

@@ -127,7 +127,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_query_uses_an_index(filled: Engine, question: str) -> None:
-    """It reads no large table completely."""
+    """No query reads a large table completely."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
         (plan,) = explained.scalar_one()

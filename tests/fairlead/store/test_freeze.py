@@ -49,7 +49,7 @@ def by_hand(engine: Engine) -> None:
 def test_approved_plan_waits_until_the_unfreeze(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """It stays approved after any number of attempts, and is published after the unfreeze."""
+    """The plan stays approved after any number of attempts, and is published afterwards."""
     approve()
     freeze_plans(store.engine, group, reason="incident", actor="kim")
     assert [(freeze.group, freeze.reason) for freeze in read_freezes(store.engine)] == [
@@ -124,7 +124,7 @@ def test_work_during_a_freeze(
 def test_transaction_with_an_old_snapshot_sends_nothing(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """Otherwise it would send a plan after the freeze returned."""
+    """The transaction would send a plan after the freeze returned."""
     approve()
     past = store.engine.execution_options(isolation_level="REPEATABLE READ")
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
@@ -152,7 +152,7 @@ def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated
 def test_freeze_waits_for_uncommitted_entries(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """It returns only after an entry that was not committed yet."""
+    """The freeze returns only after an entry that was not committed yet."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
@@ -181,7 +181,7 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 def test_entry_waits_for_an_uncommitted_freeze(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """Then the freeze holds it back."""
+    """Once the freeze is committed, it holds the entry back."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:
@@ -244,7 +244,7 @@ def test_only_an_approver_unfreezes_under_four_eyes(
 
 
 def test_invalid_freezes_are_refused(store: PlanStore, propose: Plans) -> None:
-    """They have an unknown group, no reason, or no freeze to end; rows cannot be changed."""
+    """Freezes are invalid without a known group, a reason, or a freeze to end."""
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")

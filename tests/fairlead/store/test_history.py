@@ -88,7 +88,7 @@ def test_topics_that_a_group_left_are_listed_last(
     with transaction(engine) as connection:
         found = connection.execute(text(_LAG), {"gone_before": at}).mappings().all()
     assert {(row["status"], row["partitions"], int(row["lag"])) for row in found} == {
-        *((None, 2, 10), ("OK", 2, 10)),
+        *((None, 2, 10), ("OK", 2, 10))
     }
 
 
@@ -114,7 +114,7 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
 def test_rollback_has_the_age_of_its_lag(
     engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
 ) -> None:
-    """Its metrics are computed from the lag of an earlier snapshot."""
+    """Metrics of a rollback are computed from the lag of an earlier snapshot."""
     plan = publish()
     propose("s2")
     propose(
@@ -194,13 +194,6 @@ def test_plan_history_has_a_row_for_each_version(
 def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
     """Adoption must be recorded for its own group and version."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
-    record_adoption(
-        store,
-        "a",
-        1,
-        observed_at=plans[0].snapshot_at,
-        planned=3,
-        as_planned=3,
-    )
+    record_adoption(store, "a", 1, observed_at=plans[0].snapshot_at, planned=3, as_planned=3)
     assert store.unobserved(plans) == {("b", 1)}
     assert store.unobserved([]) == set()

@@ -98,7 +98,7 @@ CHANGES = [
 def test_rows_of_a_plan_cannot_be_deleted_or_updated(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """These are plans, events, moves and decisions."""
+    """The rows are plans, events, moves and decisions."""
     propose()
     for change in CHANGES:
         with pytest.raises(psycopg.Error, match="written once") as error:
@@ -107,7 +107,7 @@ def test_rows_of_a_plan_cannot_be_deleted_or_updated(
 
 
 def test_wrong_hash_of_a_document_is_refused(by_hand: psycopg.Connection, propose: Plans) -> None:
-    """It is refused even if all triggers are off."""
+    """The document is refused even if all triggers are off."""
     propose()
     by_hand.execute("SET session_replication_role = replica")
     with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):

@@ -151,14 +151,14 @@ class Lives(RuleBasedStateMachine):
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
-            told = list(pool.map(self.real, (this, other)))
+            results = list(pool.map(self.real, (this, other)))
         possible = []
         for first, second in ((this, other), (other, this)):
             model = deepcopy(self.model[group])
             answers = {id(first): model.apply(first), id(second): model.apply(second)}
-            if [answers[id(this)], answers[id(other)]] == told:
+            if [answers[id(this)], answers[id(other)]] == results:
                 possible.append(model)
-        assert possible, (this, other, told, "in neither order", before)
+        assert possible, (this, other, results, "in neither order", before)
         self.model[group] = next(
             (model for model in possible if self.seen(group) == expected(model)), possible[0]
         )

@@ -1,4 +1,4 @@
-"""The outbox: partitions do not wait for each other; recorded results are those of sent records."""
+"""The outbox: partitions do not wait for each other, and only sent records have results."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,10 +31,7 @@ def last_turn(store: PlanStore) -> PartitionLock:
 
 def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
     """A publisher that hangs with one partition does not block the others."""
-    with (
-        Outbox(store.engine).turn("plans", 0),
-        psycopg.connect(store_url) as other,
-    ):
+    with Outbox(store.engine).turn("plans", 0), psycopg.connect(store_url) as other:
         other.execute("SET lock_timeout = '100ms'")
         other.execute("SELECT fairlead_raw.lock_partition('plans', 1)")
         with pytest.raises(psycopg.errors.LockNotAvailable):
@@ -45,13 +42,13 @@ def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str)
 def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """It read the topic and froze; another publisher has sent the plan since."""
+    """The publisher read the topic and froze; another one has sent the plan since."""
     approve()
     (intent,) = intend(store)
-    outbox, looked = Outbox(store.engine), last_turn(store)
+    outbox, lost = Outbox(store.engine), last_turn(store)
     sent_since = last_turn(store)
     with pytest.raises(StoreUnavailableError, match="Lost plans-0 to another publisher"):
-        how(outbox, {"orders": (intent, "it is not there")}, looked)
+        how(outbox, {"orders": (intent, "it is not there")}, lost)
     assert store.get("orders", 1).state == "sending"
     how(outbox, {"orders": (intent, "it is not there")}, sent_since)
     assert store.get("orders", 1).state in {"stale", "refused"}

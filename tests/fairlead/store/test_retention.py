@@ -59,14 +59,7 @@ def finding(diagnosis: str) -> Findings:
 
 def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
     """Record how far the plan of `orders` is followed at a moment."""
-    record_adoption(
-        store,
-        "orders",
-        version,
-        observed_at=at,
-        planned=3,
-        as_planned=as_planned,
-    )
+    record_adoption(store, "orders", version, observed_at=at, planned=3, as_planned=as_planned)
 
 
 @pytest.fixture
@@ -116,7 +109,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
 
 
 def test_prune_gives_up_if_a_reader_does_not_end(three_days: PlanStore, engine: Engine) -> None:
-    """It drops nothing, and blocks no other session forever."""
+    """Pruning drops nothing then, and blocks no other session forever."""
     assert three_days
     with transaction(engine) as reading:
         reading.execute(text("SELECT count(*) FROM fairlead_raw.partition_lag"))
@@ -160,7 +153,7 @@ def test_every_history_is_pruned_and_plans_keep_results(
 def test_summary_of_a_day_has_its_outcomes_and_metrics(
     store: PlanStore, engine: Engine, no_plan: NoPlan, draft: MakeDraft
 ) -> None:
-    """It counts decisions by outcome; first, last and worst metrics do not depend on the order."""
+    """Decisions are counted by outcome; first, last and worst metrics are right in any order."""
     keep(store, no_plan, NOON, lag_max=300)
     keep(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
     keep(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")

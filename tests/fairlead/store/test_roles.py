@@ -200,7 +200,7 @@ GREEDY = [
 def test_forbidden_statements_are_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
 ) -> None:
-    """They rewrite, delete, forge, disable triggers, or use another role."""
+    """The statements rewrite, delete, forge, disable triggers, or use another role."""
     propose(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
@@ -241,7 +241,7 @@ def test_functions_of_a_user_do_not_replace_guards(
 
 
 def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraft) -> None:
-    """They suffice for lag of a new day, all steps of plans, and adoption."""
+    """These rights suffice for lag of a new day, all steps of plans, and adoption."""
     lag = pa.table(
         {
             "snapshot_id": ["s1"],
@@ -258,14 +258,7 @@ def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraf
         plan = propose(planner, draft(snapshot))
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="few", actor="policy")
         record_publication(planner, planner.get("orders", plan.version))
-    record_adoption(
-        planner,
-        "orders",
-        2,
-        observed_at=SNAPSHOT_AT,
-        planned=3,
-        as_planned=3,
-    )
+    record_adoption(planner, "orders", 2, observed_at=SNAPSHOT_AT, planned=3, as_planned=3)
     record_withdrawal(planner, "orders")
     assert [(row["state"], row["decided_by"]) for row in plan_history(planner, "orders")] == [
         ("superseded", "policy"),
@@ -295,11 +288,7 @@ def test_decision_has_the_login_of_its_approver(
     "roles", [("fairlead_planner",), ("fairlead_planner", "fairlead_approver")]
 )
 def test_four_eyes_need_an_approver_who_is_no_planner(
-    planner: PlanStore,
-    draft: MakeDraft,
-    login: Login,
-    store_as: StoreAs,
-    roles: tuple[str, ...],
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs, roles: tuple[str, ...]
 ) -> None:
     """Another planner cannot approve, even one who is also an approver."""
     plan = propose(planner, draft(four_eyes="database"))

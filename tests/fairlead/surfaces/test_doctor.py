@@ -121,7 +121,7 @@ def test_missing_schema_has_a_remedy(settings: Settings, database: str) -> None:
 def test_read_only_database_is_a_failure(
     settings: Settings, migrated: str, limit: str, what: str
 ) -> None:
-    """It is a standby, or its disk is full, simulated by a limit on temporary files."""
+    """The database is a standby, or its disk is full (a limit on temporary files in this test)."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
     found = [
         finding
@@ -214,6 +214,6 @@ def test_missing_services_are_failures_and_others_are_checked() -> None:
 )
 def test_states_of_sensors_and_daemons(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
     """Daemons that have ended are a failure; a sensor that is off is a warning with a remedy."""
-    told = list(findings({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
-    assert {finding.name: finding.state for finding in told} == states
-    assert all(finding.remedy for finding in told if finding.state != "ok")
+    results = list(findings({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
+    assert {finding.name: finding.state for finding in results} == states
+    assert all(finding.remedy for finding in results if finding.state != "ok")

@@ -6,11 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fairlead.domain.consumers import ConsumerChange
-from fairlead.surfaces.plots import (
-    consumers,
-    over_time,
-    owners_over_time,
-)
+from fairlead.surfaces.plots import consumers, over_time, owners_over_time
 from fairlead.surfaces.plots.charts import CONSUMERS
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -53,7 +53,7 @@ def test_survey_needs_only_kafka(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """It shows owners, lag and, after six samples, a diagnosis."""
+    """The survey shows owners, lag and, after six samples, a diagnosis."""
     topic = kafka_topic(partitions=2)
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
@@ -73,9 +73,9 @@ def test_survey_needs_only_kafka(
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "imported:"
     assert f"{unique_name}: Stable" in done.stderr  # the first line that is printed
-    said = json.loads(done.stdout)
-    (mine,) = (row for row in said["groups"] if row["group"] == unique_name)
-    assert (said["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)
+    answer = json.loads(done.stdout)
+    (mine,) = (row for row in answer["groups"] if row["group"] == unique_name)
+    assert (answer["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)
     assert (mine["owners"], mine["lag"], mine["error"]) == ({"a": 1, "b": 1}, 4, None)
     assert list(tmp_path.iterdir()) == []
 
@@ -191,7 +191,7 @@ def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("policies", [[], [Policy()]])
 def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) -> None:
-    """It has no arrivals."""
+    """The partition has no arrivals."""
     series = [
         sample(
             "orders",
@@ -211,7 +211,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
-    """It is shortened in the text and on the page."""
+    """The id is shortened in the text and on the page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
     text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000

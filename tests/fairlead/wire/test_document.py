@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.errors import InvalidPlanError
-from fairlead.wire.document import (
-    MAX_PARTITIONS,
-    MemberShare,
-    PlanDocument,
-)
+from fairlead.wire.document import MAX_PARTITIONS, MemberShare, PlanDocument
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 names = st.text(
@@ -113,7 +109,7 @@ def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_invalid_bytes_raise_only_our_error(value: bytes) -> None:
-    """It is InvalidPlanError."""
+    """The error is InvalidPlanError."""
     with pytest.raises(InvalidPlanError):
         PlanDocument.from_bytes(value)
 
@@ -182,7 +178,7 @@ def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], me
 
 @pytest.mark.parametrize("name", sorted(set(_plan()) - {"format"}))
 def test_missing_fields_are_named(name: str) -> None:
-    """They are required fields."""
+    """The fields are required."""
     raw = _plan()
     del raw[name]
     with pytest.raises(InvalidPlanError, match=f"lacks '{name}'"):

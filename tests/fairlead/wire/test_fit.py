@@ -46,7 +46,7 @@ def partition_counts(draw: st.DrawFn) -> dict[str, int]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> PlanDocument:
-    """Draw a valid plan: every partition with a subscriber belongs to one of them."""
+    """Draw a valid plan: every partition with subscribers belongs to one of its subscribers."""
     planned = draw(groups("abcdef"))
     counts = draw(partition_counts())
     shares: dict[str, dict[str, list[int]]] = {name: {} for name in planned}
@@ -191,11 +191,9 @@ def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
 
 
 def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
-    """They go to the member with the fewest partitions, then to that with the least load."""
+    """The member with the fewest partitions gets the next one, then that with the least load."""
     plan = make_plan(
-        {"a": {"t": [0]}, "b": {"t": [1]}},
-        partition_counts={"t": 2},
-        weights={"t": [5, 3]},
+        {"a": {"t": [0]}, "b": {"t": [1]}}, partition_counts={"t": 2}, weights={"t": [5, 3]}
     )
     shares = fit(plan, {"a": ["t"], "b": ["t"]}, {"t": 5})
     assert shares == {"a": {"t": [0, 3]}, "b": {"t": [1, 2, 4]}}

@@ -77,8 +77,8 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
     )
     assert base64.b64encode(message).decode() == vector["signed"]
     verifier = Verifier.from_text(VECTORS["public_key"])
-    told = read(value, headers, group=vector["group"], origin=origin, verifier=verifier)
-    assert told.identity[:3] == (
+    known = read(value, headers, group=vector["group"], origin=origin, verifier=verifier)
+    assert known.identity[:3] == (
         int(vector["headers"]["epoch"]),
         vector["version"],
         vector["headers"]["kind"] == "withdrawn",
@@ -102,19 +102,19 @@ def test_invalid_plan_records_raise_an_error(vector: dict[str, Any]) -> None:
 
 
 def test_headers_of_a_signed_record() -> None:
-    """They are epoch, version, hash, and the end of the lease to the millisecond."""
+    """Headers are epoch, version, hash, and the end of the lease to the millisecond."""
     until = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
-    told = read(headers=signed(VALUE, epoch=9, lease_until=until))
-    assert told.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
-    assert told.lease_until == until.replace(microsecond=123000)
-    assert told.plan is not None
+    known = read(headers=signed(VALUE, epoch=9, lease_until=until))
+    assert known.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
+    assert known.lease_until == until.replace(microsecond=123000)
+    assert known.plan is not None
 
 
 def test_a_withdrawal_is_signed_like_a_plan() -> None:
     """A withdrawal has the version that it ends, and no lease."""
     value = withdrawn_value("group", 7)
-    told = read(value, signed(value, version=7, kind="withdrawn"))
-    assert (told.identity[:3], told.plan, told.lease_until) == ((1, 7, True), None, None)
+    known = read(value, signed(value, version=7, kind="withdrawn"))
+    assert (known.identity[:3], known.plan, known.lease_until) == ((1, 7, True), None, None)
 
 
 def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
@@ -159,7 +159,7 @@ def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
     ],
 )
 def test_records_of_attackers_are_refused(headers: Headers, message: str) -> None:
-    """They are stripped, copied or altered; the error has the reason."""
+    """The records are stripped, copied or altered; the error has the reason."""
     with pytest.raises(InvalidPlanError, match=message):
         read(headers=headers)
 
@@ -198,7 +198,7 @@ def test_without_keys_every_readable_record_is_accepted() -> None:
 
 @pytest.mark.parametrize("text", [b"1", b"3", b"", b"\xff"])
 def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
-    """With keys it is refused as well."""
+    """Followers with keys refuse the record, too."""
     with pytest.raises(InvalidPlanError, match="format"):
         read(headers=with_("format", text), verifier=None)
 
@@ -215,9 +215,9 @@ def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) ->
     """With any headers added, reading uses only those of the planner or raises InvalidPlanError."""
     headers = [*HEADERS, *changes]
     try:
-        told = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)
+        known = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)
     except InvalidPlanError:
         return
     found = {name: text or b"" for name, text in headers}
     assert found == dict(HEADERS)
-    assert told.plan is not None
+    assert known.plan is not None

@@ -38,7 +38,7 @@ def test_malformed_headers_cause_no_error(headers: list[tuple[str, str | bytes |
 
 
 def test_secret_can_be_changed_gradually() -> None:
-    """Members with both secrets accept seals by either of them, and seal by the first."""
+    """Members with both secrets accept seals by either secret, and seal by the first."""
     between = Seal("orders", "log-1", (OLD, NEW))
     assert between.holds(b"here", OURS.headers(b"here"))
     assert Seal("orders", "log-1", (OLD,)).holds(b"here", between.headers(b"here"))
@@ -46,7 +46,7 @@ def test_secret_can_be_changed_gradually() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "short", "long enough to be one,", ","])
 def test_short_secret_is_refused(text: str) -> None:
-    """So is an empty one: sealing is never off by mistake."""
+    """An empty secret is refused, too: sealing is never off by mistake."""
     with pytest.raises(ConfigurationError, match="group_secret") as error:
         read_secrets(text)
     assert text.strip(", ") not in str(error.value) or not text.strip(", ")

@@ -50,14 +50,14 @@ def test_generated_key_can_be_read() -> None:
 )
 @pytest.mark.parametrize("read", [Signer.from_text, Verifier.from_text])
 def test_invalid_keys_are_errors(read: Callable[[str], object], text: str) -> None:
-    """They are empty, incomplete or of other kinds; the message does not repeat them."""
+    """Keys are empty, incomplete or of other kinds; the message does not repeat them."""
     with pytest.raises(ConfigurationError) as refused:
         read(text)
     assert len(text) < 5 or text not in str(refused.value)
 
 
 def test_a_follower_with_an_empty_key_does_not_start() -> None:
-    """It would follow unsigned plans without a warning."""
+    """The follower would accept unsigned plans without a warning."""
     with pytest.raises(ConfigurationError, match="is empty"):
         FollowOptions(public_keys="")
 
@@ -74,10 +74,7 @@ def test_a_follower_with_an_empty_key_does_not_start() -> None:
 )
 @pytest.mark.parametrize(
     ("option", "construct"),
-    [
-        ("public_keys", lambda text: FollowOptions(public_keys=text)),
-        ("group_secret", read_secrets),
-    ],
+    [("public_keys", lambda text: FollowOptions(public_keys=text)), ("group_secret", read_secrets)],
 )
 def test_consumer_refuses_a_private_key(
     option: str, construct: Callable[[str], object], text: str

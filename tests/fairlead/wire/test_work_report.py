@@ -39,9 +39,7 @@ ends = st.sampled_from([b"", b"\0"])
 
 
 @given(st.lists(st.tuples(reports, st.text(), tokens, ends, st.binary(max_size=20)), max_size=5))
-def test_reports_are_read_back(
-    written: list[tuple[WorkReport, str, str, bytes, bytes]],
-) -> None:
+def test_reports_are_read_back(written: list[tuple[WorkReport, str, str, bytes, bytes]]) -> None:
     """Reports are read from between others' metadata, with and without a final NUL."""
     metadata: list[bytes] = []
     for report, member, token, end, other in written:
@@ -55,7 +53,7 @@ def test_reports_are_read_back(
 
 @given(st.integers(0, len(TEXT) - 1), st.integers(0, 255))
 def test_damaged_byte_changes_only_its_own_report(at: int, value: int) -> None:
-    """It changes a digit, or the report is ignored; the other report stays."""
+    """A changed byte changes a digit, or makes its report invalid; the other report stays."""
     damaged = TEXT[:at] + bytes([value]) + TEXT[at + 1 :]
     found = read_reports([damaged, TEXT])
     assert found.place.tolist() in ([0, 1], [1])
@@ -90,7 +88,7 @@ def test_damaged_byte_changes_only_its_own_report(at: int, value: int) -> None:
     ids=repr,
 )
 def test_other_texts_are_ignored(other: bytes) -> None:
-    """They are truncated, too long or foreign; reports beside them are read."""
+    """Texts are truncated, too long or foreign; reports beside them are read."""
     found = read_reports([TEXT, other, TEXT + b"\0"])
     assert found.place.tolist() == [0, 2]
     assert found.numbers.tolist() == [[*astuple(REPORT)]] * 2

@@ -60,12 +60,12 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
     number, now = count(), datetime.now(UTC)
 
     def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
-        look = next(number)
+        place = next(number)
         members = tuple(
             LiveMember(name, name, "host", None, name, ("t",), {"t": tuple(share)}, None)
-            for name, share in series[look].items()
+            for name, share in series[place].items()
         )
-        at = now + timedelta(seconds=4 * look)
+        at = now + timedelta(seconds=4 * place)
         return {
             group: LiveGroup(group, "Stable", "range", members, {"t": 3}, at) for group in groups
         }
@@ -78,7 +78,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
 
 def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are reported after two heartbeats, with the remedy."""
+    """The members are reported after two heartbeats, with the remedy."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)

@@ -50,7 +50,7 @@ def ended(store: PlanStore) -> list[str]:
 def test_rollback_is_to_the_previous_version_with_a_back_off(
     store: PlanStore, publish: Step, draft: MakeDraft
 ) -> None:
-    """It is approved, is in history and metrics, and starts the group's back-off."""
+    """The rollback is approved, is in history and metrics, and starts the group's back-off."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store)
@@ -58,8 +58,8 @@ def test_rollback_is_to_the_previous_version_with_a_back_off(
     assert "version 2 caused a regression: much later than before" in made.reason
     assert back(store) == []
     history = read_history(store.engine, "orders", since=None, limit=20)
-    (said,) = [row for row in history if row["event"] == "regression"]
-    assert (said["version"], said["reason"].split(";")[0]) == (2, "much later than before")
+    (event,) = [row for row in history if row["event"] == "regression"]
+    assert (event["version"], event["reason"].split(";")[0]) == (2, "much later than before")
     readings = read_all_groups(store.engine, DecisionCounts())
     assert [(row["group_id"], row["times"]) for row in readings.back_offs] == [("orders", 1)]
     assert readings.ended_regressions == []
@@ -71,7 +71,7 @@ def test_rollback_is_to_the_previous_version_with_a_back_off(
 
 
 def test_rollback_under_a_manual_policy_is_proposed_once(store: PlanStore, publish: Step) -> None:
-    """It is not proposed again after a rejection."""
+    """After a rejection, the rollback is not proposed again."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store, Policy())
@@ -92,7 +92,7 @@ def test_first_plan_under_four_eyes_is_not_withdrawn(store: PlanStore, publish: 
 
 
 def test_first_plan_is_withdrawn(store: PlanStore, topic: PlanTopic, publish: Step) -> None:
-    """It has no previous version, so the group returns to its own assignor."""
+    """A first plan has no previous version, so the group returns to its own assignor."""
     publish("s1")
     assert back(store) == []
     (done,) = reconcile(
@@ -126,7 +126,7 @@ def test_only_regressions_of_published_plans_count(store: PlanStore, publish: St
 
 
 def test_back_off_doubles_with_each_regression(store: PlanStore, publish: Step) -> None:
-    """It takes half an hour, one hour and two hours, as in simulations."""
+    """Back-offs are half an hour, one hour and two hours, as in simulations."""
     hours = []
     for version in (1, 2, 3):
         publish(f"s{version}")

@@ -84,9 +84,9 @@ def test_plans_are_followed_through_changes_of_members(
             revoked = [(name, number) for name, ones in members.revoked for _, number in ones]
             assert sorted(revoked) == sorted(moved)
         assert is_followed().triggers == 0  # the assignment is as planned
-        (looked,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
-        assert looked.adoption is not None
-        assert looked.adoption.adherence == 1.0
+        (observed,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
+        assert observed.adoption is not None
+        assert observed.adoption.adherence == 1.0
         members.leave("a")
         members.settle(4)
         eventually(lambda: is_followed().reached, "the others have its share")
@@ -120,7 +120,7 @@ def test_member_that_keeps_its_partitions_is_named(
             assert not answer.error_code, answer
             return answer
 
-        def told() -> Any:
+        def broker_view() -> Any:
             return gateway.broker_groups([group])[group]
 
         def joined() -> bool:
@@ -139,7 +139,7 @@ def test_member_that_keeps_its_partitions_is_named(
         def both_beat() -> bool:
             beat("keeps", member_epoch=keeps.member_epoch)
             beat("waits", member_epoch=waits.member_epoch)
-            return bool([behind.member_id for behind in told().behind] == ["keeps"])
+            return bool([behind.member_id for behind in broker_view().behind] == ["keeps"])
 
         eventually(both_beat, "one waits for the other")
         assert "it waits for keeps to give partitions up" in str(

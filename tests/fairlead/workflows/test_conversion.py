@@ -107,7 +107,7 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
 def test_group_with_a_plan_converts_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """It passes through range, follows plans, converts back, and loses no record."""
+    """The group passes through range, follows plans, converts back, and loses no record."""
     plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
     values: list[list[bytes]] = [members.values]
 
@@ -154,6 +154,5 @@ def test_group_with_a_plan_converts_member_by_member_and_back(
     step(lambda: owned() == plan, "the plan is followed by its members again")
     eventually(lambda: classic["a"].status().plan_version == version, "and they say so")
     eventually(
-        lambda: {int(value) for read in values for value in read} == set(range(sent)),
-        "all is read",
+        lambda: {int(value) for read in values for value in read} == set(range(sent)), "all is read"
     )

@@ -67,7 +67,7 @@ def test_requested_rollback_is_proposed_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
     """A planner that dies before its answer does not cause a second version."""
-    asked = ask("rollback", 1)
+    act_id = ask("rollback", 1)
     assert (
         take_up(
             store,
@@ -84,28 +84,28 @@ def test_requested_rollback_is_proposed_once(
         patch.setattr(acts, "answer", lambda *_: pytest.fail("died"))
         with pytest.raises(pytest.fail.Exception):
             taken(store, topic)
-    said = taken(store, topic)["orders"]
-    assert said == "version 3, which goes back to version 1, is approved: proposed before"
+    answer_ = taken(store, topic)["orders"]
+    assert answer_ == "version 3, which goes back to version 1, is approved: proposed before"
     assert [row["state"] for row in plan_history(store, "orders")][2:] == ["approved"]
-    made = store.requested(asked)
+    made = store.requested(act_id)
     assert made is not None
     assert (made.version, made.rolled_back_from) == (3, 1)
     assert "(requested by kim)" in made.reason
     assert taken(store, topic) == {}
-    done = acts.find_act(store.engine, asked)
+    done = acts.find_act(store.engine, act_id)
     assert done is not None
-    assert (done.outcome, done.answer) == ("done", said)
+    assert (done.outcome, done.answer) == ("done", answer_)
 
 
 def test_requested_withdrawal_is_carried_out(
     store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
 ) -> None:
     """If Kafka does not answer, the request stays open."""
-    asked = ask("withdraw", 2)
+    act_id = ask("withdraw", 2)
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
         taken(store, dying)
-    assert [act.id for act in acts.asked(store.engine)] == [asked]
+    assert [act.id for act in acts.asked(store.engine)] == [act_id]
     assert taken(store, topic) == {"orders": "version 2 is withdrawn"}
     record = topic.read("orders")
     assert record is not None
@@ -116,7 +116,7 @@ def test_impossible_request_is_refused_with_the_reason(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
     """The request ends and is not repeated."""
-    asked = ask("rollback", 1)
+    act_id = ask("rollback", 1)
 
     def gone(group: str) -> Any:
         raise GroupError(f"group {group}: it does not exist")
@@ -124,7 +124,7 @@ def test_impossible_request_is_refused_with_the_reason(
     assert taken(store, topic, live=gone) == {
         "orders": "rollback refused: group orders: it does not exist"
     }
-    done = acts.find_act(store.engine, asked)
+    done = acts.find_act(store.engine, act_id)
     assert done is not None
     assert (done.outcome, done.answer) == ("refused", "group orders: it does not exist")
     assert acts.asked(store.engine) == []

@@ -58,7 +58,7 @@ def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeD
 
 
 def test_plan_of_a_group_with_a_stopped_partition_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """A person must approve it."""
+    """A person must approve the plan."""
     stalled = conclude(store, draft("s1", statuses=frozenset({"OK", "STOP"})), policy=AT_NIGHT)
     assert not stalled.approval.approved
     assert "partitions are in STOP" in stalled.approval.reason
@@ -111,7 +111,7 @@ def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: Make
 
 
 def test_approved_plan_is_not_replaced(store: PlanStore, draft: MakeDraft, approve: Step) -> None:
-    """It is published first."""
+    """Approved plans are published before new ones are proposed."""
     approve("s1")
     later = conclude(store, draft("s2", members=ANOTHER))
     assert later.stored.reason.startswith("version 1 is approved and waits for publication since ")
@@ -147,7 +147,7 @@ def test_no_new_version_with_the_published_assignment(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """It comes from the slower one of two runs that overlap, and is not stored."""
+    """Of two runs that overlap, the slower one has this plan, which is not stored."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
     older = conclude(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"
@@ -191,7 +191,7 @@ def test_unfollowed_plan_is_replaced_only_by_a_better_one(
 
 
 def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
-    """It is stored once, and replaced when the policy leaves shadow mode."""
+    """The plan is stored once, and replaced when the policy leaves shadow mode."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})
     outcome = conclude(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan

@@ -106,7 +106,7 @@ def test_trigger_moves_nothing_under_other_assignors(
 def test_trigger_never_joins_a_classic_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """It would convert the group to the consumer protocol."""
+    """A trigger would convert the group to the consumer protocol."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -120,7 +120,7 @@ def test_trigger_never_joins_a_classic_group(
 def test_trigger_never_joins_an_absent_or_empty_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """It would create the absent group, and be the empty group's only member."""
+    """A trigger would create the absent group, and be the empty group's only member."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])

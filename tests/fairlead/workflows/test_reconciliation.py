@@ -68,7 +68,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_plan_is_sent_again_after_foreign_records(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """They are garbage, an unsigned copy, or a tombstone; the version stays the same."""
+    """Foreign records are garbage, an unsigned copy, or a tombstone; the version stays the same."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -111,10 +111,7 @@ def test_plan_is_sent_once_behind_an_open_transaction(
 ) -> None:
     """Another producer's transaction hides the plan from all readers; the result has this."""
     other = Producer(
-        {
-            "bootstrap.servers": settings.kafka.bootstrap_servers,
-            "transactional.id": unique_name,
-        }
+        {"bootstrap.servers": settings.kafka.bootstrap_servers, "transactional.id": unique_name}
     )
     other.init_transactions(30)
     other.begin_transaction()
@@ -131,7 +128,7 @@ def test_plan_is_sent_once_behind_an_open_transaction(
 def test_restored_database_uses_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """So followers return from version 7 to version 1."""
+    """Followers therefore return from version 7 to version 1."""
     record = topic.read("orders")
     assert record is not None
     epoch = int(dict(record.headers)["epoch"])

@@ -104,7 +104,7 @@ def test_approved_plan_is_signed_sent_once_and_recorded(
 def test_sent_plan_is_recorded_although_the_group_changed(
     store: PlanStore, topic: PlanTopic, dying: PlanTopic, approve: Approve
 ) -> None:
-    """It was sent before a crash, and is not sent again, even if its members left."""
+    """The plan was sent before a crash, and is not sent again, even if its members left."""
     approve()
     with pytest.raises(KafkaUnavailableError):
         run(store, dying)
@@ -183,7 +183,7 @@ def test_refused_record_stops_no_other_plan(
 def test_plan_that_no_longer_fits_is_stale(  # noqa: PLR0917 - fixtures
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, now: datetime, reason: str
 ) -> None:
-    """It ends with the reason, and is not sent."""
+    """The plan ends with the reason, and is not sent."""
     approve()
     (refused,) = run(store, topic, live, now=now)
     assert (refused.action, refused.reason) == (Action.DISCARD, reason)
@@ -195,7 +195,7 @@ def test_plan_that_no_longer_fits_is_stale(  # noqa: PLR0917 - fixtures
 def test_altered_document_is_not_sent(
     store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
 ) -> None:
-    """Its bytes were changed in the database."""
+    """The document's bytes were changed in the database."""
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
@@ -324,7 +324,7 @@ def test_lease_of_an_absent_group_is_not_renewed(
 def test_withdrawal_also_ends_a_waiting_version(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """It sends a record that ends the published plan."""
+    """The withdrawal sends a record that ends the published plan."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

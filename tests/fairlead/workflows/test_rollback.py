@@ -105,7 +105,7 @@ def test_moves_and_loads_are_relative_to_the_current_assignment(second: PlanStor
 
 
 def test_policy_approves_rollbacks_by_its_rules(second: PlanStore) -> None:
-    """Here it approves automatically unless a partition has stopped."""
+    """The policy in this test approves automatically unless a partition has stopped."""
     automatic = Policy(approval=Approval(automatic=True))
     assert back_to(second, 1, policy=automatic).plan.state == "approved"
     second.record_lag(lag(NOW, [10, 500, 20]))

@@ -115,7 +115,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     engine: Engine,  # noqa: F811
     publish: Callable[..., StoredPlan],  # noqa: F811
 ) -> None:
-    """Otherwise the published plan, fitted to the new members, suffices."""
+    """If the group is not behind, its published plan, fitted to the new members, suffices."""
     topic = kafka_topic(partitions=4)
     produce(topic, [CONSUMED + lag for lag in lags])
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
@@ -208,14 +208,14 @@ def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
 def test_unexpected_error_affects_one_diagnosis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is logged, and the other groups are diagnosed."""
+    """The error is logged, and the other groups are diagnosed."""
 
-    def asked(group: Group, planning: PlanningOptions) -> Question:
+    def failing(group: Group, planning: PlanningOptions) -> Question:
         if group.name == "b":
             raise IndexError("an unforeseen layout")
         return question_about(group, planning)
 
-    monkeypatch.setattr(candidate_rows, "question_about", asked)
+    monkeypatch.setattr(candidate_rows, "question_about", failing)
     seen = three_groups(datetime.now(UTC))
     found = diagnosing.diagnose(SampleArchive(str(tmp_path)), [seen], [], GroupMemories()).findings
     assert sorted(found) == ["a", "c"]
@@ -224,7 +224,7 @@ def test_unexpected_error_affects_one_diagnosis(
 
 
 def test_group_without_members_is_unknown(tmp_path: Path) -> None:
-    """Its next step is to start consumers."""
+    """The group's next step is to start consumers."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
     costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}

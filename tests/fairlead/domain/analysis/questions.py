@@ -15,14 +15,14 @@ Owner = Callable[[int, int], str | None]
 PER_STEP, FRESH = 60, 3
 
 
-def arriving(partition: int, look: int) -> int:
+def arriving(partition: int, step: int) -> int:
     """Return the end of a log that gets one record a second."""
-    return 1000 * (partition + 1) + PER_STEP * look
+    return 1000 * (partition + 1) + PER_STEP * step
 
 
-def prompt(partition: int, look: int) -> int:
+def prompt(partition: int, step: int) -> int:
     """Return the committed offset of a member that keeps up."""
-    return arriving(partition, look) - FRESH
+    return arriving(partition, step) - FRESH
 
 
 def halves(partition: int, _: int) -> str:
@@ -47,27 +47,27 @@ def question(
         "members": {"a": {"topics": ["t"]}, "b": {"topics": ["t"]}},
         "snapshots": [
             {
-                "at": written(60.0 * look),
+                "at": written(60.0 * step),
                 "begin": {"t": [0 for _ in places]},
-                "end": {"t": [end(place, look) for place in places]},
-                "committed": {"t": [committed(place, look) for place in places]},
-                "owners": {"t": [owner(place, look) for place in places]},
-                "stable_end": {"t": [stable_end(place, look) for place in places]},
+                "end": {"t": [end(place, step) for place in places]},
+                "committed": {"t": [committed(place, step) for place in places]},
+                "owners": {"t": [owner(place, step) for place in places]},
+                "stable_end": {"t": [stable_end(place, step) for place in places]},
             }
-            for look in range(series)
+            for step in range(series)
         ],
         **more,
     }
 
 
-def skewed(partition: int, look: int) -> int:
+def skewed(partition: int, step: int) -> int:
     """Return the log end: the first four partitions fill twenty times as fast as the others."""
-    return 1000 + PER_STEP * look * (20 if partition < 4 else 1)
+    return 1000 + PER_STEP * step * (20 if partition < 4 else 1)
 
 
-def behind(partition: int, look: int) -> int:
+def behind(partition: int, step: int) -> int:
     """Return the committed offset; half of the arrivals of the first four partitions is read."""
-    return 1000 + (10 * PER_STEP * look if partition < 4 else PER_STEP * look - FRESH * (look > 0))
+    return 1000 + (10 * PER_STEP * step if partition < 4 else PER_STEP * step - FRESH * (step > 0))
 
 
 def series_at(

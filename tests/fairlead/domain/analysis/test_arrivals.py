@@ -70,7 +70,7 @@ def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
 
 def test_the_rate_of_a_log_created_again_starts_there() -> None:
     """The log end goes back: earlier records belong to another log."""
-    end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
+    end = [[10_000 + 600 * step] for step in range(10)] + [[60 * step] for step in range(10)]
     rates = arrival_rates(series_at(end, end, [0]))
     assert rates.per_s[0] == pytest.approx(1.0)
     assert 300 < rates.seconds[0] <= 540

@@ -11,7 +11,7 @@ TIMES = range(30)
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
     """Analyse samples of four partitions, two per member; each gets 60 records in a step."""
-    arriving = [[1000 + 60 * look] * 4 for look in TIMES]
+    arriving = [[1000 + 60 * step] * 4 for step in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
 
@@ -30,8 +30,8 @@ def test_a_lag_older_than_a_step_is_a_backlog(age: int, backlog: int) -> None:
 def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
     """Each of b's partitions is committed after 160 of 240 new records, so it falls behind."""
     rows = [
-        [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
-        for look in TIMES
+        [997 + 60 * step] * 2 + [1000 + 160 * (step // 4), 920 + 160 * ((step + 2) // 4)]
+        for step in TIMES
     ]
     commits = commits_of(rows)
     assert commits.busy[12:, 1].all()
@@ -41,30 +41,30 @@ def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
     """Commits of a partition of b alternate between 120 of 240 records and all 360 records."""
     rows = [
-        [997 + 60 * look] * 3 + [760 + 240 * (look // 4) + (240, 120)[look // 4 % 2]]
-        for look in TIMES
+        [997 + 60 * step] * 3 + [760 + 240 * (step // 4) + (240, 120)[step // 4 % 2]]
+        for step in TIMES
     ]
     assert np.flatnonzero(commits_of(rows).busy[:28, 1]).tolist() == [3, 11, 19, 27]
 
 
-def rarely(look: int) -> list[int]:
+def rarely(step: int) -> list[int]:
     """Return the offsets at a sample of four partitions, each committed after 240 records."""
-    return [1000 - 60 * ahead + 240 * ((look + ahead) // 4) for ahead in range(4)]
+    return [1000 - 60 * ahead + 240 * ((step + ahead) // 4) for ahead in range(4)]
 
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
     """A partition had arrivals but no commits for three samples."""
-    rows = [[1000, *rarely(look)[1:]] for look in TIMES]
-    ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
+    rows = [[1000, *rarely(step)[1:]] for step in TIMES]
+    ends = [[1000 + come * max(step - 26, 0)] + [1000 + 60 * step] * 3 for step in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
 
 
 def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
     """All partitions change owners every four samples; the last commit is in the tenth."""
-    rows = [[997 + 60 * min(look, 10)] * 4 for look in TIMES]
-    end = [[1000 + 60 * look] * 4 for look in TIMES]
-    owner = [[look // 4 % 2] * 2 + [1 - look // 4 % 2] * 2 for look in TIMES]
+    rows = [[997 + 60 * min(step, 10)] * 4 for step in TIMES]
+    end = [[1000 + 60 * step] * 4 for step in TIMES]
+    owner = [[step // 4 % 2] * 2 + [1 - step // 4 % 2] * 2 for step in TIMES]
     commits = read_commits(series_at(end, rows, owner))
     assert commits.silent.all()
     assert not commits.stuck.any()
@@ -75,10 +75,10 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
     """A tenth of a partition's arrivals is read; all of the other partitions' arrivals are read."""
     rows = []
-    for look in range(60):
-        commit = (look - first) // every * every + first
+    for step in range(60):
+        commit = (step - first) // every * every + first
         rows.append([1000 + 6 * commit] + [997 + 60 * commit] * 3)
-    end = [[1000 + 60 * look] * 4 for look in range(60)]
+    end = [[1000 + 60 * step] * 4 for step in range(60)]
     commits = read_commits(series_at(end, rows, [0] * 4))
     assert commits.throttled.tolist() == [True, False, False, False]
     assert commits.read_per_s[0] == pytest.approx(0.1)
@@ -87,19 +87,19 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
 
 def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
     """A partition is committed at every eighth sample; its owners keep up with all others."""
-    rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
-    end = [[1000 + 60 * look] * 6 for look in range(48)]
-    owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]
+    rows = [[997 + 60 * step] * 5 + [1000 + 480 * (step // 8)] for step in range(48)]
+    end = [[1000 + 60 * step] * 6 for step in range(48)]
+    owner = [[0, 0, 0, 1, 1, step // 5 % 2] for step in range(48)]
     for until in range(30, 48):
         assert not read_commits(series_at(end[:until], rows[:until], owner[:until])).stuck.any()
 
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
-    """It is committed every seven minutes, with a third of its arrivals; others are read fully."""
+    """One partition is committed every seven minutes, with a third of its arrivals."""
     series = range(48)
-    end = [[1000 + 60 * look] * 4 for look in series]
-    behind = [60 * max(look - look % 7 - 24, 0) * (share - 1) // share for look in series]
+    end = [[1000 + 60 * step] * 4 for step in series]
+    behind = [60 * max(step - step % 7 - 24, 0) * (share - 1) // share for step in series]
     rows = [
         [1000 + 60 * (k - k % 7) - lag] + [1000 + 60 * (k - k % 7)] * 3
         for k, lag in enumerate(behind)

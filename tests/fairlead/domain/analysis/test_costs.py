@@ -48,7 +48,7 @@ def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
-    """Its records take eight times as long for every consumer; the other partitions are usual."""
+    """Records of one partition take eight times as long on every consumer."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
     costs = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
@@ -77,7 +77,7 @@ def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
 
 
 def test_costs_survive_a_round_trip_as_rows() -> None:
-    """Very small, very large and very certain costs do so, too."""
+    """Costs may be very small, very large and very certain."""
     problem = Problem.of({"t": 3}, {"a": ["t"]})
     places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
     costs = Costs.usual(3).with_estimates(places, logs, np.full(3, 1e-12), since=0.0, now=9.0)

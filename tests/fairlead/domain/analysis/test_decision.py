@@ -21,9 +21,9 @@ from tests.fairlead.domain.analysis.questions import behind, halves, question, s
 SPEEDS = steady(np.full(10, 100.0))
 
 
-def gapped(partition: int, look: int) -> str | None:
+def gapped(partition: int, step: int) -> str | None:
     """Return the owner: none for the last partition, and `a` for all but one of the others."""
-    return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
+    return None if partition == 7 else "a" if partition < 6 else halves(partition, step)
 
 
 def test_an_orphan_gets_an_owner_and_nothing_else_moves() -> None:
@@ -91,7 +91,7 @@ def test_an_even_catch_up_is_left_alone() -> None:
 
 
 def test_a_full_decision_costs_no_more_than_a_few_million_additions() -> None:
-    """A plan for a hundred partitions from an hour of samples; usually half a million additions."""
+    """Planning a hundred partitions from an hour of samples costs half a million additions."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(1.0)

@@ -77,9 +77,9 @@ def test_a_silent_member_is_named_despite_samples_without_owners() -> None:
     """Two samples have no owners."""
     line = question(
         40,
-        end=lambda _, look: 1000 + 600 * look,
-        committed=lambda p, look: 1000 + 600 * (min(look, 20) if p < 4 else look) - 3 * (look > 0),
-        owner=lambda partition, look: None if look in {30, 36} else halves(partition, look),
+        end=lambda _, step: 1000 + 600 * step,
+        committed=lambda p, step: 1000 + 600 * (min(step, 20) if p < 4 else step) - 3 * (step > 0),
+        owner=lambda partition, step: None if step in {30, 36} else halves(partition, step),
     )
     answer = answer_question(line)
     assert (answer["outcome"], answer["diagnosis"], answer["names"]) == (
@@ -90,7 +90,7 @@ def test_a_silent_member_is_named_despite_samples_without_owners() -> None:
 
 
 def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
-    """Their capacity is unknown; the only measured member is slow."""
+    """The only member whose capacity is known is slow."""
     rates = np.repeat([18.0, 11.0, 11.0, 11.0], 5)
     speeds = steady(np.array([60.0, 100.0, 100.0, 100.0]))
     reads = {f"m{n}": ("t",) for n in range(4)}
@@ -107,8 +107,8 @@ def test_few_new_members_do_not_make_a_group_unknown(new: int, name: str) -> Non
     line = question(
         30,
         partitions=5,
-        committed=lambda p, look: 1000 * (p + 1) + 60 * (look // 4 * 4) - 3,
-        owner=lambda p, look: "old" if p < new and look < 20 else members[p],
+        committed=lambda p, step: 1000 * (p + 1) + 60 * (step // 4 * 4) - 3,
+        owner=lambda p, step: "old" if p < new and step < 20 else members[p],
     )
     line["members"] = {member: {"topics": ["t"]} for member in members}
     answer = answer_question(line)

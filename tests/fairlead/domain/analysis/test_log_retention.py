@@ -16,32 +16,32 @@ COME, READ = 1200, 600
 SEGMENT, KEPT = 6_000, 60_000
 
 
-def filling(partition: int, look: int) -> int:
+def filling(partition: int, step: int) -> int:
     """Return the log end: the first four partitions get 20 records a second, the others 1."""
-    return 1_000_000 + look * (COME if partition < 4 else 60)
+    return 1_000_000 + step * (COME if partition < 4 else 60)
 
 
-def falling_behind(partition: int, look: int) -> int:
+def falling_behind(partition: int, step: int) -> int:
     """Return the committed offset: half of the arrivals of the first four partitions is read."""
-    return 1_000_000 + look * (READ if partition < 4 else 60) - 3 * (look > 0)
+    return 1_000_000 + step * (READ if partition < 4 else 60) - 3 * (step > 0)
 
 
-def kept_from(partition: int, look: int) -> int:
+def kept_from(partition: int, step: int) -> int:
     """Return the log start: retention deletes whole segments."""
-    return (filling(partition, look) - KEPT) // SEGMENT * SEGMENT
+    return (filling(partition, step) - KEPT) // SEGMENT * SEGMENT
 
 
 def losing(series: int, **more: Any) -> dict[str, Any]:
     """Return a line about a group that falls behind in logs that are kept for 50 minutes."""
     line = question(series, end=filling, committed=falling_behind, **more)
-    for look, snapshot in enumerate(line["snapshots"]):
-        snapshot["begin"]["t"] = [kept_from(partition, look) for partition in range(8)]
+    for step, snapshot in enumerate(line["snapshots"]):
+        snapshot["begin"]["t"] = [kept_from(partition, step) for partition in range(8)]
     return line
 
 
 def overtaken_at() -> int:
     """Return the sample at which retention overtakes the first partition."""
-    return next(look for look in range(1000) if kept_from(0, look) > falling_behind(0, look))
+    return next(step for step in range(1000) if kept_from(0, step) > falling_behind(0, step))
 
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
@@ -76,12 +76,12 @@ def test_loss_that_has_begun_is_reported() -> None:
 def test_retention_overtakes_a_stuck_partition() -> None:
     """Retention approaches a partition whose committed offset does not advance."""
 
-    def still(partition: int, look: int) -> int:
-        return 1_000_000 + (60 * look - 3 if partition else 0)
+    def still(partition: int, step: int) -> int:
+        return 1_000_000 + (60 * step - 3 if partition else 0)
 
-    line = question(61, end=lambda _, look: 1_000_000 + 60 * look, committed=still)
-    for look, snapshot in enumerate(line["snapshots"]):
-        snapshot["begin"]["t"] = [992_000 + 60 * look] * 8
+    line = question(61, end=lambda _, step: 1_000_000 + 60 * step, committed=still)
+    for step, snapshot in enumerate(line["snapshots"]):
+        snapshot["begin"]["t"] = [992_000 + 60 * step] * 8
     answer = answer_question(line)
     assert answer["diagnosis"] == "stuck partition"
     # The log start was 8,000 records behind an hour ago, and advances by one a second.

@@ -108,7 +108,7 @@ def test_a_hot_partition_is_not_moved_to_every_member() -> None:
 
 
 def test_a_hot_partition_goes_to_the_fastest_member() -> None:
-    """No member can keep up with it, but the fastest reads it twice as fast."""
+    """No member can keep up with the partition, but one reads it twice as fast as the others."""
     speeds = (70.0, 100.0, 140.0, 70.0)
     loop = hot_partition(*speeds, hot=190.0)
     loop.capacities = {

@@ -71,16 +71,12 @@ def test_the_smaller_of_two_move_limits_applies() -> None:
 def test_a_move_limit_does_not_end_the_cooldown() -> None:
     policy = {"cooldown": "PT2H", "options": {"sticky-lag-aware": {"max_moves": 3}}}
 
-    def owner(partition: int, look: int) -> str | None:
-        return None if partition == 7 else halves(partition, look)
+    def owner(partition: int, step: int) -> str | None:
+        return None if partition == 7 else halves(partition, step)
 
     answer = answer_question(
         question(
-            end=skewed,
-            committed=behind,
-            owner=owner,
-            policy=policy,
-            changed_at=written(-900.0),
+            end=skewed, committed=behind, owner=owner, policy=policy, changed_at=written(-900.0)
         )
     )
     assert (answer["outcome"], answer["moved"]) == ("plan", 0)
@@ -110,8 +106,8 @@ def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> Non
     """A topic without readers gets ten times the group's capacity; the answer does not change."""
     alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
     beside["topics"]["u"] = 2
-    for look, snapshot in enumerate(beside["snapshots"]):
-        snapshot["end"]["u"] = [100_000 * look] * 2
+    for step, snapshot in enumerate(beside["snapshots"]):
+        snapshot["end"]["u"] = [100_000 * step] * 2
         snapshot["committed"]["u"] = [committed] * 2
     expected, answer = answer_question(alone), answer_question(beside)
     assert expected["outcome"] == "plan"
@@ -188,16 +184,16 @@ def test_a_sample_without_owners_is_no_rebalance() -> None:
     assert (answer["outcome"], answer["moved"]) == (whole["outcome"], whole["moved"])
 
 
-def of_both(_: int, look: int) -> int:
+def of_both(_: int, step: int) -> int:
     """Return the log end at two records a second."""
-    return 100_000 + 2 * PER_STEP * look
+    return 100_000 + 2 * PER_STEP * step
 
 
 def test_a_member_overtaken_by_retention_is_not_silent() -> None:
     """The log start is beyond each committed offset of a, which commits at every sample."""
-    line = question(61, end=of_both, committed=lambda p, look: of_both(p, look) - 600 * (p < 4))
-    for look, snapshot in enumerate(line["snapshots"]):
-        snapshot["begin"]["t"] = [of_both(p, look) - 500 for p in range(8)]
+    line = question(61, end=of_both, committed=lambda p, step: of_both(p, step) - 600 * (p < 4))
+    for step, snapshot in enumerate(line["snapshots"]):
+        snapshot["begin"]["t"] = [of_both(p, step) - 500 for p in range(8)]
     answer = answer_question(line)
     assert answer["diagnosis"] != "unknown", answer["evidence"]
 
@@ -205,12 +201,12 @@ def test_a_member_overtaken_by_retention_is_not_silent() -> None:
 def test_deleted_records_do_not_count_as_read() -> None:
     """Committed offsets of a advance by 8/s; three quarters of these records were deleted."""
 
-    def left(partition: int, look: int) -> int:
-        return of_both(partition, look) - (900 if partition < 4 else FRESH)
+    def left(partition: int, step: int) -> int:
+        return of_both(partition, step) - (900 if partition < 4 else FRESH)
 
     line = question(61, end=of_both, committed=left)
-    for look, snapshot in enumerate(line["snapshots"]):
-        begin = [left(p, look) - PER_STEP // 2 if p < 4 else 0 for p in range(8)]
+    for step, snapshot in enumerate(line["snapshots"]):
+        begin = [left(p, step) - PER_STEP // 2 if p < 4 else 0 for p in range(8)]
         snapshot["begin"]["t"] = begin
     answer = answer_question(line)
     assert answer["capacities"]["a"]["records_per_s"] == pytest.approx(2.0)
@@ -220,8 +216,8 @@ def test_deleted_records_do_not_count_as_read() -> None:
 def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
     """Commits of a's partitions were copied from another cluster; they are beyond the log ends."""
 
-    def copied(partition: int, look: int) -> int:
-        return arriving(partition, 20) + beyond if partition < 4 else prompt(partition, look)
+    def copied(partition: int, step: int) -> int:
+        return arriving(partition, 20) + beyond if partition < 4 else prompt(partition, step)
 
     answer = answer_question(question(committed=copied))
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a"])
@@ -229,7 +225,7 @@ def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
 
 
 def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
-    """Its offsets are stored elsewhere, so its lag is unknown."""
+    """The group's offsets are stored elsewhere, so its lag is unknown."""
     line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
     answer = answer_question(line)
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
@@ -242,8 +238,8 @@ def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str)
     """With `none` consumers fail and read nothing; with a duration, the largest lag is assumed."""
 
     def answer_with(policy: str) -> dict[str, Any]:
-        def committed(partition: int, look: int) -> int | None:
-            return None if partition == 1 else prompt(partition, look)
+        def committed(partition: int, step: int) -> int | None:
+            return None if partition == 1 else prompt(partition, step)
 
         line = question(committed=committed, policy={"auto_offset_reset": policy})
         return answer_question(line)
@@ -257,7 +253,7 @@ def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
     group = Group(
         steady(np.full(6, 10.0)), steady(np.full(2, 100.0)), topics={"t": 6}, reads=names(2)
     )
-    every = [60.0 * look + after for look in range(61) for after in (0.0, after_s)]
+    every = [60.0 * step + after for step in range(61) for after in (0.0, after_s)]
 
     def read(now: float, partition: int) -> int:
         """Return the offset of the last commit; commits are 5 s apart."""
@@ -285,11 +281,11 @@ def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
 
 @pytest.mark.parametrize("minutes", range(57, 64))
 def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
-    """Its last commit was this many minutes ago; its owner commits all other partitions."""
+    """The last commit was this many minutes ago; the owner commits its other partitions."""
     series = 90
 
-    def still(partition: int, look: int) -> int:
-        return prompt(partition, min(look, series - 1 - minutes) if partition == 1 else look)
+    def still(partition: int, step: int) -> int:
+        return prompt(partition, min(step, series - 1 - minutes) if partition == 1 else step)
 
     answer = answer_question(question(series, committed=still))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-1"])
@@ -299,11 +295,11 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
     """After an outage members read one partition's backlog after another, six minutes each."""
     minutes, backlog = 6, 50_000
 
-    def filling(partition: int, look: int) -> int:
-        return backlog + arriving(partition, look)
+    def filling(partition: int, step: int) -> int:
+        return backlog + arriving(partition, step)
 
-    def in_turn(partition: int, look: int) -> int:
-        done = np.clip(look - partition % 4 * minutes, 0, minutes) / minutes
+    def in_turn(partition: int, step: int) -> int:
+        done = np.clip(step - partition % 4 * minutes, 0, minutes) / minutes
         return int(filling(partition, 0) - backlog * (1 - done))
 
     for series in range(4, 4 * minutes + 1):
@@ -315,16 +311,16 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
     """Return a line about a partition of a that is read at a share of its arrivals."""
     series = 30
 
-    def throttled(partition: int, look: int) -> int:
+    def throttled(partition: int, step: int) -> int:
         if partition == 0:
-            return arriving(0, 0) + int(share * PER_STEP * look)
-        return prompt(partition, look) - (5 * PER_STEP if others < partition < 4 else 0)
+            return arriving(0, 0) + int(share * PER_STEP * step)
+        return prompt(partition, step) - (5 * PER_STEP if others < partition < 4 else 0)
 
     return question(series, committed=throttled)
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """Half of its arrivals is read, though its owner keeps up with three others."""
+    """Half of one partition's arrivals is read, although its owner keeps up with three others."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -343,10 +339,10 @@ def test_little_evidence_shows_no_throttled_partition(share: float, others: int)
 def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     """A partition of b is throttled; a is overloaded and gets a plan."""
 
-    def both(partition: int, look: int) -> int:
+    def both(partition: int, step: int) -> int:
         if partition == 7:
-            return 1000 + PER_STEP * look // 3
-        return behind(partition, look)
+            return 1000 + PER_STEP * step // 3
+        return behind(partition, step)
 
     answer = answer_question(question(30, end=skewed, committed=both))
     assert (answer["outcome"], answer["diagnosis"]) == ("plan", "throttled partition")
@@ -375,17 +371,17 @@ def held(
         Number of offsets for the marker of the previous transaction.
     """
 
-    def blocked(partition: int, look: int) -> bool:
-        return partition < partitions and look > OPEN
+    def blocked(partition: int, step: int) -> bool:
+        return partition < partitions and step > OPEN
 
-    def committed(partition: int, look: int) -> int:
+    def committed(partition: int, step: int) -> int:
         stood = arriving(partition, OPEN) - short - marker
-        return stood if blocked(partition, look) else prompt(partition, look)
+        return stood if blocked(partition, step) else prompt(partition, step)
 
-    def stable_end(partition: int, look: int) -> int | None:
-        if not blocked(partition, look):
+    def stable_end(partition: int, step: int) -> int | None:
+        if not blocked(partition, step):
             return None
-        return arriving(partition, look if look >= until else OPEN)
+        return arriving(partition, step if step >= until else OPEN)
 
     return question(series, committed=committed, stable_end=stable_end)
 
@@ -418,10 +414,10 @@ def test_readable_records_before_a_transaction_may_be_stuck() -> None:
 
 
 def test_a_reader_beyond_the_stable_end_reads_uncommitted() -> None:
-    """Its lag counts up to the log end."""
+    """The group's lag counts up to the log end."""
 
-    def committed(partition: int, look: int) -> int:
-        return min(arriving(partition, look), 2000) if partition == 0 else prompt(partition, look)
+    def committed(partition: int, step: int) -> int:
+        return min(arriving(partition, step), 2000) if partition == 0 else prompt(partition, step)
 
     stable = question(committed=committed, stable_end=lambda p, _: 1500 if p == 0 else None)
     assert answer_question(stable) == answer_question(question(committed=committed))

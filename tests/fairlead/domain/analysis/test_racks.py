@@ -73,7 +73,7 @@ def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "group",
     [
         question(racks=(None, None)),
         question(near=[[]] * PARTITIONS),
@@ -82,9 +82,9 @@ def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
     ],
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
-def test_no_plan_without_avoidable_rack_traffic(asked: Question) -> None:
+def test_no_plan_without_avoidable_rack_traffic(group: Question) -> None:
     """The same group without cross-rack traffic, or with a policy that ignores racks."""
-    decision = decide(asked)
+    decision = decide(group)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason
 
@@ -105,10 +105,10 @@ def test_little_traffic_is_not_worth_a_rebalance() -> None:
 
 def test_no_member_falls_behind_for_racks() -> None:
     """All replicas are in rack 1, whose only member cannot read everything."""
-    asked = question(near=[["1"]] * PARTITIONS)
-    speeds = {name: Capacity(500.0, measured=True, at=asked.series.now) for name in ("a", "b")}
-    decision = decide(replace(asked, capacities=speeds))
-    assert decision.planned is None or decision.planned.time_lag_s <= asked.rules.objective_s
+    group = question(near=[["1"]] * PARTITIONS)
+    speeds = {name: Capacity(500.0, measured=True, at=group.series.now) for name in ("a", "b")}
+    decision = decide(replace(group, capacities=speeds))
+    assert decision.planned is None or decision.planned.time_lag_s <= group.rules.objective_s
     assert decision.moved <= 1
 
 
@@ -141,9 +141,9 @@ def test_without_known_sizes_the_reason_has_shares() -> None:
 
 
 def test_unknown_record_sizes_are_like_others_of_the_topic() -> None:
-    asked = question()
+    group = question()
     sizes = np.array([10.0, np.nan, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0])
-    traffic = RackTraffic.of(asked.problem, np.ones(PARTITIONS), sizes)
+    traffic = RackTraffic.of(group.problem, np.ones(PARTITIONS), sizes)
     assert traffic is not None
     assert traffic.per_s.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0]
 

@@ -19,14 +19,14 @@ def answers(name: str) -> list[dict[str, Any]]:
     line = json.loads((RECORDED / f"{name}.json").read_text())
     results: list[dict[str, Any]] = []
     for number in range(1, len(line["snapshots"]) + 1):
-        asked = {key: line[key] for key in ("policy", "topics", "members") if key in line}
-        asked["snapshots"] = line["snapshots"][:number]
+        question = {key: line[key] for key in ("policy", "topics", "members") if key in line}
+        question["snapshots"] = line["snapshots"][:number]
         changed = line.get("changed_at")
-        if changed and changed <= asked["snapshots"][-1]["at"]:
-            asked["changed_at"] = changed
+        if changed and changed <= question["snapshots"][-1]["at"]:
+            question["changed_at"] = changed
         if results:
-            asked["memory"] = results[-1]["memory"]
-        results.append(answer_question(asked))
+            question["memory"] = results[-1]["memory"]
+        results.append(answer_question(question))
     return results
 
 

@@ -307,7 +307,7 @@ def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """Such a consumer works outside its calls: only the time per record is known."""
+    """Consumers that pause partitions work outside their calls; the time per record is known."""
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):
         for row in reports(line, number)["consumers"].values():

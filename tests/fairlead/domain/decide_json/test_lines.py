@@ -35,12 +35,12 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
     rates = {topic: [rng.choice([0, 1, 60, 5000]) for _ in range(n)] for topic, n in topics.items()}
     owner = {topic: [rng.choice(names) for _ in range(n)] for topic, n in topics.items()}
     at, snapshots = 0.0, []
-    for look in range(draw(st.integers(1, 14))):
+    for step in range(draw(st.integers(1, 14))):
         at += rng.choice([60.0, 60.0, 60.0, 900.0, 0.001])
         row: dict[str, Any] = {"at": written(at), "end": {}, "committed": {}, "owners": {}}
         for topic, count in topics.items():
             ends = [
-                look * rates[topic][place] if orderly else rng.randint(0, largest)
+                step * rates[topic][place] if orderly else rng.randint(0, largest)
                 for place in range(count)
             ]
             row["end"][topic] = [end if rng.random() < 0.97 else None for end in ends]
@@ -212,7 +212,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
-    """They are not healthy at 0 %: none of their records has been counted."""
+    """A group is not healthy at 0 % if none of its records has been counted."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
@@ -220,22 +220,22 @@ def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
 
 def test_offsets_near_the_largest_do_not_overflow() -> None:
     steps: list[Callable[[int, int], int]] = [
-        lambda _, look: HUGE - 10**15 * (20 - look),
+        lambda _, step: HUGE - 10**15 * (20 - step),
         lambda _, __: HUGE,
     ]
     for end in steps:
-        line = question(end=end, committed=lambda _, look: look * 10**14)
+        line = question(end=end, committed=lambda _, step: step * 10**14)
         sane(answer_question(line), line)
 
 
 def test_tiny_target_utilisation_does_not_overflow() -> None:
     """The advice on a hot partition is absurd, but there is an answer."""
 
-    def hot(partition: int, look: int) -> int:
-        return skewed(partition, look) if partition == 0 else arriving(partition, look)
+    def hot(partition: int, step: int) -> int:
+        return skewed(partition, step) if partition == 0 else arriving(partition, step)
 
-    def read(partition: int, look: int) -> int:
-        return behind(partition, look) if partition == 0 else prompt(partition, look)
+    def read(partition: int, step: int) -> int:
+        return behind(partition, step) if partition == 0 else prompt(partition, step)
 
     line = question(end=hot, committed=read, policy={"target_utilisation": 5e-324})
     assert answer_question(line)["diagnosis"] == "hot partition"

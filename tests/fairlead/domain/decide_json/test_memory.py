@@ -68,7 +68,7 @@ def test_a_line_that_is_not_json_is_an_error(line: bytes) -> None:
 
 
 def test_the_memory_of_another_group_is_ignored() -> None:
-    other = question(end=lambda p, look: skewed(p, look) + 7, committed=behind)
+    other = question(end=lambda p, step: skewed(p, step) + 7, committed=behind)
     strangers = json.loads(
         json.dumps(WITHOUT["memory"]).replace('"a"', '"z"').replace('"b"', '"y"')
     )

@@ -63,9 +63,9 @@ def series_at(
     """Return the samples of partitions; a shorter history begins later."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
-        for look, offsets in enumerate(history, LONGEST - len(history)):
+        for step, offsets in enumerate(history, LONGEST - len(history)):
             for column, offset in enumerate(offsets or ()):
-                rows[look, place, column] = NONE if offset is None else offset
+                rows[step, place, column] = NONE if offset is None else offset
     at, owner = step_s * np.arange(1.0, LONGEST + 1), np.full(rows.shape[:2], NONE, np.int32)
     begin, end, committed = rows.transpose(2, 0, 1)
     return SampleSeries(at, begin, end, committed, (), owner, latest)
@@ -117,10 +117,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
         # The log ended at the committed offset half a step ago.
-        (
-            "steady",
-            {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"},
-        ),
+        ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
         # 200 records behind at one a second, so since before the first sample.

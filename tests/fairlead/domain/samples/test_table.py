@@ -146,7 +146,7 @@ def test_row_has_all_answers_about_a_group() -> None:
 
 
 def test_reports_of_present_members_are_columns_of_the_sample() -> None:
-    """Damaged reports and those of other consumers are left out; a member's newest one counts."""
+    """Damaged reports and those of other consumers are left out; the newest of a member counts."""
     group = described(member("m", "t"), member("n", "t"))
     older, newer = (WorkReport(*range(first, first + 9)) for first in (10, 20))
     texts = [
@@ -173,7 +173,7 @@ def test_reports_of_present_members_are_columns_of_the_sample() -> None:
 
 
 def test_group_that_could_not_be_described_has_the_error() -> None:
-    """Its commits are still read."""
+    """Commits of the group are still read."""
     group = described(state="PreparingRebalance", error="Group g rebalances")
     row = row_of(group, log=log_of({"t": 1}), committed={"g": {"t": {0: 7}}})
     assert (row["error"], row["members"], row["committed"]) == ("Group g rebalances", [], [7])
@@ -207,11 +207,7 @@ def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
     table = sampled(*groups, log=log_of({"t": 4, "u": 1, "v": 1}), sources=sources)
     columns = table.select(["racks", "rack_set", "log_bytes"]).to_pylist()
     assert columns == [
-        {
-            "racks": [["r3"], ["r1", "r2"]],
-            "rack_set": [1, -1, 0, 1],
-            "log_bytes": [100, -1, 7, -1],
-        },
+        {"racks": [["r3"], ["r1", "r2"]], "rack_set": [1, -1, 0, 1], "log_bytes": [100, -1, 7, -1]},
         dict.fromkeys(("racks", "rack_set", "log_bytes")),
         {"racks": [["r9"]], "rack_set": [0], "log_bytes": [6]},
     ]

@@ -27,10 +27,7 @@ def module_of(fleet: Fleet) -> Any:
 
 def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
     """Start a consumer of the fleet's client, with the assignor class `kind`."""
-    connection = {
-        "bootstrap_servers": services.bootstrap_servers,
-        "auto_offset_reset": "earliest",
-    }
+    connection = {"bootstrap_servers": services.bootstrap_servers, "auto_offset_reset": "earliest"}
     assignor = getattr(module_of(fleet), kind)(fleet.group, connection)
     return fleet.join_plain(
         name,
@@ -78,17 +75,14 @@ def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):
-        connection = {
-            "bootstrap_servers": services.bootstrap_servers,
-            "auto_offset_reset": reset,
-        }
+        connection = {"bootstrap_servers": services.bootstrap_servers, "auto_offset_reset": reset}
         expected = dict(enumerate((*LAGS[:3], uncommitted)))
         found = module_of(fleet).fetch_lags(fleet.group, connection, [topic, "absent"])
         assert found == {(topic, number): lag for number, lag in expected.items()}
 
 
-def test_sticky_assignor_keeps_what_members_own(fleet: Fleet, services: Services) -> None:
-    """A third member gets one partition; members that give up none keep exactly theirs."""
+def test_sticky_assignor_keeps_owned_partitions(fleet: Fleet, services: Services) -> None:
+    """A third member gets one partition; a member that gives up none keeps exactly its own."""
     members = {name: join(fleet, name, "StickyAssignor", services) for name in ("a", "b")}
     eventually(lambda: sorted(map(len, shares(fleet, members))) == [2, 2], "two each")
     before = {name: set(member.owned[fleet.topics[0]]) for name, member in members.items()}

@@ -50,7 +50,7 @@ def test_topics_of_other_members_are_fetched_in_advance() -> None:
 
 
 def test_member_that_never_leads_fetches_lags_once() -> None:
-    """It fetches them when it joins for the first time."""
+    """The member fetches lags when it joins for the first time."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(3):

@@ -25,9 +25,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
         yield group
 
 
-def test_member_with_another_secret_is_ignored(
-    group: ConfluentGroup,
-) -> None:
+def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
     """Members with one secret follow the plan; a member with another one keeps its range share."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])

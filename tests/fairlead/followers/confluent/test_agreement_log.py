@@ -57,13 +57,13 @@ def test_assignment_of_a_large_group_arrives(
 def test_closed_log_leaves_no_client(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
-    """Its clients and their threads end, even with a record in flight."""
+    """Clients of the log and their threads end, even with a record in flight."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
     log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))
     log.broken = broken
     log.close()
-    kept = weakref.ref(log), weakref.ref(log._producer)  # noqa: SLF001 - what is to be gone
+    kept = weakref.ref(log), weakref.ref(log._producer)  # noqa: SLF001 - must be freed
     del log
     gc.collect()
     assert [known() for known in kept] == [None, None]

@@ -6,11 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from fairlead.followers.confluent.agreement_round import (
-    TURN_S,
-    AgreementRound,
-    draw_up,
-)
+from fairlead.followers.confluent.agreement_round import TURN_S, AgreementRound, draw_up
 from fairlead.followers.core.plan_cache import PlanState
 from fairlead.wire.agreement import Announcement, AssignmentRecord
 from fairlead.wire.record import Identity
@@ -48,7 +44,7 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_member_with_the_newest_plan_writes_first() -> None:
-    """So the group rebalances only once."""
+    """With this order, the group rebalances only once."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
@@ -82,7 +78,7 @@ def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None
     for number, record in enumerate(rng.sample(announcing, len(announcing))):
         log.append(record)
         if rng.random() < 0.5 or number + 1 == len(announcing):
-            heard = tuple(said for said in log if isinstance(said, Announcement))
+            heard = tuple(record for record in log if isinstance(record, Announcement))
             wish = {name: sorted(rng.sample(range(4), 2)) for name in names[:1]}
             log.append(draw_up(heard, plan(number + 1, **wish), now=DAY, member=record.member))
     owned = [
@@ -118,10 +114,8 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
     ],
     ids=["twice", "not given up", "kept back", "unheard", "nobody", "unsubscribed", "another log"],
 )
-def test_invalid_assignment_record_is_ignored(
-    wrong: AssignmentRecord,
-) -> None:
-    """It assigns partitions that were not given up; the next valid record decides."""
+def test_invalid_assignment_record_is_ignored(wrong: AssignmentRecord) -> None:
+    """The record assigns partitions that were not given up; the next valid record decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])
     for round_ in rounds(*members).values():

@@ -47,10 +47,7 @@ def made() -> Iterator[list[PlanConsumer]]:
 
 @pytest.fixture
 def new_consumer(
-    services: Services,
-    unique_name: str,
-    kafka_topic: Callable[..., str],
-    made: list[PlanConsumer],
+    services: Services, unique_name: str, kafka_topic: Callable[..., str], made: list[PlanConsumer]
 ) -> NewConsumer:
     """Return a function that makes a consumer of the group."""
     plan_topic = kafka_topic(config={"max.message.bytes": "10000000"})
@@ -178,19 +175,19 @@ def test_callbacks_get_the_planned_shares(
     """Callbacks do not get range's shares; assign and revoke alternate."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
-    told: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
+    calls: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
 
     def telling(name: str, what: str) -> Callable[[Consumer, list[TopicPartition]], None]:
-        return lambda _, share: told[name].append((what, sorted(p.partition for p in share)))
+        return lambda _, share: calls[name].append((what, sorted(p.partition for p in share)))
 
     for name, member in members.items():
         member.subscribe([topic], telling(name, "own"), telling(name, "revoke"))
     settle(members, a=[3], b=[0, 1, 2])
     for member in members.values():
         member.close()
-    assert told["a"][-2:] == [("own", [3]), ("revoke", [3])]
-    assert ("own", [0, 1, 2]) in told["b"]
-    for events in told.values():
+    assert calls["a"][-2:] == [("own", [3]), ("revoke", [3])]
+    assert ("own", [0, 1, 2]) in calls["b"]
+    for events in calls.values():
         whats = [what for what, _ in events]
         assert whats == ["own", "revoke"] * (len(whats) // 2)
 
@@ -322,22 +319,22 @@ for _ in range(3):
 @pytest.mark.kafka
 def test_poll_without_a_broker_returns_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call waits for at most one request; its time-out grows."""
-    asked, check = list[float](), KafkaCoordinationTopic.check
+    checks, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
-        asked.append(timeout_s)
+        checks.append(timeout_s)
         check(self, timeout_s)
 
     monkeypatch.setattr(KafkaCoordinationTopic, "check", noted)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     calls: list[Callable[[], object]] = [lambda: consumer.subscribe(["t"])]
     for call in [*calls, *[lambda: consumer.poll(0.1)] * 3]:
-        before = len(asked)
+        before = len(checks)
         returned(call)
-        assert len(asked) - before <= 1
+        assert len(checks) - before <= 1
     consumer.close()
-    assert asked == [REQUEST_S * min(2**attempt, MOST_PATIENT) for attempt in range(len(asked))]
-    assert asked
+    assert checks == [REQUEST_S * min(2**attempt, MOST_PATIENT) for attempt in range(len(checks))]
+    assert checks
 
 
 @pytest.fixture
@@ -355,12 +352,10 @@ def test_text_is_not_a_list_of_topics(alone: PlanConsumer) -> None:
         alone.subscribe("orders")
 
 
-def test_topics_may_be_any_nonempty_iterable(
-    alone: PlanConsumer,
-) -> None:
+def test_topics_may_be_any_nonempty_iterable(alone: PlanConsumer) -> None:
     """An empty list is an error, and so are names that are no strings."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
-    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - nobody answers
+    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - not public
     with pytest.raises(ConfigurationError, match="no topics"):
         alone.subscribe([])
     with pytest.raises(TypeError, match="names"):
@@ -369,8 +364,8 @@ def test_topics_may_be_any_nonempty_iterable(
 
 
 def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
-    """It is the same before subscribe, after unsubscribe and after close."""
-    said = []
+    """The status is the same before subscribe, after unsubscribe and after close."""
+    outside = []
     steps: tuple[Callable[[], None], ...] = (
         lambda: None,
         lambda: alone.subscribe(["t"]),
@@ -379,19 +374,19 @@ def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
     )
     for step in steps:
         step()
-        said.append("in no group" in str(alone.status().fallback_reason))
-    assert said == [True, False, True, True]
+        outside.append("in no group" in str(alone.status().fallback_reason))
+    assert outside == [True, False, True, True]
     assert alone.status().rule == "undecided"
 
 
 def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They open no connection that stays open."""
+    """No call opens a connection that stays open."""
     alone.subscribe(["t"])
     alone.close()
-    asked: list[str] = []
-    monkeypatch.setattr(KafkaCoordinationTopic, "open", lambda opened: asked.append(opened.name))
+    names: list[str] = []
+    monkeypatch.setattr(KafkaCoordinationTopic, "open", lambda opened: names.append(opened.name))
     for call in (
         lambda: alone.poll(0.1),
         lambda: alone.consume(1, 0.1),
@@ -399,12 +394,12 @@ def test_calls_of_a_closed_consumer_raise_an_error(
     ):
         with pytest.raises(RuntimeError):
             call()
-    assert asked == []
-    assert alone._member._listener.log is None  # noqa: SLF001 - what a leak would be
+    assert names == []
+    assert alone._member._listener.log is None  # noqa: SLF001 - it would leak
 
 
 def test_consumer_deleted_without_close_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its thread ends soon after."""
+    """The consumer's thread ends soon after."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     name = f"fairlead-plans-{uuid4().hex}"
     consumer = PlanConsumer(

@@ -107,7 +107,7 @@ def test_plan_that_the_leader_knows_causes_no_request() -> None:
 
 
 def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
-    """It decides by its older plan, and makes the request once it has read the newer one."""
+    """The leader decides by its older plan, and requests a rebalance once it has read the newer."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -129,7 +129,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
 
 
 def test_static_member_restarted_between_rounds_requests_the_second() -> None:
-    """Its subscription must differ from the last one, so that the broker starts a round."""
+    """The broker starts a round only if the member's subscription differs from the last one."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -153,7 +153,7 @@ def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
 
 
 def test_no_plan_is_followed_under_another_assignor() -> None:
-    """The status of such a member has the reason."""
+    """A member's status has the reason."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")
@@ -199,7 +199,7 @@ def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFix
 
 
 def test_status_follows_no_plan_outside_its_group() -> None:
-    """A consumer that has left or is closed has no plan, whatever its last assignment was."""
+    """A consumer that has left or is closed has no plan, with any last assignment."""
     with following() as stage:
         assert "in no group" in str(stage.follower.status(outside=True).fallback_reason)
         stage.lead()

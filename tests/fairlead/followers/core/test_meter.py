@@ -295,7 +295,7 @@ def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
 
 
 def test_timed_list_is_a_list(app: Application) -> None:
-    """It compares, copies, pickles, sorts and slices like a list; copies are plain lists."""
+    """A timed list compares, copies, pickles, sorts and slices like a list."""
     (records,) = app.poll({0: 40}).values()
     plain = [Record(0, offset) for offset in range(40)]
     assert isinstance(records, list)

@@ -150,7 +150,7 @@ def test_same_plan_sent_again_only_extends_its_lease() -> None:
 
 
 def test_known_version_with_other_bytes_is_refused() -> None:
-    """The first record of a version stays, whoever signed the second."""
+    """The first record of a version stays, even if the second has a valid signature."""
     other = plan(1, assignor="another").to_bytes()
     second = PlanRecord(1, KEY, other, tuple(signed(other)))
     state = after(sent(0, 1), second, verifier=SIGNED)

@@ -11,14 +11,8 @@ from fairlead.wire.record import Identity
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.helpers import DAY, make_plan
 
-MEMBERS = [
-    GroupMember("a-1", ("t",), client_id="a"),
-    GroupMember("b-1", ("t",), client_id="b"),
-]
-PLAN = make_plan(
-    {"a": {"t": [0]}, "b": {"t": [1, 2, 3]}},
-    partition_counts={"t": 4},
-)
+MEMBERS = [GroupMember("a-1", ("t",), client_id="a"), GroupMember("b-1", ("t",), client_id="b")]
+PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2, 3]}}, partition_counts={"t": 4})
 SEEN = Identity(1, 1)
 KNOWN = PlanState(PLAN, SEEN, DAY + timedelta(hours=1))
 RANGE = {"a-1": {"t": [0, 1]}, "b-1": {"t": [2, 3]}}

@@ -49,7 +49,7 @@ def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
 
 
 def test_fresh_cache_answers_without_waiting() -> None:
-    """A rebalance with a current plan does not wait, whatever the timeout."""
+    """A rebalance with a current plan does not wait, with any time-out."""
     source = ScriptedSource(record(0, 1))
     source.ended.set()
     with reading(lambda: source) as reader:
@@ -134,10 +134,8 @@ def test_plan_with_a_lease_outlives_its_record() -> None:
         assert version(reader.state) == 2
 
 
-def test_reader_follows_its_key_if_the_topic_grows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The reader moves to the partition that the key maps to then."""
+def test_reader_follows_its_key_if_the_topic_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After growth, the group's key maps to another partition, which the reader then reads."""
     monkeypatch.setattr(plan_reader, "_CHECK_S", 0.0)
 
     class Grown(ScriptedSource):

@@ -20,9 +20,9 @@ def test_one_request_per_plan_within_the_jitter() -> None:
     """A member draws the time of its request once for each plan."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
-    asked = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
-    assert len(asked) == 1
-    assert asked[0] <= 10
+    times = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
+    assert len(times) == 1
+    assert times[0] <= 10
 
 
 def test_plan_that_the_group_knows_causes_no_request() -> None:
@@ -67,11 +67,11 @@ def test_expired_plan_causes_one_request_per_lease() -> None:
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(plan, lapsed=True)
     assert not schedule.due(seen=plan, now=0.0, lapsed=True, lease_until=first)
-    asked = []
+    requests = []
     for until in (first, first, second):
-        asked.append(schedule.due(seen=plan, now=0.0, lease_until=until))
+        requests.append(schedule.due(seen=plan, now=0.0, lease_until=until))
         schedule.settle(plan, lapsed=True)
-    assert asked == [True, False, True]
+    assert requests == [True, False, True]
 
 
 def test_longer_lease_of_a_followed_plan_causes_no_request() -> None:

@@ -6,12 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from kafka import (
-    ConsumerRebalanceListener,
-    KafkaAdminClient,
-    KafkaConsumer,
-    TopicPartition,
-)
+from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import MemberToRemove, NewPartitions
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
@@ -22,10 +17,7 @@ from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, make_plan, recreate
 from tests.waiting import eventually
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True),
-]
+pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)]
 
 COOPERATIVE: dict[str, Any] = {"cooperative": True}
 
@@ -168,7 +160,7 @@ def test_rebalance_completes_with_short_polls(
 def test_member_removed_while_joining_loses_its_partitions(
     fleet: Fleet, services: Services, options: dict[str, Any]
 ) -> None:
-    """It claims nothing, its listener is called, and it reads from the committed offsets."""
+    """The member claims nothing, calls its listener, and reads from the committed offsets."""
     journal = Journal()
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
@@ -199,7 +191,7 @@ def test_member_removed_while_joining_loses_its_partitions(
 def test_eager_member_continues_at_the_commit_and_stays_paused(
     fleet: Fleet, services: Services
 ) -> None:
-    """Its positions may be outdated, but pauses are the application's decision."""
+    """The member's positions may be outdated, but pauses are the application's decision."""
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
         group_id=fleet.group,
@@ -228,7 +220,7 @@ def test_eager_member_continues_at_the_commit_and_stays_paused(
 
 
 def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Services) -> None:
-    """It notices its removal when it rejoins; others may have read its partitions meanwhile."""
+    """The member notices its removal when it rejoins; others may have read its partitions."""
     journal = Journal()
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = PlanConsumer(

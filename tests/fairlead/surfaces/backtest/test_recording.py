@@ -48,7 +48,7 @@ def test_arrivals_are_those_between_samples() -> None:
 
 
 def test_members_and_partitions_change_over_time() -> None:
-    """They are those of the newest sample; the first lag exists at the start."""
+    """Each sample defines members and partitions; the first lag exists at the start."""
     world = recording(
         sample(0, {"t": [10]}),
         sample(10, {"t": [20, 7]}, members=["b"]),

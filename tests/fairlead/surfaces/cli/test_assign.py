@@ -78,7 +78,7 @@ def test_invalid_line_does_not_affect_other_lines() -> None:
 
 
 def test_a_group_without_members_is_no_error() -> None:
-    """It gets an empty assignment."""
+    """The group gets an empty assignment."""
     for name in ASSIGNORS:
         answers, code = run("assign", {"assignor": name, "topics": {"t": 2}, "members": {}})
         assert answers[0]["assignment"] == {}
@@ -95,8 +95,8 @@ def test_assigning_by_lag_needs_lags(name: str) -> None:
     message = f"lags: is missing; {name} needs it"
     assert answers[:2] == [{"error": message}, {"error": message}]
     assert ("assignment" in answers[2], code) == (True, 1)
-    said, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})
-    assert (["assignment" in answer for answer in said], code) == ([True, True], 0)
+    answers, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})
+    assert (["assignment" in answer for answer in answers], code) == ([True, True], 0)
 
 
 @pytest.mark.parametrize("name", ["problem", "name"])
@@ -262,11 +262,7 @@ def test_partition_is_that_of_kafkas_producer() -> None:
     keys = ["orders", "", "ключ"]
     lines = [{"key": key, "key_encoding": "utf8", "partitions": 12} for key in keys]
     encoded = [
-        {
-            "key": base64.b64encode(key.encode()).decode(),
-            "key_encoding": "base64",
-            "partitions": 12,
-        }
+        {"key": base64.b64encode(key.encode()).decode(), "key_encoding": "base64", "partitions": 12}
         for key in keys
     ]
     plain, code = run("partition", *lines)

@@ -32,7 +32,7 @@ def test_upgrade_prints_both_revisions(database: str) -> None:
 
 
 def test_current_fails_on_an_older_schema(database: str) -> None:
-    """So scripts can check whether an upgrade is due."""
+    """Scripts can thus check whether an upgrade is due."""
     behind = f"empty; the newest is {HEAD}: run `fairlead db upgrade`"
     assert run(database, "current") == (1, behind)
     run(database, "upgrade")
@@ -40,7 +40,7 @@ def test_current_fails_on_an_older_schema(database: str) -> None:
 
 
 def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) -> None:
-    """It is that of fairlead.toml, not that of the sandbox."""
+    """The database is that of fairlead.toml, not that of the sandbox."""
     (tmp_path / "fairlead.toml").write_text(f'[postgres]\nurl = "{database}"\n')
     done = subprocess.run(
         [FAIRLEAD, "db", "psql", "--", "-At", "-c", "SELECT current_database()"],
@@ -60,7 +60,7 @@ def test_prune_lists_and_drops_old_history(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         for age in (1, 40, 50):
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", (today - timedelta(days=age),))
-    for arguments, said, days in (
+    for arguments, message, days in (
         (("--dry-run",), "would be dropped", (50, 40)),
         (("--older-than", f"{today - timedelta(days=45)}"), "dropped", (50,)),
         ((), "dropped", (40,)),
@@ -72,4 +72,4 @@ def test_prune_lists_and_drops_old_history(database: str) -> None:
         assert [line.split()[0] for line in listed] == [
             f"{today - timedelta(days=age)}" for age in days
         ]
-        assert f" {said}: {len(days)}, " in summary
+        assert f" {message}: {len(days)}, " in summary

@@ -51,7 +51,7 @@ def run(
 
 
 def test_giant_key_is_reported_by_its_hash(services: Services, topic: str) -> None:
-    """It has most records; every format has the hash; no database is needed."""
+    """One key has most records; every format has its hash; no database is needed."""
     text = run(services, topic)
     assert text.exit_code == 0, text.output
     assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")

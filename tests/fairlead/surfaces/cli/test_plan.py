@@ -1,4 +1,4 @@
-"""`fairlead plan` on real groups: what it proposes, and what it stores."""
+"""`fairlead plan` on real groups: proposed plans, and stored data."""
 
 import json
 from datetime import UTC, datetime
@@ -40,15 +40,15 @@ def test_group_is_planned_in_this_process(
     start_consumers(unique_name)
     tried = run(unique_name, "--dry-run", "--json")
     assert tried.exit_code == 0, tried.output
-    said = json.loads(tried.stdout)
-    assert (said["group"], said["diagnosis"], said["outcome"]) == (
+    answer = json.loads(tried.stdout)
+    assert (answer["group"], answer["diagnosis"], answer["outcome"]) == (
         unique_name,
         "unbalanced",
         "plan",
     )
-    assert said["samples"] > 6
-    assert [move["previous_member"] for move in said["moves"]]
-    assert said["version"] is None
+    assert answer["samples"] > 6
+    assert [move["previous_member"] for move in answer["moves"]]
+    assert answer["version"] is None
     assert pipeline.decisions(unique_name) == []
 
     with no_room():
@@ -58,7 +58,7 @@ def test_group_is_planned_in_this_process(
     assert "unbalanced" in stored.stdout
     assert "Stored as version 1: proposed" in stored.stdout
     plan = pipeline.store.get(unique_name, 1)
-    assert plan.verify().assignor == said["assignor"]
+    assert plan.verify().assignor == answer["assignor"]
     assert len(pipeline.decisions(unique_name)) == 1
 
     again = json.loads(run(unique_name, "--json").stdout)

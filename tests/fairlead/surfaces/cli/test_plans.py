@@ -74,12 +74,12 @@ def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
 
 
 def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
-    """It has start, evidence and next step; for a partition, each version that moves it."""
-    told = run(week, "why", "orders").stdout
-    assert told.startswith("orders: unbalanced since ")
-    assert "orders-2 is at 115% of its capacity" in told
-    assert "plan: version 2 is published; followed: yes" in told
-    assert "next: turn planning on" in told
+    """Output: start, evidence and next step; for a partition, each version that moves it."""
+    text = run(week, "why", "orders").stdout
+    assert text.startswith("orders: unbalanced since ")
+    assert "orders-2 is at 115% of its capacity" in text
+    assert "plan: version 2 is published; followed: yes" in text
+    assert "next: turn planning on" in text
     for partition, expected in (
         ("orders-1", (2, "orders-1", "orders-3")),
         ("orders-4", (1, None, "orders-3")),
@@ -133,9 +133,9 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
             " WHERE group_id = 'orders' AND until IS NULL",
             [NO_MEMBERS],
         )
-    told = run(week, "groups").stdout
-    assert "billing: no sample since " in told
-    assert "orders: no members, as last seen at 2026-01-07 " in told
+    text = run(week, "groups").stdout
+    assert "billing: no sample since " in text
+    assert "orders: no members, as last seen at 2026-01-07 " in text
     (header, _, *rows) = run(week, "groups", "--wide").stdout.splitlines()
     followed = {row.split()[0]: row[header.index("followed") :][:9].strip() for row in rows[:2]}
     assert followed["orders"] == ""
@@ -166,10 +166,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
                 " WHERE group_id = 'orders' AND until IS NULL"
             )
         )
-    assert [look.at for look in read_samples(engine, "orders")] == [
-        *(look.at for look in series),
-        now,
-    ]
+    assert [row.at for row in read_samples(engine, "orders")] == [*(row.at for row in series), now]
     page = group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
     header, _, *rows = run(week, "groups").stdout.splitlines()
@@ -182,7 +179,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
 
 
 def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
-    """They are recognised by the number of samples whose owners or members have changed."""
+    """The number of samples whose owners or members have changed shows such groups."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
@@ -195,12 +192,12 @@ def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
     engine.dispose()
     (orders,) = (row for row in document(week, "groups") if row["group"] == "orders")
     assert orders["rebalances"] == 50
-    told = [line for line in run(week, "groups").output.splitlines() if "rebalances" in line]
-    assert told == ["orders: 50 rebalances since yesterday; its page lists who joined and left"]
+    lines = [line for line in run(week, "groups").output.splitlines() if "rebalances" in line]
+    assert lines == ["orders: 50 rebalances since yesterday; its page lists who joined and left"]
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
-    """It is by partition, member and topic, with its age; an earlier time can be given."""
+    """Output: lag by partition, member and topic, with its age; also for an earlier time."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -213,9 +210,9 @@ def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
         insert_samples(connection, {"orders": last})
     engine.dispose()
-    told = run(week, "lag", "orders")
-    assert told.stdout.splitlines()[0].strip().endswith(" UTC, 3 min ago")
-    assert told.stderr == ""
+    result = run(week, "lag", "orders")
+    assert result.stdout.splitlines()[0].strip().endswith(" UTC, 3 min ago")
+    assert result.stderr == ""
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
     assert [found[number]["lag"] for number in range(6)] == last.lag
     arrivals = [found[number]["arrival_rate"] for number in range(6)]
@@ -236,7 +233,7 @@ def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
 
 
 def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
-    """They do so also for a consumer's only partition, whose cost cannot be compared."""
+    """One partition is its consumer's only one, so its cost cannot be compared."""
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
@@ -250,11 +247,11 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
     assert busy["orders-2"] == pytest.approx(0.8, rel=0.01)
     assert document(week, "lag", "orders", "--at", "2026-01-06")[0]["seconds_per_record"] is None
     assert "The time per record is unknown" in run(week, "lag", "billing").output
-    told = run(week, "why", "orders").output
-    assert "  time per record: orders 10 ms, orders-1 30 ms\n" in told
-    assert "  busy: orders-2 80.0 %, orders-3 67.0 %, orders-1 53.3 %\n" in told
-    told = run(week, "why", "orders", "orders-1").output
-    assert "orders-3 takes 30 ms for a record of orders-1, and 36.0 % of its time for all" in told
+    text = run(week, "why", "orders").output
+    assert "  time per record: orders 10 ms, orders-1 30 ms\n" in text
+    assert "  busy: orders-2 80.0 %, orders-3 67.0 %, orders-1 53.3 %\n" in text
+    text = run(week, "why", "orders", "orders-1").output
+    assert "orders-3 takes 30 ms for a record of orders-1, and 36.0 % of its time for all" in text
 
 
 def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
@@ -268,10 +265,10 @@ def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
             "UPDATE fairlead_raw.group_diagnosis SET since = now(), last_seen = now()"
             " WHERE group_id = 'orders' AND until IS NULL"
         )
-    told = run(week, "why", "orders").stdout.splitlines()
-    assert told[-2].startswith("  group orders is in back-off until ")
-    assert told[-2].endswith(" UTC: version 2 caused a regression: it is 14 min later")
-    assert told[-1] == "  next: wait: back-off"
+    lines = run(week, "why", "orders").stdout.splitlines()
+    assert lines[-2].startswith("  group orders is in back-off until ")
+    assert lines[-2].endswith(" UTC: version 2 caused a regression: it is 14 min later")
+    assert lines[-1] == "  next: wait: back-off"
     assert "wait: back-off" in run(week, "groups").stdout
     for page in (groups_page(engine, now=at), group_page(engine, "orders", Asked(), now=at)):
         assert "No plan changes group orders until " in page
@@ -291,8 +288,8 @@ def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
     """A rollback to the published version needs neither `--yes` nor Kafka to be refused."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
-    said = "group orders: version 2 is already published; `fairlead plans withdraw orders`"
-    assert str(result.exception).startswith(said)
+    error = "group orders: version 2 is already published; `fairlead plans withdraw orders`"
+    assert str(result.exception).startswith(error)
 
 
 def test_errors_have_the_reason(week: str, services: Any) -> None:
@@ -325,7 +322,7 @@ def test_shell_completes_groups_versions_and_states(
 ) -> None:
     """Bash completion of the installed command works after any options."""
     words = typed.split(" ")
-    asked = {
+    variables = {
         "FAIRLEAD_POSTGRES__URL": week,
         "_FAIRLEAD_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,
@@ -336,7 +333,7 @@ def test_shell_completes_groups_versions_and_states(
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, **asked},
+        env={**os.environ, **variables},
         timeout=PATIENCE_S,
     )
     assert (done.stdout.split(), done.stderr) == (offered, "")
@@ -352,9 +349,9 @@ def test_freeze_is_shown_until_it_ends(week: str) -> None:
         frozen = run(week, "freeze", scope, "--reason", "incident 4711", "--yes")
         assert frozen.exit_code == 0
         assert "No new plan is sent" in frozen.stdout
-        told = " ".join(run(week, "groups").output.split())
-        assert "incident 4711. No new plan is sent until `fairlead unfreeze " in told
-        assert f" {scope}" in told.partition("`fairlead unfreeze")[2]
+        text = " ".join(run(week, "groups").output.split())
+        assert "incident 4711. No new plan is sent until `fairlead unfreeze " in text
+        assert f" {scope}" in text.partition("`fairlead unfreeze")[2]
         assert document(week, "history", "orders", "--limit", "1")[0]["event"] == "freeze"
         released = run(week, "unfreeze", scope, "--reason", "over", "--yes", "--json")
         assert json.loads(released.stdout)["frozen"] is False

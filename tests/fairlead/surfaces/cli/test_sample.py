@@ -55,14 +55,14 @@ def test_groups_are_analysed_on_a_full_disk(
         text=True,
     ) as service:
         assert service.stdout is not None
-        said: list[str] = []
+        lines: list[str] = []
         try:
-            while sum(line.startswith("Sampled 1 groups") for line in said) < 2:
-                said.append(service.stdout.readline())
-                assert said[-1], said
+            while sum(line.startswith("Sampled 1 groups") for line in lines) < 2:
+                lines.append(service.stdout.readline())
+                assert lines[-1], lines
         finally:
             service.kill()
-    assert sum(line.startswith(UNKEPT) for line in said) >= 2
+    assert sum(line.startswith(UNKEPT) for line in lines) >= 2
     after = last_sample(engine)
     assert after is not None
     assert after.began > before.began

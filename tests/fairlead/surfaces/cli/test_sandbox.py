@@ -75,10 +75,10 @@ def test_services_run_between_commands(fairlead: Fairlead, state_dir: Path, tmp_
     terminal, theirs = os.openpty()
     os.write(terminal, b"n\n")
     freezing = ["freeze", "--all", "--reason", "why"]
-    asked = in_directory(tmp_path, *freezing, state_dir=state_dir, stdin=theirs)
+    result = in_directory(tmp_path, *freezing, state_dir=state_dir, stdin=theirs)
     for end in (terminal, theirs):
         os.close(end)
-    assert asked.stderr.startswith(f"On the sandbox in {state_dir}: Freeze all groups?")
+    assert result.stderr.startswith(f"On the sandbox in {state_dir}: Freeze all groups?")
     assert fairlead("down").returncode == 0
     assert in_directory(tmp_path, "groups", state_dir=state_dir).returncode == 1
     status = fairlead("status")

@@ -18,7 +18,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
-    """It prints its address even without a database; Ctrl-C and SIGTERM cause no error."""
+    """The server prints its address even without a database; Ctrl-C and SIGTERM are no errors."""
     with ExitStack() as stack:
         for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)):
             process = stack.enter_context(start(tmp_path))
@@ -26,8 +26,8 @@ def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
             assert process.stderr is not None
             warned = next(line for line in process.stderr if "WARNING" in line)
             assert "Pages answer with status 503" in warned
-            said = next(line for line in process.stderr if "serving at" in line)
-            address = said.rpartition(" ")[2].strip()
+            line = next(line for line in process.stderr if "serving at" in line)
+            address = line.rpartition(" ")[2].strip()
             assert address.startswith("http://127.0.0.1:")
             with urlopen(f"{address}/health", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
                 assert answer.read() == b"ok\n"

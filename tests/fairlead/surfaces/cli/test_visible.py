@@ -30,7 +30,7 @@ def hidden(text: str) -> set[str]:
 
 
 def test_invisible_characters_are_escaped() -> None:
-    """Escapes are those of Python, in one line."""
+    """Escapes are as in Python, in one line."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
@@ -60,7 +60,7 @@ def test_all_output_is_visible() -> None:
 def test_a_record_of_the_log_is_a_line() -> None:
     """A log message stays on one line, and a traceback keeps its lines."""
     try:
-        raise ValueError(EVIL)  # noqa: TRY301 - the traceback is what is wanted
+        raise ValueError(EVIL)  # noqa: TRY301 - for its traceback
     except ValueError:
         record = logging.LogRecord("web", 40, "", 0, "%s: no", (EVIL,), sys.exc_info())
     first, *traceback = VisibleFormatter("%(name)s %(message)s").format(record).splitlines()
@@ -71,7 +71,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_output_of_every_command_is_visible(week: str) -> None:
-    """A group has such a name and such reasons; programs get both as JSON escapes."""
+    """A group's name and reasons have invisible characters; JSON output escapes them."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")

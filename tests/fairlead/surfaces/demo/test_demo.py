@@ -127,7 +127,7 @@ def test_every_consumer_owns_its_planned_share(report: dict[str, Any]) -> None:
 
 
 def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
-    """It is compared with the same group and load without a plan, after the last arrivals."""
+    """The same group and load without a plan takes longer to catch up after the last arrivals."""
     for _, group in groups(report):
         seconds = group["drain_seconds"]
         assert seconds["with_plan"] < seconds["without_plan"]
@@ -172,7 +172,7 @@ def test_demo_leaves_no_process_behind(printed: str, state_dir: Path) -> None:
 
 
 def test_ctrl_c_ends_all_processes(printed: str, state_dir: Path) -> None:
-    """It comes while consumers or the planning job run; within a minute no process is left."""
+    """Consumers or the planning job run at the time; within a minute no process is left."""
     name, under_way = form(short=("consumers.log", ""), long=("planning.log", "STEP_START"))
     log = state_dir / "demo" / name
     log.unlink(missing_ok=True)
@@ -185,8 +185,8 @@ def test_ctrl_c_ends_all_processes(printed: str, state_dir: Path) -> None:
         eventually(is_under_way, f"{log} says so")
         assert started_for(state_dir)
         os.killpg(process.pid, signal.SIGINT)
-        said, _ = process.communicate(timeout=PATIENCE_S)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
     assert "report.json" in printed  # the previous run in the same folder was complete
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     assert started_for(state_dir) == []

@@ -65,7 +65,7 @@ class Page(HTMLParser):
             self._cell = False
 
     def handle_data(self, data: str) -> None:
-        """Record the text, and a cell's separately."""
+        """Record the text; within a cell, record it also for the cell."""
         self.text += f" {data}"
         if self._cell:
             self.rows[-1][-1] += data
@@ -127,14 +127,14 @@ def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None
     assert "Cross-rack traffic a day 12.5 GB → 1.00 GB" in page.text
     assert "costs 0.25 → 0.02" in page.text
     done = run(week, "plans", "show", "clicks").stdout
-    said = "racks     12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
-    assert said in done
+    line = "racks     12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
+    assert line in done
     (candidate,) = read_candidates(engine, "clicks", "s1")
     assert candidate.metrics is not None
     assert {name: candidate.metrics[name] for name in after} == after
     measured = read_all_groups(engine, DecisionCounts()).balance
-    told = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
-    assert told == {"clicks": 12.5e9}
+    by_group = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
+    assert by_group == {"clicks": 12.5e9}
 
 
 def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
@@ -194,7 +194,7 @@ def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
 
 
 def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
-    """It has a link to all moves, the members that lose all partitions, and four eyes."""
+    """Further parts: a link to all moves, members that lose all partitions, and four eyes."""
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
@@ -227,7 +227,7 @@ def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) ->
 
 
 def test_page_reports_a_changed_document(week: str, engine: Engine) -> None:
-    """It shows none of the changed bytes, and offers no approval."""
+    """The page shows none of the changed bytes, and offers no approval."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
     change_protected_data(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)

@@ -57,16 +57,16 @@ def test_error_of_a_used_port_names_its_option(tmp_path: Path) -> None:
 
 
 def test_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
-    """They have no parent that would end them."""
-    told: list[str] = []
+    """These processes have no parent that would end them."""
+    lines: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (
         subprocess.Popen(command, start_new_session=True) as left,
         recorded(tmp_path, "dagster", left.pid),
     ):
-        require_free(tmp_path, At(dagster_port=free_port(), pages_port=free_port()), told.append)
+        require_free(tmp_path, At(dagster_port=free_port(), pages_port=free_port()), lines.append)
         left.wait(PATIENCE_S)  # psutil has waited for it, so its exit code is unknown
-    assert told == [f"ended dagster, process {left.pid}"]
+    assert lines == [f"ended dagster, process {left.pid}"]
 
 
 @pytest.fixture
@@ -148,27 +148,27 @@ def test_sampling_continues_after_a_kill_of_the_code_server(
 ) -> None:
     """The code server is restarted, and `/ready` reports it."""
     state_dir, ready = tmp_path / "state", Ready(at)
-    told: list[str] = []
+    lines: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:
         socket = Path(folder) / "code.sock"
         workspace = furnish(tmp_path / "home", socket)
         surroundings = {**environment, HOME_VARIABLE: str(workspace.parent)}
         parts: list[Part] = [code(socket), daemon(workspace), pages(at)]
         with Supervisor(
-            parts, log=log, tell=told.append, state_dir=state_dir, environment=surroundings
+            parts, log=log, tell=lines.append, state_dir=state_dir, environment=surroundings
         ):
             ready.wait()
             (server,) = (part for part in still_running(state_dir) if part.name == "code")
             killed_at = time.time()
             os.kill(server.pid, signal.SIGKILL)
             ended = "code has ended (by signal SIGKILL): it is started again in 1 s"
-            eventually(lambda: told == [ended], "that is told")
+            eventually(lambda: lines == [ended], "that is told")
             eventually(
                 lambda: any("code" in missing for missing in ready.missing()), "/ready says so"
             )
             ready.wait()
             assert sampled_since(state_dir, killed_at)
-    assert told == [ended]
+    assert lines == [ended]
 
 
 @pytest.fixture
@@ -212,12 +212,12 @@ def test_parts_are_restarted_and_ended(
     """Sampling continues after each part is killed by either signal; in the end no part is left."""
     (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
-    def said(text: str) -> bool:
+    def is_logged(text: str) -> bool:
         assert process.poll() is None, "".join(lines)
         return any(text in line for line in lines)
 
-    eventually(lambda: said("Planning is on (planning_sensor)"), "it starts")
-    assert said(f"up        | Dagster  {at.dagster}\n")
+    eventually(lambda: is_logged("Planning is on (planning_sensor)"), "it starts")
+    assert is_logged(f"up        | Dagster  {at.dagster}\n")
     for address in (f"{at.dagster}/server_info", at.pages):
         with urlopen(address, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
             assert answer.status == 200
@@ -284,12 +284,12 @@ def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
     """Wait for a process and return it."""
     seen: list[psutil.Process] = []
 
-    def look() -> bool:
+    def search() -> bool:
         process = find()
         seen.extend([] if process is None else [process])
         return bool(seen)
 
-    eventually(look, "it runs")
+    eventually(search, "it runs")
     return seen[0]
 
 

@@ -80,9 +80,9 @@ class Issuer:
 def payload(name: str | None = "kim@example.com", **claims: Any) -> dict[str, Any]:
     """Return the claims of a token, without those that are None."""
     now = int(time.time())
-    said = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 300, "jti": "t-1"}
-    said |= {"email": name, "email_verified": True, **claims}
-    return {claim: value for claim, value in said.items() if value is not None}
+    whole = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 300, "jti": "t-1"}
+    whole |= {"email": name, "email_verified": True, **claims}
+    return {claim: value for claim, value in whole.items() if value is not None}
 
 
 def public_jwk(key: Any) -> dict[str, Any]:

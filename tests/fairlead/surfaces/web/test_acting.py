@@ -46,8 +46,8 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)
     assert link is not None
     before, after = walk(desks, unescape(link[1]))
-    for said in ("version 1 of orders?", desks.plans["orders"].sha256, "Age of the snapshot"):
-        assert said in before
+    for text in ("version 1 of orders?", desks.plans["orders"].sha256, "Age of the snapshot"):
+        assert text in before
     assert re.search(r"<bdi>t0-1</bdi>.*orders-1.*orders-2", before)
     assert f"{KIM} requested to approve (orders, version 1): agreed with the team." in after
     assert "Version 1 is now approved." in after
@@ -157,7 +157,7 @@ def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> N
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: int) -> None:
-    """These are withdrawals and rollbacks; the page shows the planner's answer."""
+    """Withdrawals and rollbacks are such steps; the page shows the planner's answer."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)

@@ -58,10 +58,10 @@ def test_names_may_have_any_characters(week: str, served: str) -> None:
     _, _, page = get(served)
     assert "<script>" not in page
     assert ODD in unescape(page)
-    for to, asked in (("group", {"group": [ODD]}), ("review", {"group": [ODD], "version": ["1"]})):
+    for to, query in (("group", {"group": [ODD]}), ("review", {"group": [ODD], "version": ["1"]})):
         links = [link for link in re.findall(rf'href="({to}[^"]*)"', page) if "alert" in link]
         found = [urljoin(served, unescape(link)) for link in links]
-        assert [parse_qs(urlsplit(link).query) for link in found] == [asked] * len(links) != []
+        assert [parse_qs(urlsplit(link).query) for link in found] == [query] * len(links) != []
         there = get(found[0])[2]
         assert "<script>" not in there
         assert ODD in unescape(there)
@@ -104,7 +104,7 @@ def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
 def test_command_that_ends_a_freeze_can_be_copied(
     week: str, served: str, group: str, words: str
 ) -> None:
-    """It is quoted correctly for any group name."""
+    """The command is quoted correctly for any group name."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -114,16 +114,16 @@ def test_command_that_ends_a_freeze_can_be_copied(
     engine.dispose()
     command = f"fairlead unfreeze {words}"
     assert f"To unfreeze: <code>{command}</code>" in unescape(get(served)[2])
-    told = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
-    assert f"until `{command}`" in " ".join(told.output.split())
+    result = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
+    assert f"until `{command}`" in " ".join(result.output.split())
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
     """An error has its HTTP status and one line of plain text."""
-    for path, status, said in REFUSED:
+    for path, status, message in REFUSED:
         answered, content_type, text = get(f"{served}{path}")
         assert (answered, content_type) == (status, "text/plain; charset=utf-8"), path
-        assert text.startswith(said)
+        assert text.startswith(message)
 
 
 def test_groups_are_filtered(served: str) -> None:
@@ -161,7 +161,7 @@ def test_group_has_its_own_page(served: str) -> None:
 
 
 def test_page_of_a_group_in_shadow_mode_has_possible_savings(week: str, served: str) -> None:
-    """The savings are for the last seven days, and for each day."""
+    """The page has the savings of the last seven days, and of each day."""
     assert "What plans would have changed" not in get(f"{served}/group?group=orders")[2]
     with psycopg.connect(week) as connection:
         for age, forecast_time_lag_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
@@ -172,18 +172,18 @@ def test_page_of_a_group_in_shadow_mode_has_possible_savings(week: str, served: 
                 (age, forecast_time_lag_s),
             )
     page = get(f"{served}/group?group=orders")[2]
-    said = "412 of 500 partition-minutes behind, with 2 plans and 1.5 of downtime."
-    assert f"In the last seven days, plans would have saved {said}" in page
+    text = "412 of 500 partition-minutes behind, with 2 plans and 1.5 of downtime."
+    assert f"In the last seven days, plans would have saved {text}" in page
 
 
 def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> None:
-    """Both have a text in place of figures."""
+    """Page and row have a text in place of figures."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]
     page = get(f"{served}/group?group=found")[2]
-    for said in ("0 of 6 samples", "No sample of this group is stored yet", "There is no plan yet"):
-        assert said in page
+    for text in ("0 of 6 samples", "No sample of this group is stored yet", "There is no plan yet"):
+        assert text in page
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ CROSS_SITE = {
     "in the query": Forged(path=f"/act?{APPROVE}", body=b""),
     "to another host": Forged([("Host", "evil.example")]),
 }
-#: Requests from a client that writes them itself.
+#: Malformed requests, which a client writes byte by byte.
 MALFORMED = {
     "no body": Forged(body=b""),
     "too large": Forged(fields=(("reason", "x" * 20_000),)),
@@ -205,7 +205,7 @@ MALFORMED = {
     "a release of no freeze": Forged(fields=(("do", "unfreeze"), ("sha256", None))),
     "a freeze with a version": Forged(fields=(("do", "freeze"),)),
 }
-#: Requests that reach the server without the proxy, or with a header that it passes on.
+#: Requests that bypass the proxy, or have a header that the proxy passes on.
 UNPROVEN = {
     name: Forged(headers, without=("X-Forwarded-Email", "X-Fairlead-Secret"))
     for name, headers in BAD_HEADERS.items()
@@ -314,7 +314,7 @@ def test_spellings_of_a_name_are_one_person(desks: Desks) -> None:
 
 @pytest.fixture
 def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
-    """Return the same pages with tokens as proof, and their issuer."""
+    """Return pages that accept tokens as proof, and the tokens' issuer."""
     with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
         token = {"jwks_url": issuer.url, "issuer": ISSUER, "audience": AUDIENCE}
         web = WebSettings.model_validate({"url": PUBLIC, "token": token})
@@ -441,7 +441,7 @@ def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows
 
 
 def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows) -> None:
-    """It can act in any person's name; four eyes of the database still hold."""
+    """Such a server can use any person's name; four eyes of the database still apply."""
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
@@ -484,6 +484,6 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
 
 
 def test_documentation_has_the_number_of_attacks() -> None:
-    """It is the number of the requests above."""
+    """The number is that of the requests above."""
     attacks = len(REQUESTS) + len(RAW) + REPLAYS + len(SPELLINGS) + TOKENS + len(FAILING)
     assert f"{attacks} requests" in " ".join(TRUST.read_text().split())

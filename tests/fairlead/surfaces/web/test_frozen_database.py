@@ -71,8 +71,8 @@ def test_frozen_database_is_reported_and_a_slow_one_is_not(
             }
             assert answers["/health"].result()[::2] == (200, "ok\n")
             for path in ("/", "/ready"):
-                status, _, said = answers[path].result()
-                assert (status, "database does not answer" in said) == (503, True)
+                status, _, text = answers[path].result()
+                assert (status, "database does not answer" in text) == (503, True)
             assert "\nfairlead_database_up 0.0\n" in answers["/metrics"].result()[2]
             with pytest.raises(StoreUnavailableError, match="does not answer any more"):
                 asleep.result(PATIENCE_S)

@@ -84,10 +84,10 @@ def test_new_keys_count(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.M
     now[0] += issuer_keys.REST_S
     assert who(by_token, bearer(new)) == "kim@example.com"
     assert "has no key 'one'" in who(by_token, bearer(old))
-    asked = issuer.asked
+    before = issuer.asked
     for number in range(20):
         who(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
-    assert issuer.asked == asked  # unknown keys cause no further requests
+    assert issuer.asked == before  # unknown keys cause no further requests
     issuer.keys = {"three": ONE}
     now[0] += issuer_keys.KEPT_S
     assert "has no key 'two'" in who(by_token, bearer(new))
@@ -109,7 +109,7 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 
 
 def test_keys_of_a_missing_issuer_count_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """If the issuer is down, people keep access for this time, and then lose it."""
+    """If the issuer is down, people keep access for five minutes, and then lose it."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert who(by_token, bearer(issuer.token())) == "kim@example.com"
@@ -130,11 +130,11 @@ def test_hanging_issuer_delays_only_unknown_keys(
     good = bearer(issuer.token())
     assert who(by_token, good) == "kim@example.com"
     now[0] += issuer_keys.REST_S
-    issuer.pause, asked = PATIENCE_S, issuer.asked
+    issuer.pause, before = PATIENCE_S, issuer.asked
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         made_up = pool.submit(who, by_token, bearer(signed_by(OTHER, "RS256", "made up")))
-        eventually(lambda: issuer.asked > asked, "the issuer is asked")
+        eventually(lambda: issuer.asked > before, "the issuer is asked")
         assert who(by_token, good) == "kim@example.com"
         assert "has no key 'more'" in who(by_token, bearer(signed_by(OTHER, "RS256", "more")))
         assert not made_up.done()
@@ -154,12 +154,12 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
             except issuer_keys.KeysUnavailableError as error:
                 return str(error)
 
-        asked = [pool.submit(ask, f"made up {number}") for number in range(60)]
+        calls = [pool.submit(ask, f"made up {number}") for number in range(60)]
         eventually(
-            lambda: sum(answer.done() for answer in asked) == len(asked) - 4,
+            lambda: sum(answer.done() for answer in calls) == len(calls) - 4,
             "all but four are answered",
         )
-    assert {answer.result() for answer in asked} == {
+    assert {answer.result() for answer in calls} == {
         "the issuer's keys are not available: it has not answered yet",
         "None",  # four requests waited for this answer
     }
@@ -180,14 +180,14 @@ def test_slow_answer_of_the_issuer_is_given_up(
     """Each byte arrives quickly, but the answer as a whole does not."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.pieces, issuer.pause = 20, 0.1
-    said = who(by_token, bearer(issuer.token()))
-    assert said.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
+    reason = who(by_token, bearer(issuer.token()))
+    assert reason.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
 
 
 def test_requests_without_tls_use_no_proxy(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They go directly to the issuer, even if HTTP_PROXY is set."""
+    """Requests go directly to the issuer, even if HTTP_PROXY is set."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with publishing(Issuer()) as proxy:
@@ -285,7 +285,7 @@ PROVED = ("X-Fairlead-Secret", SECRET)
 
 
 def test_header_counts_only_with_the_secret(by_header: ByHeader) -> None:
-    """oauth2-proxy's header then proves a name in any script."""
+    """With the secret, oauth2-proxy's header proves a name in any script."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
     assert who(by_header, *others, NAMED, PROVED) == "kim@example.com"
     assert who(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
@@ -324,13 +324,13 @@ BAD_HEADERS: dict[str, Pairs] = {
 def test_secret_is_not_shown(by_header: ByHeader) -> None:
     """Neither the secret nor a wrong value is on pages or in logs."""
     sent = "t" * 40
-    said = who(by_header, NAMED, ("X-Fairlead-Secret", sent))
-    assert SECRET not in said + repr(by_header._settings)  # noqa: SLF001 - what logs might show
-    assert sent not in said
+    reason = who(by_header, NAMED, ("X-Fairlead-Secret", sent))
+    assert SECRET not in reason + repr(by_header._settings)  # noqa: SLF001 - what logs might show
+    assert sent not in reason
 
 
 def test_name_that_is_not_utf_8_is_refused(by_header: ByHeader) -> None:
-    """The header has other bytes."""
+    """The header's bytes are not valid UTF-8."""
     raw = [(b"x-forwarded-email", b"jos\xe9"), (b"x-fairlead-secret", SECRET.encode())]
     with pytest.raises(NotProvenError):
         by_header.person(raw)

@@ -69,16 +69,16 @@ def ask(served: str, number: int) -> tuple[int, str, str]:
 def test_slow_reviews_do_not_delay_health_and_metrics(served: str, reviews: Reviews) -> None:
     """Sixty requests are processed a few at a time; monitoring is answered meanwhile."""
     with ThreadPoolExecutor(REVIEWS) as people:
-        asked = [people.submit(ask, served, number) for number in range(1, REVIEWS + 1)]
+        calls = [people.submit(ask, served, number) for number in range(1, REVIEWS + 1)]
         for _ in range(PAGES_AT_ONCE):
             assert reviews.begun.acquire(timeout=PATIENCE_S)
         with urlopen(f"{served}/health", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             assert answer.read() == b"ok\n"
         with urlopen(f"{served}/metrics", timeout=PATIENCE_S) as answer:  # noqa: S310 - the same
             assert b"fairlead_" in answer.read()
-        assert not any(review.done() for review in asked)
+        assert not any(review.done() for review in calls)
         reviews.done.set()
-        texts = {review.result(PATIENCE_S)[2] for review in asked}
+        texts = {review.result(PATIENCE_S)[2] for review in calls}
     assert texts == {f"orders {number}" for number in range(1, REVIEWS + 1)}
     assert reviews.at_once == PAGES_AT_ONCE
 
@@ -86,9 +86,9 @@ def test_slow_reviews_do_not_delay_health_and_metrics(served: str, reviews: Revi
 def test_requests_beyond_the_connections_are_refused(served: str, reviews: Reviews) -> None:
     """The accepted requests are answered."""
     with ThreadPoolExecutor(CONNECTIONS) as people:
-        asked = [people.submit(ask, served, number) for number in range(1, CONNECTIONS + 1)]
-        refused = next(review for review in as_completed(asked, timeout=PATIENCE_S)).result()
+        calls = [people.submit(ask, served, number) for number in range(1, CONNECTIONS + 1)]
+        refused = next(review for review in as_completed(calls, timeout=PATIENCE_S)).result()
         assert refused[0] == 503
         reviews.done.set()
-        statuses = {review.result(PATIENCE_S)[0] for review in asked}
+        statuses = {review.result(PATIENCE_S)[0] for review in calls}
     assert statuses == {200, 503}

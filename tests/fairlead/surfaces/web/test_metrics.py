@@ -49,7 +49,7 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def test_figures_are_those_of_the_history(served: str) -> None:
-    """They are lag, imbalance, plans by state, adherence and times."""
+    """Figures are lag, imbalance, plans by state, adherence and times."""
     found = samples(scrape(served)[1])
     expected = {
         of("fairlead_database_up"): 1,
@@ -91,7 +91,7 @@ def test_format_is_that_of_the_request(served: str) -> None:
 
 
 def test_settled_decisions_are_counted_once(week: str) -> None:
-    """So are recent decisions."""
+    """Recent decisions are counted once, too."""
     engine = create_store_engine(week)
     counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
     decide(week, "settled", timedelta(minutes=40))
@@ -108,7 +108,7 @@ def test_settled_decisions_are_counted_once(week: str) -> None:
 
 
 def test_group_without_recent_samples_has_no_series(week: str, served: str) -> None:
-    """Its last sample was taken long ago."""
+    """The group's last sample was taken long ago."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("SELECT fairlead_raw.ensure_day(day - 9) FROM fairlead.history_days()")
@@ -129,7 +129,7 @@ def test_group_without_recent_samples_has_no_series(week: str, served: str) -> N
 
 @pytest.mark.parametrize(("minutes", "lag"), [(15, 60), (31, 18_419)])
 def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, lag: int) -> None:
-    """Groups without a planning run have it; without recent samples, it is the last snapshot's."""
+    """Groups without a planning run have a lag; without recent samples, the last snapshot's."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [at.date()])
@@ -163,10 +163,10 @@ def test_figures_of_samples_end_with_the_samples(
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = %s WHERE until IS NULL", (at,)
         )
     found = samples(scrape(served)[1])
-    looked = {
+    figures = {
         of("fairlead_group_forecast_lag_seconds", group=group) for group in ("orders", "billing")
     }
-    assert looked.isdisjoint(found) is not current
+    assert figures.isdisjoint(found) is not current
     last = found[of("fairlead_last_sample_timestamp_seconds")]
     assert last == found[of("fairlead_group_last_sample_timestamp_seconds", group="orders")]
     assert last == pytest.approx(at.timestamp(), abs=1)

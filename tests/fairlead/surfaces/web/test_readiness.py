@@ -63,8 +63,8 @@ def test_planner_is_ready_for_three_intervals_after_a_sample(
     ]
     now = datetime.now(UTC)
     planner.record_sample(now - 2 * MINUTE, MINUTE)
-    looked = f"{now - 2 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
-    report = {"missing": [], "database": "ok", "kafka": "ok", "last_sample": looked}
+    sampled = f"{now - 2 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
+    report = {"missing": [], "database": "ok", "kafka": "ok", "last_sample": sampled}
     assert ready(address) == (200, report)
     planner.record_sample(now - 4 * MINUTE, MINUTE)
     status, found = ready(address)
@@ -78,7 +78,7 @@ def test_planner_is_ready_for_three_intervals_after_a_sample(
 
 
 def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: PlanStore) -> None:
-    """Its clock was ahead."""
+    """The sampler's clock was ahead."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200
