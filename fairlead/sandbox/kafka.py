@@ -27,7 +27,8 @@ from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import BRIEF, find_java
 from fairlead.sandbox.plugin import plugin_if_any
 
-START_TIMEOUT_S: Final = 180.0
+#: Seconds. A busy machine takes minutes.
+START_TIMEOUT_S: Final = 900.0
 STOP_GRACE_S: Final = 20.0
 PORT_ATTEMPTS: Final = 5
 HOST: Final = "127.0.0.1"

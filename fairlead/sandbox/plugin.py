@@ -92,7 +92,7 @@ def compile_java(
         *("-classpath", os.pathsep.join(map(str, classpath)), "-d", str(target)),
         *map(str, sources),
     ]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     if result.returncode:
         raise SandboxError(f"The Java sources do not compile:\n{result.stderr or result.stdout}")
 

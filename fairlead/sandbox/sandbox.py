@@ -24,7 +24,7 @@ from fairlead.sandbox.processes import exclusively
 from fairlead.sandbox.recorded_processes import RecordedProcess
 from fairlead.sandbox.services import Services
 
-LOCK_TIMEOUT_S: Final = 300.0
+LOCK_TIMEOUT_S: Final = 900.0
 
 
 @dataclass(frozen=True)

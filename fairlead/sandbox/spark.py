@@ -30,7 +30,8 @@ from fairlead.spark.launch import as_java_properties
 from fairlead.spark.session import answers, server_properties
 from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
 
-START_TIMEOUT_S: Final = 180.0
+#: Seconds. A busy machine takes minutes.
+START_TIMEOUT_S: Final = 900.0
 STOP_GRACE_S: Final = 20.0
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 _CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -16,7 +16,7 @@ from fairlead.surfaces.links import LOCATION
 SENSOR: Final = "planning_sensor"
 SCHEDULE: Final = "planning_schedule"
 #: A code location may take this long to load after the webserver answers.
-LOADING_S: Final = 180.0
+LOADING_S: Final = 900.0
 _POLL_S: Final = 0.5
 _ASK_S: Final = 10.0
 _IN: Final = {"repositoryLocationName": LOCATION, "repositoryName": "__repository__"}
