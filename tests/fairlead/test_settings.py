@@ -52,7 +52,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "message"),
     [
         ('header.secret = "short"', r"web\.header\.secret: 32 characters at least"),
         ('header.secret = "{S}é"', r"web\.header\.secret: .*openssl rand"),
