@@ -336,7 +336,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
 
 
 def _knows(admin: AdminClient, topic: str) -> bool:
-    """Whether the broker has the metadata of a new topic."""
+    """Return whether the broker has the metadata of a new topic."""
     found = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
     return found.error is None and bool(found.partitions)
 

@@ -50,7 +50,7 @@ def tops(files: Iterable[str]) -> set[str]:
 
 
 def test_wheel_adds_only_our_packages(wheel: Path) -> None:
-    """Site-packages get only them, their types and metadata."""
+    """Site-packages get only our packages, with their types, and metadata."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",

@@ -252,7 +252,7 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
 
 
 def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
-    """Claims from memory may be outdated, so without a consumer it sends none."""
+    """An assignor without its consumer sends no claims, because remembered ones may be outdated."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:
