@@ -375,7 +375,7 @@ def _week_template(services: Services, _template: str) -> Iterator[str]:
 
 @pytest.fixture
 def week(services: Services, _week_template: str) -> Iterator[str]:
-    """Return the URL of a database with that week, copied from the template."""
+    """Return the URL of a database with the sample week, copied from the template."""
     with empty_database(services, template=_week_template) as url:
         yield url
 

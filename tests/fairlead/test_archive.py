@@ -189,7 +189,7 @@ class Killed(BaseException):
 
 
 class Mortal(SampleArchive):
-    """An archive whose process ends before it removes a file, counted from 1."""
+    """An archive whose process ends before it removes a file: the first, the second, and so on."""
 
     def __init__(self, path: Path, removal: int) -> None:
         super().__init__(str(path))

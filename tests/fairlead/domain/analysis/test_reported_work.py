@@ -32,9 +32,9 @@ class Team:
     seconds
         Time for a usual record on a usual consumer.
     times
-        Partition to the factor of its time per record.
+        Factor of the time per record, by partition.
     slow
-        Consumer to the factor of its time per record.
+        Factor of the time per record, by consumer.
     utilisation
         Utilisation of the most utilised consumer.
     spread
