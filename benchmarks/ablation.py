@@ -38,7 +38,7 @@ from benchmarks.stories.__main__ import mark as mark_story
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: Kind of random groups to: whether consumers have the loops of real clients; number of groups.
+#: By kind of random groups: whether consumers read like real clients, and the number of groups.
 GROUPS: Final = {"plain groups": (False, 6), "real groups": (True, 3)}
 #: Scenarios that are left out because they are the slowest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))

@@ -52,7 +52,7 @@ GIB: Final = 2**30
 GOALS: Final = ("12 at most", "1.6 at least", "1.5 at most", "0.1 at most")
 #: A run that logs its events only to Dagster's database, not to the benchmark's output.
 QUIET: Final = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
-#: A measurement, given a warehouse, the sizes of fleets, and a database.
+#: A function that measures fleets of some sizes, with a warehouse and a database URL.
 Measure = Callable[[Warehouse, list[Size], str], dict[str, Any]]
 CONFIG: Final = """
 [[policies]]

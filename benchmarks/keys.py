@@ -4,14 +4,15 @@ Belongs here: topics of known keys on a real broker, and how far shares, interva
 partitions, and the time lag are from the truth; what a sample of a large topic takes; whether Spark
 agrees. Prints the tables of `docs/measurements.md`. Does not: any test.
 
-What is shown, and the goals:
+Printed figures, and their goals:
 
 1. Topics of 1,000,000 records (Zipf 0.8, Zipf 1.1, one key with 31 %, uniform), samples of 50,000:
-   shares of the ten heaviest keys within 2 percentage points, intervals that hold nine in ten.
-2. The load of 24 and 18 partitions against where the same records really go: each within 5 %. One
-   topic of 24 partitions is written and counted; murmur2 tells the others.
-3. Time lag with 24 partitions against a simulated group: within 20 %.
-4. A topic of 10,000,000 records: 10 s and 200 MB by the client; Spark agrees.
+   shares of the ten heaviest keys are within 2 percentage points, and nine in ten intervals have
+   the true share.
+2. The forecast load of 24 and 18 partitions is within 5 % of the true one. One topic of 24
+   partitions is written and counted; for the others, murmur2 gives each record's partition.
+3. The forecast time lag with 24 partitions is within 20 % of that of a simulated group.
+4. A topic of 10,000,000 records takes the client 10 s and 200 MB; Spark has the same result.
 """
 
 import argparse

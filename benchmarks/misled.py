@@ -17,7 +17,7 @@ from benchmarks.simulation.scenario import Scenario, Spoil
 from benchmarks.simulation.traffic import Surge
 from benchmarks.simulation.world import ScenarioWorld
 
-#: Ten members to their partitions under `range`.
+#: Partitions of each of ten members under `range`.
 _BY_RANGE: Final = {member: tuple(range(10 * member, 10 * member + 10)) for member in range(10)}
 
 

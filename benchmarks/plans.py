@@ -24,7 +24,7 @@ METRICS: Final[dict[str, Any]] = {
 }
 
 Counts = Mapping[str, int]
-#: Member to topic to partitions.
+#: Partitions, by member and topic.
 Owned = Mapping[str, Mapping[str, npt.ArrayLike]]
 
 

@@ -39,7 +39,7 @@ discovery.include = ["reaction-*"]
 objective = "PT10S"
 horizon = "PT30S"
 """
-#: Row to the goal, in seconds.
+#: The goal of each measurement, in seconds.
 GOALS: Final = {
     "planning run, process start to stored plan, cold Spark": 20.0,
     "planning run, process start to stored plan, warm Spark": 8.0,

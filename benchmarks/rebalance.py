@@ -92,7 +92,7 @@ def group(
         others = []
         for number in range(members - 1):
             others.append(stack.enter_context(member(number)))
-            # Consumers in different processes send heartbeats at different moments.
+            # Members that join at different moments send heartbeats at different moments, as usual.
             time.sleep(heartbeat_s / members)
         wait_until(lambda: settled(others, everything), "the group settles")
 

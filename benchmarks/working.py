@@ -261,7 +261,7 @@ async def _getmany(app: Application, consumer: Any) -> None:
                 await app.handle_async(record)
 
 
-#: Client and loop to a function that runs the loop until SIGTERM.
+#: Functions that run a client's loop until SIGTERM, by names of client and loop.
 LOOPS: Final[dict[str, Callable[[Application], None]]] = {
     "kafka-python, iterator": _iterate,
     "kafka-python, poll": _poll,

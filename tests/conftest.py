@@ -336,7 +336,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
 
 
 def _knows(admin: AdminClient, topic: str) -> bool:
-    """Whether the broker has the metadata of a new topic."""
+    """Return whether the broker has the metadata of a new topic."""
     found = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
     return found.error is None and bool(found.partitions)
 
@@ -375,7 +375,7 @@ def _week_template(services: Services, _template: str) -> Iterator[str]:
 
 @pytest.fixture
 def week(services: Services, _week_template: str) -> Iterator[str]:
-    """Return the URL of a database with that week, copied from the template."""
+    """Return the URL of a database with the sample week, copied from the template."""
     with empty_database(services, template=_week_template) as url:
         yield url
 

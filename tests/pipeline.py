@@ -194,7 +194,7 @@ class Consumers:
     group, topic
         The group's id, and the only topic that it reads.
     members
-        Client id to consumer.
+        Consumers, by client id.
     """
 
     group: str

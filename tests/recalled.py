@@ -17,7 +17,7 @@ from fairlead.settings import KafkaSettings
 MINUTES: Final = 20
 #: Records a minute that a consumer reads from each partition: if behind, and if not.
 BUSY, IDLE = 30, 6
-#: Offset that each partition must have committed for such samples.
+#: Offset that each partition must have committed, so that earlier samples can be invented.
 CONSUMED: Final = 2 * MINUTES * BUSY
 #: Records of a partition. A larger lag is a backlog.
 BEHIND: Final = 10
@@ -63,7 +63,7 @@ def recalled(
 
 
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
-    """Store such samples of a running group, in steps of five minutes.
+    """Store invented earlier samples of a running group, in steps of five minutes.
 
     No records arrive afterwards, and a slow machine plans minutes later, so steps are long.
     """

@@ -50,7 +50,7 @@ def tops(files: Iterable[str]) -> set[str]:
 
 
 def test_wheel_adds_only_our_packages(wheel: Path) -> None:
-    """Site-packages get only them, their types and metadata."""
+    """Site-packages get only our packages, with their types, and metadata."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",
@@ -79,8 +79,8 @@ def test_wheel_can_survey_a_cluster(
 ) -> None:
     """With the extra `survey` it diagnoses a group that falls behind, on an accessible page."""
     python = new_environment(tmp_path, wheel, "survey")
-    # The first consumer gets 1.8 times its capacity, and the group half of its own: a busy machine
-    # that slows consumers or bunches arrivals changes neither.
+    # Arrivals are 1.8 times the first consumer's capacity and half of the group's, so that the
+    # diagnosis is the same if a busy machine slows consumers, or delays some arrivals.
     topic = kafka_topic(partitions=12)
     backlog = {topic: [30, 30, 30, *[1] * 8, 2]}
     group = DemoGroup(unique_name, backlog, consumers=4, rate=40, load=0.5)

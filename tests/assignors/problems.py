@@ -105,9 +105,10 @@ def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
 
 
 def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
-    """Return the third aim of `sticky`.
+    """Return the third aim of `sticky`, three figures to minimise in this order.
 
-    The largest ratio of a share to the even share, minus the number of shares, squared shares.
+    The largest ratio of a share to the topic's even share, minus the number of shares, and the sum
+    of squared shares. A share is one member's partitions of one topic.
     """
     shares = Counter(
         (topic, member)
@@ -134,7 +135,7 @@ def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
 
 
 def far(problem: Problem, owner: Int32) -> int:
-    """Return the last aim of `sticky`: partitions read from another rack, both being known."""
+    """Return the last aim of `sticky`: partitions whose owner is known to be in another rack."""
     if problem.rack_set_of is None:
         return 0
     replicas = [problem.rack_sets[number] for number in problem.rack_set_of.tolist()]

@@ -18,7 +18,7 @@ GOLDEN: Final = Path(__file__).with_name("golden")
 HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.18.6"
 #: Kubernetes version for helm; helm built with `go install` would assume a far older one.
 KUBERNETES: Final = "1.33.0"
-#: Values in addition to the broker, by the name of the set.
+#: Named sets of values for the chart; all are tested in addition to the broker's address.
 SETS: Final[dict[str, dict[str, Any]]] = {
     "plain": {},
     "everything": {

@@ -14,7 +14,7 @@ from tests.deploy.charts import CHART, GOLDEN, HELM, ROOT, SETS, rendered, tool
 
 #: Values of variables that dagster-values.yaml takes from Secrets.
 SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}
-#: Path to the pod in each kind of document that has a pod.
+#: Keys that lead to the pod in a document, for each kind of document with a pod.
 PODS = {
     "Deployment": ("spec", "template", "spec"),
     "Job": ("spec", "template", "spec"),

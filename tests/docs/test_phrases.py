@@ -71,7 +71,7 @@ IN_PAGES: Final = (
     "stands",
     "told again",
 )
-#: This page keeps the wording of its guarantees.
+#: A page that is not searched, because it keeps the exact wording of its guarantees.
 _KEPT: Final = DOCS / "trust.md"
 _GENERATED: Final = {DOCS / "figures.md", DOCS / "settings.md"}  # generated from the code
 _CODE: Final = ("assets", "assignors", "deploy", "fairlead", "fairlead_planner", "migrations")
@@ -88,7 +88,7 @@ def found(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
 
 
 def test_pages_are_free_of_the_old_phrases() -> None:
-    """Only in prose: code and its output are left out."""
+    """No page has one of the phrases in its prose; code blocks and output are left out."""
     pages = {ROOT / "README.md", *DOCS.rglob("*.md")} - {_KEPT, *_GENERATED}
     wrong = [
         line

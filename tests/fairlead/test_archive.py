@@ -63,7 +63,7 @@ def files(path: Path) -> list[Path]:
 
 
 def test_samples_can_be_read_at_once(tmp_path: Path) -> None:
-    """By group and time, including both ends of the period, in any time zone."""
+    """Samples are found by group and period, including both its ends, in any time zone."""
     archive = SampleArchive(str(tmp_path))
     for before in (0, 2, 1):
         append(archive, before, "a", "b")
@@ -189,7 +189,7 @@ class Killed(BaseException):
 
 
 class Mortal(SampleArchive):
-    """An archive whose process ends before it removes a file, counted from 1."""
+    """An archive whose process ends before it removes a file: the first, the second, and so on."""
 
     def __init__(self, path: Path, removal: int) -> None:
         super().__init__(str(path))

@@ -52,7 +52,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "message"),
     [
         ('header.secret = "short"', r"web\.header\.secret: 32 characters at least"),
         ('header.secret = "{S}é"', r"web\.header\.secret: .*openssl rand"),
@@ -110,7 +110,7 @@ def test_invalid_settings_are_named(config: Path, toml: str, name: str) -> None:
     ],
 )
 def test_error_of_a_mistyped_key_has_the_nearest_one(config: Path, toml: str, meant: str) -> None:
-    """In any table; if no key is similar, the error has all keys of the table."""
+    """If no key of the same table is similar, the error lists all of them."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
@@ -191,7 +191,7 @@ def test_secrets_are_not_shown(config: Path) -> None:
 
 @pytest.mark.parametrize("key", ["", SECRET])
 def test_empty_signing_key_is_refused(config: Path, key: str) -> None:
-    """As from an unset variable, it would turn signing off."""
+    """An unset variable would give an empty key, which would turn signing off."""
     config.write_text(f'[kafka]\nprivate_key = "{key}"\n')
     with pytest.raises(ConfigurationError, match=r"kafka\.private_key") as refused:
         load_settings()

@@ -27,7 +27,7 @@ def group_of(*members: str, plans: MemoryPlanTopic, partitions: int = 3) -> Memo
 
 
 def test_invalid_plan_is_refused_when_it_is_made() -> None:
-    """The planner refuses it, too."""
+    """The planner refuses such plans, too."""
     with pytest.raises(InvalidPlanError, match="more than one owner"):
         plan_of("g", {"a": {"t": [0]}, "b": {"t": [0]}})
     with pytest.raises(InvalidPlanError):

@@ -1,4 +1,4 @@
-"""Run requests after samples: one run for all groups that need a plan at a time."""
+"""Runs that the sensor requests after samples: one at a time, for all groups that need a plan."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

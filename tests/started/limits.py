@@ -25,7 +25,7 @@ CPU_BEFORE: Final = pytest.StashKey[float]()
 #: Seconds. The report leaves out folders that took less.
 LEAST_S: Final = 1.0
 SHARED: Final = "the services that all tests share"
-#: Brokers and Postgres servers count once for each folder; other JVMs and Dagster UIs each start.
+#: Starts of a broker or Postgres server in one folder count as one; any other start counts singly.
 #: All tests share the JVMs of the compiler and of one Spark session.
 LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 20, "shared JVM": 6, "dagster dev": 1}
 #: Tests with services of their own, and why the shared services do not suffice.

@@ -13,7 +13,7 @@ SINGLE_RUN = dg.BackfillPolicy.single_run()
 
 
 def test_cohorts_that_need_attention_get_metadata_first() -> None:
-    """Each partition with metadata costs a query, so their number is limited."""
+    """Metadata costs a query per partition, so only a limited number of cohorts gets it."""
     keys = [f"cohort-{n}" for n in range(120)]
     described: list[str] = []
 

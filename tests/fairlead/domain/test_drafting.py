@@ -20,7 +20,7 @@ from tests.samples import filled, samples
 
 POLICY = Policy(assignors=("lag-aware", "range"))
 Tables = tuple[pa.Table, pa.Table]
-#: Member to its subscriptions, and to the partitions of `t` that it owns.
+#: By member: its subscriptions, and the partitions of `t` that it owns.
 Members = dict[str, tuple[tuple[str, ...], list[int]]]
 
 

@@ -105,7 +105,7 @@ def test_complete_sample_is_exact() -> None:
     ],
 )
 def test_partitioner_is_recognised(place: object, count: int, name: str) -> None:
-    """The partitions of keys show it, unless there is only one partition."""
+    """Keys' partitions show the partitioner, unless there is only one partition."""
     shares = KeyShares(read(logs(drawn(20_000, 0.8), count, place), 5_000))
     assert shares.placement[0] == name
     assert len(key_report(shares)["scenarios"]) == (1 if name == "unknown" else 2)
@@ -121,7 +121,7 @@ def test_load_of_more_partitions(place: object, count: int) -> None:
 
 
 def test_verdicts() -> None:
-    """A giant key, records without keys, and a number of partitions that helps."""
+    """The verdicts name a giant key, missing keys, and a number of partitions that helps."""
     sample = read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)
     giant = key_report(KeyShares(sample), show_keys=True)
     assert "One key alone is 3" in giant["verdict"]
@@ -183,7 +183,7 @@ def test_share_of_time_is_by_reported_seconds() -> None:
 
 
 def test_other_topics_take_part_of_the_consumers() -> None:
-    """A group's other partitions are assigned together with these."""
+    """Partitions of the group's other topics are assigned to the same consumers."""
     loads = np.array([60.0, 60.0])
     for others, utilisation in (((), 0.6), ((50.0, 50.0), 1.1)):
         busy = readers(2, 100.0, 2, others)

@@ -31,8 +31,8 @@ from tests.waiting import PATIENCE_S, eventually
 WORKER = Path(__file__).with_name("storm_worker.py")
 #: Seconds. Session timeout: long enough for slow members.
 SESSION_S = 10.0
-#: Client log messages about a missed session or a failed last commit. Lines: kafka-python and
-#: aiokafka; librdkafka and its worker; Java and its member.
+#: Client log messages about a missed session or a failed last commit. The first two lines are for
+#: the Python clients; the last one is for librdkafka, Java and their consumers' own messages.
 _HARM = re.compile(
     r"member_id was not recognized|Heartbeat session expired|likely to cause duplicate"
     r"|OffsetCommit failed before join|Failed to commit on finallization"

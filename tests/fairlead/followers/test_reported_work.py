@@ -415,7 +415,7 @@ def check(
 
 @EACH_TAKE
 def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """By each method of committing, after each method of taking records; own metadata stay."""
+    """All methods of taking records and of committing are tested; own metadata stays unchanged."""
     app = kind(group, take)
     for way in app.commits:
         group.produce(10)
@@ -430,7 +430,7 @@ def test_explicit_commits_carry_reports(group: Group, kind: type[Application], t
 
 @EACH_TAKE
 def test_automatic_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """Records are taken by each method."""
+    """All methods of taking records are tested."""
     app = kind(group, take, SOON_MS)
 
     def committed() -> bool:
@@ -521,7 +521,7 @@ def status(app: Application) -> Any:
 
 
 def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
-    """The work of each task is then unknown; a new task for each call is normal."""
+    """If tasks read in turns, the work of each is unknown; one task after another is normal."""
     app = AiokafkaApplication(group, "getone")
     group.produce(10)
 

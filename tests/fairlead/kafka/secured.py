@@ -39,7 +39,7 @@ from tests.waiting import PATIENCE_S
 
 TRUST: Final = Path(__file__).parents[3] / "docs" / "trust.md"
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of a broker that lives for a test
-#: User that logs in by PLAIN, with the same password in clear text.
+#: User that logs in by PLAIN, which sends the password in clear text.
 PLAIN_USER: Final = "plain"
 _KINDS: Final = {
     "cluster": ResourceType.BROKER,

@@ -88,7 +88,7 @@ def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentReco
 
 
 def test_group_with_an_assignment_record_is_known_to_follow() -> None:
-    """A survey does not advise it to follow plans; without a valid record range counts."""
+    """A survey then does not advise to follow plans; a record that does not fit does not count."""
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0, 1))))
     fits, stale = (
         with_records(described, [assignment(7, **{name: (0, 1)})]).protocol

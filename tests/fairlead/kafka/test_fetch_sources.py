@@ -26,7 +26,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = pytest.mark.kafka
 
 RECORDS, BYTES, TIMES = 1_000, 1_000, 20
-#: Topic to the broker ids of each partition's replicas, with the leader first.
+#: By topic: the broker ids of each partition's replicas, with the leader first.
 PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3, 1]]}
 
 

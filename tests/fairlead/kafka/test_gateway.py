@@ -256,7 +256,7 @@ def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """Without this, kafka-python's thread for the server would retry forever."""
+    """The gateway ends kafka-python's thread for the server, which would retry forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(

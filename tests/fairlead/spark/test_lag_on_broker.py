@@ -43,7 +43,7 @@ def commit(settings: Settings, group: str, topic: str, offsets: dict[int, int]) 
 def test_lag_equals_the_column_of_kafkas_tool(
     settings: Settings, spark: SparkSession, kafka_topic: Any, unique_name: str, tmp_path: Path
 ) -> None:
-    """Plain, caught up, truncated, uncommitted: equal to the column of Kafka's tool, if known.
+    """Partitions are plain, caught up, truncated or uncommitted.
 
     Only the tool counts records that were deleted before they were read.
 

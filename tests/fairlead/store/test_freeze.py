@@ -124,7 +124,7 @@ def test_work_during_a_freeze(
 def test_transaction_with_an_old_snapshot_sends_nothing(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """The transaction would send a plan after the freeze returned."""
+    """Otherwise, the transaction could send a plan after the freeze has returned."""
     approve()
     past = store.engine.execution_options(isolation_level="REPEATABLE READ")
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}

@@ -208,7 +208,7 @@ def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
 def test_database_agrees_with_the_model(
     store_url: str, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """For any operations in any order, by any user, concurrent or not."""
+    """Operations are of any kind, in any order, by any user, one by one or concurrent."""
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}
     database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)

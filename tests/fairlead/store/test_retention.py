@@ -71,7 +71,7 @@ def three_days(store: PlanStore) -> PlanStore:
 
 
 def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> None:
-    """In any time zone of the session."""
+    """The session's time zone does not matter."""
     midnight = datetime(2026, 1, 10, tzinfo=UTC)
     store.record_lag(lag_table("before", midnight - timedelta(microseconds=1), "a"))
     store.record_lag(lag_table("after", midnight, "a"))

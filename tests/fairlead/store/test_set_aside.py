@@ -54,7 +54,7 @@ def test_open_approval_delays_only_its_group(
 def test_open_approval_delays_no_other_approval_or_expiry(
     store: PlanStore, propose: Step, login: Login
 ) -> None:
-    """Approvals by policy do not wait for it, nor does the ending of expired plans."""
+    """Neither approvals by policy nor the ending of expired plans wait for the open approval."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
     with open_approval(login("fairlead_approver"), "g1"):

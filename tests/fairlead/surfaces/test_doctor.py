@@ -177,7 +177,7 @@ def test_each_line_is_printed_at_once() -> None:
 
 @pytest.mark.long
 def test_missing_services_are_failures_and_others_are_checked() -> None:
-    """Each has one error without a traceback; the exit code is 1; programs get JSON."""
+    """A missing service is one error without a traceback; programs get JSON and exit code 1."""
     away = {
         "FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing",
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",

@@ -190,7 +190,7 @@ def broker(own_services: Path) -> Iterator[KafkaBroker]:
 
 @pytest.fixture
 def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
-    """Return the settings of that broker, with a separate plan topic."""
+    """Return settings of the broker that tests may kill, with a separate plan topic."""
     kafka = KafkaSettings(
         bootstrap_servers=broker.bootstrap_servers,
         plan_topic=f"plans-{unique_name}",

@@ -95,7 +95,7 @@ def prospect(rates: list[float]) -> Prospect:
 
 
 def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
-    """The new plan must improve on it by the policy's minimum."""
+    """The new plan must improve on the waiting one by the policy's minimum."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         conclude(store, draft("s1", group=group, members=ANOTHER))
@@ -175,7 +175,7 @@ NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 def test_unfollowed_plan_is_replaced_only_by_a_better_one(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """The new plan must improve on it by the policy's minimum."""
+    """The new plan must improve on the published one by the policy's minimum."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)
@@ -216,7 +216,7 @@ def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDr
 def test_simultaneous_rejection_affects_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan is rejected between proposal and approval; the others are approved."""
+    """One plan is rejected between proposal and approval; the others are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:

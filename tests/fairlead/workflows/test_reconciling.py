@@ -123,7 +123,7 @@ def test_sent_plan_is_recorded_although_the_group_changed(
 def test_intended_plan_is_sent_or_discarded(
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, state: str
 ) -> None:
-    """After a crash before the send, it is sent if it still fits the group."""
+    """After a crash before sending, the plan is sent only if it still fits the group."""
     approve()
     intend(store, topic)
     (done,) = run(store, topic, live)

@@ -37,9 +37,9 @@ class Group:
     speeds
         Function of the time: records/s that each member can read, shape (M,); 0: none.
     topics
-        Topic to number of partitions.
+        Number of partitions, by topic.
     reads
-        Member to its subscriptions; None: ten members that read all topics.
+        Subscriptions, by member; None: ten members that read all topics.
     commit_s
         Seconds between commits: of all members, or of each, shape (M,).
     by_count

@@ -11,7 +11,7 @@ from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
-#: Capacity of each of six members, in records a second; m0 and m1 get more.
+#: Capacity of each of six members, in records a second; more arrive for m0 and m1.
 SPEED = 50.0
 RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
 READS = {f"m{n}": ("t",) for n in range(6)}
@@ -30,7 +30,7 @@ def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> 
 @pytest.mark.parametrize("sample_s", [15.0, 60.0, 300.0])
 @pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
 def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s: float) -> None:
-    """After an hour at their limit. The bounds of other members are not below their consumption."""
+    """After an hour at their limit. Other members' bounds are not below their consumption."""
     known = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
     for number, name in enumerate(READS):
         consumed = min(5 * RATES[5 * number], SPEED)

@@ -83,7 +83,7 @@ def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
 def test_no_plan_without_avoidable_rack_traffic(group: Question) -> None:
-    """The same group without cross-rack traffic, or with a policy that ignores racks."""
+    """The group has no cross-rack traffic, or its policy ignores racks."""
     decision = decide(group)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason

@@ -32,9 +32,9 @@ class Team:
     seconds
         Time for a usual record on a usual consumer.
     times
-        Partition to the factor of its time per record.
+        Factor of the time per record, by partition.
     slow
-        Consumer to the factor of its time per record.
+        Factor of the time per record, by consumer.
     utilisation
         Utilisation of the most utilised consumer.
     spread
@@ -156,7 +156,7 @@ def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
 
 
 def test_with_few_usual_partitions_both_explanations_are_named() -> None:
-    """A slow consumer of two partitions, or two expensive partitions."""
+    """One consumer may be slow, or its two partitions expensive."""
     team = Team(consumers=4, partitions=8, slow={3: 1.5})
     assert (
         "either it is slow, or records of t-6, t-7 are expensive"
@@ -254,7 +254,7 @@ def report_records_under_way(line: Line) -> None:
 
 
 def report_rests_of_batches(line: Line) -> None:
-    """Let each batch have one record, and as much time after the record as for it."""
+    """Let each batch have one record, followed by as much work as the record took."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             row["busy_squares_s2"] /= 2.0

@@ -100,7 +100,7 @@ def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(questions())
 def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
-    """No exception, finite figures, valid plans; equal answers for any order of keys."""
+    """Answers have finite figures and valid plans, and do not depend on the order of keys."""
     answer = answer_question(line)
     sane(answer, line)
     turned = {

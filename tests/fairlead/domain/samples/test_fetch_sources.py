@@ -47,7 +47,7 @@ def test_racks_that_have_just_changed_are_not_known() -> None:
 
 
 def test_old_samples_and_unknown_racks_do_not_count() -> None:
-    """Only sources racks of the same partitions in the last 15 minutes count."""
+    """Only known racks of the same partitions in the last 15 minutes count."""
     minutes = int(STEADY / STEP)
     rows = [
         sample(minutes + 1, rack_set=[1, 1, 1]),

@@ -19,7 +19,7 @@ STEP_S = 100.0
 Offsets = tuple[int | None, int | None, int | None]
 """Begin, end, committed."""
 
-# Case to its offsets, oldest first; None: the sample does not have the partition. A case named
+# Each case's offsets, oldest first; None: the sample does not have the partition. A case named
 # GROUP/CASE is a partition of that group, any other has a group of its own.
 CASES: dict[str, list[Offsets | None]] = {
     # The rule of lag.

@@ -197,7 +197,7 @@ def test_unreadable_topic_is_an_error_of_its_subscribers() -> None:
 
 
 def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
-    """A group has each set of racks once; nulls if nothing is known of it."""
+    """Each set of racks is listed once per group; a group without known racks has nulls."""
     sources = FetchSources(
         rack_sets=[("r3",), ("r9",), ("r1", "r2")],
         rack_set=np.array([2, -1, 0, 2, -1, 1], np.int32),

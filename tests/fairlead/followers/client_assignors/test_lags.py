@@ -39,7 +39,7 @@ def test_lags_are_fetched_while_the_members_join() -> None:
 
 
 def test_topics_of_other_members_are_fetched_in_advance() -> None:
-    """Only the first assignment has to fetch their lags."""
+    """Only the first assignment has to fetch these topics' lags."""
     broker = Broker()
     reader = LagReader(broker.fetch)
     for _ in range(2):

@@ -27,7 +27,7 @@ def test_claims_of_the_newer_generation_win() -> None:
 
 
 def test_member_sends_its_assignment_as_claim() -> None:
-    """Before its first assignment it sends no claim; then its partitions and generation."""
+    """The claim has partitions and generation; a member without an assignment sends none."""
     rule = sticky()
     assert rule.subscription(["t"]) == b""
     rule.assigned({"t": [1]}, 7)

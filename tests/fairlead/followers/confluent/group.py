@@ -63,13 +63,13 @@ class Worker:
 
     @property
     def owned(self) -> list[Partition]:
-        """The partitions that the process owns now."""
+        """Return the partitions that the process owns now."""
         last = [e for e in self.events() if e["event"] in {"own", "release", "lost", "closed"}][-1:]
         return [(t, p) for event in last for t, p in event.get("partitions", ())]
 
     @property
     def version(self) -> int | None:
-        """The plan version that the process follows now."""
+        """Return the plan version that the process follows now."""
         noted = self.events("version")
         return noted[-1]["version"] if noted else None
 
@@ -83,7 +83,7 @@ class Worker:
 
     @property
     def log(self) -> str:
-        """The log of the process."""
+        """Return the end of the process's log."""
         return self.journal.with_suffix(".log").read_text()[-6000:]
 
     def intervals(self) -> Iterator[Interval]:

@@ -38,7 +38,7 @@ def topic(kafka_topic: Callable[..., str]) -> str:
 
 @pytest.fixture
 def made() -> Iterator[list[PlanConsumer]]:
-    """Return the list of created created; all are closed at the end."""
+    """Return the list of created consumers; all are closed at the end."""
     made: list[PlanConsumer] = []
     yield made
     for consumer in made:

@@ -252,7 +252,7 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
 
 
 def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
-    """Claims from memory may be outdated, so without a consumer it sends none."""
+    """Without its consumer it only has old claims, which may be outdated, so it raises an error."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:

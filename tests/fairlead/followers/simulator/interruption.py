@@ -16,7 +16,7 @@ from fairlead.followers.confluent import (
 )
 
 MODULES = (generation, member, log_listener, rejoin_policy, agreement_round)
-#: File to the name of its module.
+#: Module names, by file.
 FILES = {str(module.__file__): Path(str(module.__file__)).stem for module in MODULES}
 Line = tuple[str, int]
 

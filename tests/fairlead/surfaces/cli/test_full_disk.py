@@ -33,7 +33,7 @@ def no_room_in(state_dir: Path) -> str:
 
 
 @pytest.mark.long
-def test_spark_reports_it_and_the_next_command_works(tmp_path: Path) -> None:
+def test_spark_reports_a_full_disk_and_the_next_command_works(tmp_path: Path) -> None:
     """The planner's code server starts in the same way, and works without a warm Spark."""
     alone = on_full_disk(tmp_path, "spark", "up")
     assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])

@@ -148,7 +148,7 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
 
 
 def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
-    """An older sample does not change it.
+    """An older sample does not change the current time lag.
 
     The charts of the group's page end with the last sample, even within a quarter of an hour.
     """

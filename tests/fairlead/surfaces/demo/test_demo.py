@@ -76,7 +76,7 @@ def printed(state_dir: Path) -> str:
 
 @pytest.fixture(scope="module")
 def report(printed: str, state_dir: Path) -> dict[str, Any]:
-    """Return the report of that demo."""
+    """Return the demo's report."""
     assert "report.json" in printed
     read: dict[str, Any] = json.loads((state_dir / "demo" / "report.json").read_text())
     return read

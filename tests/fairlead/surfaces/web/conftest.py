@@ -36,7 +36,7 @@ def week(week: str) -> str:
 
 @pytest.fixture
 def served(week: str) -> Iterator[str]:
-    """Return the address of a server of that history, with a reader's login."""
+    """Return the address of a server of the week's history, with a reader's login."""
     as_reader = f"{week}&options=-c%20role%3Dfairlead_reader"
     engine = create_store_engine(as_reader)
     web = WebSettings(url="https://fairlead.example/", dagster_url="http://dagster.example")

@@ -173,7 +173,7 @@ def test_figures_of_samples_end_with_the_samples(
 
 
 def test_missing_database_is_a_metric() -> None:
-    """Metrics have only this figure then, and pages answer 503."""
+    """A scrape then has only this metric, and pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: no server answers
     with serving(build_app(engine, Settings())) as address:

@@ -55,7 +55,7 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
 def test_planner_is_ready_for_three_intervals_after_a_sample(
     address: str, planner: PlanStore
 ) -> None:
-    """For any sampler and number of groups; 503 before the first sample and after this time."""
+    """The answer is 503 before the first sample and after this time, for any sampler."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
