@@ -94,8 +94,10 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     "foreign commits": ("commits", "foreign_partitions", _no_partition),
     "lag at rest": ("commits", "at_rest", lambda series: np.zeros(series.partitions, np.int64)),
     "a day for rare commits": ("read", "_lengthened", lambda _, found: found),
+    "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),
     "spare members who are in time": ("candidates", "_sparing", lambda *_: None),
+    "closer band": ("candidates", "_band", lambda _: None),
     "several sets of readers": (
         "candidates",
         "_parts",

@@ -28,6 +28,8 @@ FLAGSHIP: Final = "sticky-lag-aware"
 #: Share of the unused capacity that a plan may use beyond the mean utilisation, so that the next
 #: small change of arrivals needs no new plan.
 ROOM: Final = 0.25
+#: Share by which a member may be more utilised than necessary before partitions move.
+BAND: Final = 0.05
 #: Maximum number of points of the curve of time lag by moves.
 POINTS: Final = 50
 #: Maximum number of owners in one array, to bound memory.
@@ -219,6 +221,9 @@ def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assig
     work = _work(inputs, horizon_s)
     limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
     found = assign(FLAGSHIP, work, **{**limits, **options})
+    if (band := _band(work)) is not None and _overfull(inputs, found):
+        closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
+        found = found if _overfull(inputs, closer) else closer
     spared = _sparing(inputs, found, horizon_s)
     if spared is not None:
         found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
@@ -401,3 +406,19 @@ def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
         # Members have large backlogs, which are temporary.
         return roomy * horizon_s
     return min(roomy, inputs.rules.target_utilisation) * horizon_s
+
+
+def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:
+    return bool(inputs.outlook.utilisation(found.owner).max(initial=0.0) > 1.0)
+
+
+def _band(work: Problem) -> float | None:
+    """Return the share by which a member may exceed the mean utilisation without falling behind.
+
+    None: `BAND` or more, or the group is overloaded.
+    """
+    assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
+    arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
+    if not capacity / (1.0 + BAND) < arrivals < capacity:
+        return None
+    return 0.5 * (capacity / arrivals - 1.0)  # the other half is for the backlog

@@ -257,7 +257,7 @@ def _waits(analysis: Analysis) -> str | None:
     )
     shows_at = changed_at + rules.move_downtime_s + _commits_s(analysis)
     shows = samples_since >= SAMPLES_NEEDED and now >= max(back_off_ends_at, shows_at)
-    if shows:
+    if shows or _changed_since(analysis, changed_at):
         return None
     if now < back_off_ends_at:
         return (
@@ -316,6 +316,23 @@ def doubled_s(first_s: float, times: int) -> float:
     [0.0, 1.0, 2.0, 4.0, 168.0]
     """
     return min(first_s * 2.0 ** (times - 1), WEEK_S) if times > 0 else 0.0
+
+
+def _changed_since(analysis: Analysis, changed_at: float) -> bool:
+    """Whether members are behind because arrivals have changed since the last plan.
+
+    If so, the group neither waits for the plan's effect nor backs off.
+    """
+    problem, rules = analysis.problem, analysis.rules
+    late = analysis.outlook.forecast_time_lag(problem.owner, rules.horizon_s) > rules.objective_s
+    theirs = (problem.owner >= 0) & late[problem.owner]
+    rates, series = analysis.estimates.rates, analysis.observations.recent
+    changed = theirs & (rates.seconds <= series.now - changed_at)
+    changed &= rates.seconds < series.now - series.at[0]
+    count = late.size
+    owner = problem.owner[changed]
+    raised = np.bincount(owner, rates.per_s[changed], count)
+    return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
 
 
 def _settles(analysis: Analysis) -> str | None:

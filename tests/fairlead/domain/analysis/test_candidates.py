@@ -69,3 +69,13 @@ def test_a_negligible_gain_takes_no_move_of_another_set() -> None:
     candidate = planned(UNEVEN | hardly, [100.0] * 4, Rules(max_moves=1))
     assert owners(candidate)["a1"] == {"a": [0, 2]}
     assert owners(planned(UNEVEN | hardly, [100.0] * 4)) == owners(candidate)
+
+
+def test_no_member_stays_overloaded_in_a_full_group() -> None:
+    """In a group at 98 %, a plan relieves a member at 101 %, although loads are nearly even."""
+    nearly = {"a": {"t": [60.0, 41.0]}, "b": {"t": [57.0, 38.0]}}
+    candidate = planned(nearly, [100.0] * 2)
+    assert candidate.forecast is not None
+    assert candidate.forecast.utilisation == 0.98
+    roomy = {"a": {"t": [50.0, 43.0]}, "b": {"t": [51.0, 40.0]}}
+    assert planned(roomy, [100.0] * 2).moved == 0
