@@ -262,7 +262,7 @@ BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
 
 
 def test_shared_and_short_keys_are_refused(issuer: Issuer, by_token: ByToken) -> None:
-    """The issuer may publish them by mistake, or for another use."""
+    """The issuer may publish such keys by mistake, or for another use."""
     issuer.extra = [
         {"kty": "oct", "kid": "shared", "k": "c2VjcmV0" * 8},
         public_jwk(rsa_key(1024)) | {"kid": "short"},
