@@ -51,7 +51,7 @@ def zipf(exponent: float) -> npt.NDArray[np.float64]:
 
 
 def giant() -> npt.NDArray[np.float64]:
-    """Return the probabilities if one key has `GIANT` of the records, and the others are alike."""
+    """Return the keys' probabilities: one has `GIANT` of the records, the others equal shares."""
     return np.append(GIANT, np.full(KEYS - 1, (1 - GIANT) / (KEYS - 1)))
 
 

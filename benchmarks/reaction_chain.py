@@ -90,7 +90,7 @@ def measured(installation: Installation, group: str, bench: Bench) -> dict[str, 
             for number, pace in enumerate(paces)
         }
 
-        def found() -> str | None:
+        def current_diagnosis() -> str | None:
             statement = "SELECT diagnosis FROM fairlead.diagnosis WHERE group_id = %s"
             rows = installation.rows(statement, group)
             return rows[0][0] if rows else None
@@ -114,13 +114,13 @@ def measured(installation: Installation, group: str, bench: Bench) -> dict[str, 
             )
 
         time.sleep(HEALTHY_S)  # wait while samples are taken
-        wait_until(lambda: found() == "healthy", f"{group} is healthy", **PATIENTLY)
+        wait_until(lambda: current_diagnosis() == "healthy", f"{group} is healthy", **PATIENTLY)
         bench.log(f"{group} is healthy")
         paces[1].per_s = DO_S / SLOWED
         began = time.monotonic()
         well = {None, "healthy", "unknown"}
-        wait_until(lambda: found() not in well, f"{group} is diagnosed", **PATIENTLY)
-        diagnosed, diagnosis = time.monotonic() - began, found()
+        wait_until(lambda: current_diagnosis() not in well, f"{group} is diagnosed", **PATIENTLY)
+        diagnosed, diagnosis = time.monotonic() - began, current_diagnosis()
         bench.log(f"{group}: {diagnosis} after {diagnosed:.1f} s")
         wait_until(adopted, f"{group} follows its plan", **PATIENTLY)
         followed = time.monotonic() - began

@@ -125,13 +125,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Assign the tests of a file, or of an expensive fixture, to one process."""
-    asked_for = set(getattr(item, "fixturenames", ()))
-    group = next((name for name, users in TOGETHER.items() if users & asked_for), str(item.path))
+    fixtures = set(getattr(item, "fixturenames", ()))
+    group = next((name for name, users in TOGETHER.items() if users & fixtures), str(item.path))
     if item.path.parent.name == "jvm":  # it also starts a broker
         group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
-    if {"sandbox", "own_services"} & asked_for and not served:  # `make test-quick` would start both
+    if {"sandbox", "own_services"} & fixtures and not served:  # `make test-quick` would start both
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 

@@ -65,11 +65,11 @@ def python_lines(source: str) -> int:
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             text = node.body[0]
             docstrings.update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
-    held: set[int] = set()
+    code: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in _LAYOUT:
-            held.update(range(token.start[0], token.end[0] + 1))
-    return len(held - docstrings)
+            code.update(range(token.start[0], token.end[0] + 1))
+    return len(code - docstrings)
 
 
 def lines_beside_comments(source: str, pattern: re.Pattern[str]) -> int:
@@ -79,11 +79,11 @@ def lines_beside_comments(source: str, pattern: re.Pattern[str]) -> int:
     1
     """
 
-    def kept(match: re.Match[str]) -> str:
+    def code(match: re.Match[str]) -> str:
         text = match.group()
         return "" if text.startswith(("--", "//", "/*")) else text
 
-    return sum(bool(line.strip()) for line in pattern.sub(kept, source).splitlines())
+    return sum(bool(line.strip()) for line in pattern.sub(code, source).splitlines())
 
 
 def lines_of(path: Path) -> int:

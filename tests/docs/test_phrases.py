@@ -79,7 +79,7 @@ _KINDS: Final = {".html", ".py", ".sql", ".yaml", ".yml"}
 _SAMPLES_OF_CODE: Final = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
-def found(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
+def occurrences(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
     """Yield the places of the phrases in a text."""
     for phrase in phrases:
         pattern = rf"\b{phrase.replace(' ', chr(92) + 's+')}\b"
@@ -93,7 +93,7 @@ def test_pages_are_free_of_the_old_phrases() -> None:
     wrong = [
         line
         for page in sorted(pages)
-        for line in found(
+        for line in occurrences(
             page,
             _SAMPLES_OF_CODE.sub(lambda code: "\n" * code[0].count("\n"), page.read_text()),
             (*EVERYWHERE, *IN_PAGES),
@@ -107,4 +107,6 @@ def test_code_is_free_of_the_old_phrases(folder: str) -> None:
     """No message, label, docstring, comment or name in the code has one of the phrases."""
     files = [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in _KINDS]
     assert files
-    assert [line for path in files for line in found(path, path.read_text(), EVERYWHERE)] == []
+    assert [
+        line for path in files for line in occurrences(path, path.read_text(), EVERYWHERE)
+    ] == []

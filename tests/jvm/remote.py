@@ -44,7 +44,7 @@ READER: Final = "reader"
 STAYS: Final = 60
 
 
-def shown(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
+def jmx_of(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
     """Return the JMX attributes of a broker's assignor, by name."""
     process = broker.process()
     assert process is not None

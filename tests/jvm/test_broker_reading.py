@@ -7,7 +7,7 @@ from confluent_kafka.admin import AclOperation, NewPartitions
 
 from fairlead.sandbox.kafka import KafkaBroker
 from tests.jvm.asking import Checks
-from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, allow, forbid, shown
+from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, allow, forbid, jmx_of
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
 
@@ -50,14 +50,14 @@ def test_new_members_topic_is_found_within_seconds(
     assert MEMBERS not in cluster.admin.list_topics().topics  # these are the broker's first tests
     allow(cluster, AclOperation.READ)
     cluster.create(PLANS, 1, compact=True)
-    eventually(lambda: shown(broker, checks)["Complete"], "it has read the plans")
+    eventually(lambda: jmx_of(broker, checks)["Complete"], "it has read the plans")
     cluster.create(MEMBERS, 1, compact=True)
     cluster.tell(unique_name, [])
 
     def seconds_until_more_is_read() -> float:
-        read = shown(broker, checks)["RecordsRead"]
+        read = jmx_of(broker, checks)["RecordsRead"]
         began = time.monotonic()  # clock: ratio
-        eventually(lambda: shown(broker, checks)["RecordsRead"] > read, "records are read")
+        eventually(lambda: jmx_of(broker, checks)["RecordsRead"] > read, "records are read")
         return time.monotonic() - began  # clock: ratio
 
     found_s = seconds_until_more_is_read()
@@ -90,12 +90,12 @@ def test_nothing_moves_without_rights_or_topic(
         keeps(group, comes="d")
         why = "TopicAuthorizationException" if without == "a right" else "there is no topic"
         # The reader begins before its broker listens, and retries every few seconds.
-        eventually(lambda: why in shown(broker, checks)["Problem"], why)
-        found = shown(broker, checks)
+        eventually(lambda: why in jmx_of(broker, checks)["Problem"], why)
+        found = jmx_of(broker, checks)
         assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)
         assert found["Outcomes"]["KEPT_UNREAD"] >= 1
         if without == "a topic":
             return
         allow(group.cluster, AclOperation.READ)
         group.adopt(2, {"a": [0], "b": [1, 2], "c": [], "d": [3, 4, 5]})
-        assert shown(broker, checks)["Problem"] == ""
+        assert jmx_of(broker, checks)["Problem"] == ""

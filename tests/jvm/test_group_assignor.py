@@ -8,7 +8,7 @@ from confluent_kafka.admin import AclOperation
 
 from fairlead.sandbox.kafka import KafkaBroker
 from tests.jvm.asking import Checks
-from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, allow, shown
+from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, allow, jmx_of
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
 
@@ -71,7 +71,7 @@ def test_memory_for_compact_plans_is_bounded(
     for number in range(40):
         cluster.inflate(f"inflated-{number}")
     group.adopt(2, {"a": [0, 1], "b": [2, 3, 4], "c": [5]})
-    found = shown(broker, checks)
+    found = jmx_of(broker, checks)
     assert (found["Problem"], found["GroupsDropped"], found["RecordsSkipped"]) == ("", 0, 0)
     assert found["Plans"] >= 41
 
@@ -81,7 +81,7 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
     """All records were read, a plan was followed, every call is counted, and no call failed."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
-    found = shown(broker, checks)
+    found = jmx_of(broker, checks)
     assert (found["Complete"], found["Problem"]) == (True, "")
     assert (found["Failures"], found["LastFailure"], found["RecordsSkipped"]) == (0, "", 0)
     assert found["Outcomes"]["PLAN"] >= 1

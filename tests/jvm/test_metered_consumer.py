@@ -191,7 +191,7 @@ def test_reported_work_equals_the_applications_measurement(
 
 @pytest.mark.kafka
 def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
-    """Commits in every form have them, unless they have the application's metadata."""
+    """Commits in every form have reports, unless they have the application's metadata."""
     applications.send(1)
     applications.start("a", group_protocol="consumer")
     applications.act("a", "assign")

@@ -145,7 +145,7 @@ def test_every_object_has_a_comment(database: str, engine: Engine) -> None:
 
 
 def test_owner_without_createrole_gets_the_statements(own_services: Path) -> None:
-    """After an administrator has run them, the owner can migrate."""
+    """After an administrator has run these statements, the owner can migrate."""
     server = Postgres(own_services / "postgres")  # has no roles of other tests
     if server.state_dir.exists():
         shutil.rmtree(server.state_dir)

@@ -108,17 +108,17 @@ def test_plan_is_published_after_each_way_to_approve(
                 reason="agreed",
             )
             engine = create_store_engine(make("fairlead_web"))
-            shown_text = sheet(engine, "approve", group, plan.version, datetime.now(UTC)).sentences
+            text = sheet(engine, "approve", group, plan.version, datetime.now(UTC)).sentences
             act(engine, wanted)
             engine.dispose()
-            return " ".join(shown_text)
+            return " ".join(text)
 
         doors: list[Callable[[StoredPlan], str]] = [by_sql, by_command, by_job, on_page]
         for door in doors:
             with monkeypatch.context() as patch:
                 patch.setenv("FAIRLEAD_POSTGRES__URL", approver)
-                shown_text = " ".join(door(plan).split())
-            assert "approved_plans publishes it within 30 s" in shown_text
+                text = " ".join(door(plan).split())
+            assert "approved_plans publishes it within 30 s" in text
             assert pipeline.store.get(group, plan.version).state == "approved"
             tick = pipeline.sensor("approved_plans")
             (event,) = tick.asset_events

@@ -72,7 +72,7 @@ class Start:
         "broker", "postgres", "JVM" or "dagster dev".
     folder
         Working folder of the start: a broker that restarts has the same folder.
-    asked
+    starter
         The test file that started it, or `SHARED`.
     command
         The end of its command line.
@@ -80,13 +80,13 @@ class Start:
 
     kind: str
     folder: str
-    asked: str
+    starter: str
     command: str
 
     @property
     def limited_as(self) -> str:
         """Return the start's key in `LIMITS`."""
-        return f"shared {self.kind}" if (self.kind, self.asked) == ("JVM", SHARED) else self.kind
+        return f"shared {self.kind}" if (self.kind, self.starter) == ("JVM", SHARED) else self.kind
 
 
 @contextmanager
@@ -134,11 +134,14 @@ def too_much(found: list[Start]) -> list[str]:
         if count[kind] > limit
     ]
     unlisted = sorted(
-        {(start.asked, start.kind) for start in found}
-        - {(asked, kind) for asked in (SHARED, *OWN_SERVICES) for kind in LIMITS}
+        {(start.starter, start.kind) for start in found}
+        - {(starter, kind) for starter in (SHARED, *OWN_SERVICES) for kind in LIMITS}
     )
     listed = "tests/started/limits.py"
-    return [*above, *(f"{asked} started {kind}: say why in {listed}" for asked, kind in unlisted)]
+    return [
+        *above,
+        *(f"{starter} started {kind}: say why in {listed}" for starter, kind in unlisted),
+    ]
 
 
 class Report:
@@ -175,8 +178,10 @@ class Report:
                 write(f"{wall:8.1f} s {cpu:8.1f} CPU s  {folder}")
         found = starts(self._path)
         for kind, count in sorted(counted(found).items()):
-            asked = Counter(start.asked for start in found if start.limited_as == kind)
-            write(f"{kind}: {count}, at most {LIMITS[kind]}; starts: {dict(asked.most_common())}")
+            starters = Counter(start.starter for start in found if start.limited_as == kind)
+            write(
+                f"{kind}: {count}, at most {LIMITS[kind]}; starts: {dict(starters.most_common())}"
+            )
         for sentence in too_much(found):
             write(f"ERROR {sentence}", red=True)
 

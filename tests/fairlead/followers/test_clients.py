@@ -56,7 +56,7 @@ def settles(
 
 
 def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
-    """The clients do not report racks; members with and without a rack share a group."""
+    """Followers report racks, which their client libraries do not; a rack is optional."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -124,7 +124,7 @@ def test_members_with_different_subscriptions_follow_a_plan(
 
 
 def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """Range applies while one member follows no plans, then the plan."""
+    """Range applies while any member follows no plans; otherwise, the plan is followed."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 

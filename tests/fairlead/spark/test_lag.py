@@ -118,7 +118,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
 
 
 def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The snapshot may be one of them, or appear twice; earlier samples do not count."""
+    """The snapshot may be one of these samples, or appear twice; earlier ones do not count."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):

@@ -81,7 +81,7 @@ def fallen_behind(**more: Any) -> Group:
 
 
 def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
-    """For the example of KAFKA-5337, with the present lag and the lag under each assignor."""
+    """In the example of KAFKA-5337, rows have the present lag and the lag under each assignor."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
@@ -124,7 +124,7 @@ def test_capacities_are_remembered_by_client_id() -> None:
 
 
 def test_healthy_group_needs_no_candidates() -> None:
-    """Without `compare` it has none, which saves most of the work."""
+    """Without `compare`, a healthy group has no candidates, which saves most of the work."""
     calm = {"t": [0, 0, 0, 0]}
     healthy = group(SKEWED, calm, series=recalled(filled(sample_of(SKEWED, calm))))
     assert list(analysed(healthy)) == [OBSERVED, "lag-aware", "range"]

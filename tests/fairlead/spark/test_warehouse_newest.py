@@ -61,7 +61,7 @@ def test_snapshot_with_a_future_time_is_ignored(warehouse: Warehouse) -> None:
 
 
 def test_snapshot_of_a_run_is_found_by_its_id(warehouse: Warehouse) -> None:
-    """Without an id, the newest one with the requested groups and the table is used."""
+    """Without an id, the newest snapshot with the requested groups and the table is used."""
     mine = keep(warehouse, 1, {"a": "a", "b": "b"}, "lag")
     keep(warehouse, 2, {"a": "a"}, "lag")
     assert warehouse.of_groups(mine.snapshot_id, "lag", lambda *_: True) == [mine]

@@ -68,7 +68,7 @@ def at(propose: Plans) -> Any:
 def test_topics_that_a_group_left_are_listed_last(
     store: PlanStore, engine: Engine, at: Any
 ) -> None:
-    """Sums exclude them."""
+    """Sums exclude these topics."""
     lag = lag_table("s1", at, "orders", partitions=4)
     gone = lag.column_names.index("status")
     statuses = pa.array(["OK", "OK", None, None])

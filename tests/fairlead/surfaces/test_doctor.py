@@ -49,7 +49,7 @@ def at(settings: Settings, url: str) -> Settings:
 def test_new_installation_is_ok(
     settings: Settings, migrated: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only what it lacks is reported: a sample, a key, Dagster's home."""
+    """Only missing things are reported: a sample, a key, Dagster's home."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()

@@ -87,7 +87,7 @@ def test_consumer_refuses_a_private_key(
 
 
 def test_keys_need_the_extra_signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without this extra, a follower with keys does not start."""
+    """Without the extra `signed`, a follower with keys does not start."""
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:

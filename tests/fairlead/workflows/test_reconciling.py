@@ -240,7 +240,7 @@ def test_plan_of_a_rebalancing_group_waits_with_a_reason(
 def test_frozen_plan_waits_with_the_author_of_the_freeze(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The group is neither described nor due; its plan is sent after the unfreeze."""
+    """Kafka is not asked about a frozen group; its plan is sent after the unfreeze."""
     approve()
     freeze_plans(store.engine, "orders", reason="incident 4711", actor="kim")
 

@@ -17,13 +17,13 @@ class Broker:
     """A broker that answers only while the test has set `answering`."""
 
     def __init__(self) -> None:
-        self.asked: list[set[str]] = []
+        self.requests: list[set[str]] = []
         self.answering = threading.Event()
         self.answering.set()
 
     def fetch(self, topics: Collection[str]) -> Lags:
         """Return the known lags of the topics."""
-        self.asked.append(set(topics))
+        self.requests.append(set(topics))
         self.answering.wait(PATIENCE_S)
         return {where: lag for where, lag in KNOWN.items() if where[0] in topics}
 
@@ -35,7 +35,7 @@ def test_lags_are_fetched_while_the_members_join() -> None:
     reader.joining(["t"])
     reader.joining(["t"])
     assert reader.current({"t": 3}) == {"t": [7, 3, 0]}
-    assert broker.asked == [{"t"}]
+    assert broker.requests == [{"t"}]
 
 
 def test_topics_of_other_members_are_fetched_in_advance() -> None:
@@ -46,7 +46,7 @@ def test_topics_of_other_members_are_fetched_in_advance() -> None:
         reader.joining(["t"])
         assert reader.current({"t": 2, "u": 1}) == {"t": [7, 3], "u": [5]}
         reader.settled()
-    assert broker.asked == [{"t"}, {"t", "u"}, {"t", "u"}]
+    assert broker.requests == [{"t"}, {"t", "u"}, {"t", "u"}]
 
 
 def test_member_that_never_leads_fetches_lags_once() -> None:
@@ -56,7 +56,7 @@ def test_member_that_never_leads_fetches_lags_once() -> None:
     for _ in range(3):
         reader.joining(["t"])
         reader.settled()
-    eventually(lambda: broker.asked == [{"t"}], "it asked as it joined for the first time")
+    eventually(lambda: broker.requests == [{"t"}], "it asked as it joined for the first time")
 
 
 def test_silent_broker_delays_no_rebalance(caplog: pytest.LogCaptureFixture) -> None:

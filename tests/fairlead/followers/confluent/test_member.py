@@ -29,7 +29,7 @@ def test_architecture_page_draws_the_allowed_steps() -> None:
 
 
 def test_an_abandoned_share_stays_abandoned() -> None:
-    """Others may own it already. A share that was kept stays kept."""
+    """Others may own an abandoned share already. A share that was kept stays kept."""
     assert not NEXT_OF_SHARE[RangeShare.KEPT]
     assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
 

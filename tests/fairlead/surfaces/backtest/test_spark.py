@@ -54,7 +54,7 @@ def archive(tmp_path: Path) -> SampleArchive:
 
 @pytest.mark.usefixtures("spark", "archive")
 def test_command_compares_assignors(tmp_path: Path) -> None:
-    """Output: measured lag; assignors, best first, with costs; samples left out; a plot."""
+    """The output has lag, assignors with their costs, best first, skipped samples, and a plot."""
     plot = tmp_path / "backtest.svg"
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json", "--output", str(plot)]
     names = ("sticky-lag-aware", "sticky")

@@ -54,7 +54,7 @@ def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) 
 
 
 def test_prune_lists_and_drops_old_history(database: str) -> None:
-    """By default this is history older than history_retention; a dry run drops nothing."""
+    """History before the retention, or before a given date, is dropped; a dry run drops nothing."""
     run(database, "upgrade")
     today = datetime.now(UTC).date()
     with psycopg.connect(database, autocommit=True) as connection:

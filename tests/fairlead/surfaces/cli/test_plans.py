@@ -74,7 +74,7 @@ def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
 
 
 def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
-    """Output: start, evidence and next step; for a partition, each version that moves it."""
+    """The output has start, evidence and next step; for a partition, each version that moves it."""
     text = run(week, "why", "orders").stdout
     assert text.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in text
@@ -197,7 +197,7 @@ def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
-    """Output: lag by partition, member and topic, with its age; also for an earlier time."""
+    """The output has lag by partition, member and topic, with its age; also for an earlier time."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(

@@ -166,7 +166,7 @@ def test_table_and_next_steps_are_shown(printed: str) -> None:
 
 
 def test_demo_leaves_no_process_behind(printed: str, state_dir: Path) -> None:
-    """All processes that it started have ended."""
+    """All processes that the demo started have ended."""
     assert printed
     assert started_for(state_dir) == []
 

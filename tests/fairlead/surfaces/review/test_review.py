@@ -111,7 +111,7 @@ def test_a_plan_is_explained(engine: Engine) -> None:
 
 
 def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None:
-    """Pages, commands, candidates and SQL have it before and after, with its price."""
+    """Pages, commands, candidates and SQL show traffic before and after, with its price."""
     before, after = ({"rack_gb_per_day": gb, "rack_cost_per_day": gb / 50} for gb in (12.5, 1.0))
     record_decision(
         PlanStore(engine),
@@ -173,7 +173,7 @@ def test_approval_on_the_page_can_be_copied(week: str, engine: Engine) -> None:
 
 
 def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
-    """Commands quote them for shells and for the database."""
+    """Commands quote such names for shells and for the database."""
     share = MemberShare(("t0",), {"t0": np.arange(3, dtype=np.int32)})
     record_decision(
         PlanStore(engine), make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
@@ -194,7 +194,7 @@ def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
 
 
 def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
-    """Further parts: a link to all moves, members that lose all partitions, and four eyes."""
+    """The page also has a command that lists all moves, emptied members, and four eyes."""
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}

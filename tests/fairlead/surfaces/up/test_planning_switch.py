@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 
 def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
-    """A person turns it on under Automation in Dagster."""
+    """A person turns planning on under Automation in Dagster."""
     workspace = furnish(tmp_path)
     port = free_port()
     command = [

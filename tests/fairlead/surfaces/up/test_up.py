@@ -257,7 +257,7 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
         recorded_here = (part for part in still_running(state_dir) if part.name == name)
         return next((part.process() for part in recorded_here), None)
 
-    return process_of_a_run(state_dir, at) if name == "run" else found(find)
+    return process_of_a_run(state_dir, at) if name == "run" else wait_for(find)
 
 
 def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
@@ -277,10 +277,10 @@ def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
         "mode": "default",
     }
     assert ask(at, LAUNCH, parameters=parameters)["launchRun"]["run"]["runId"]
-    return found(lambda: next(iter(workers() - before), None))
+    return wait_for(lambda: next(iter(workers() - before), None))
 
 
-def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
+def wait_for(find: Callable[[], psutil.Process | None]) -> psutil.Process:
     """Wait for a process and return it."""
     seen: list[psutil.Process] = []
 

@@ -46,7 +46,7 @@ class Issuer:
         Status and body to answer instead of the key set, and raw bytes instead of any answer.
     pieces, pause
         Number of pieces in which the body is sent, and seconds before each.
-    asked
+    requests
         Number of requests for the key set.
     gone
         Event that ends all pauses once it is set.
@@ -59,7 +59,7 @@ class Issuer:
     raw: bytes | None = None
     pieces: int = 1
     pause: float = 0.0
-    asked: int = 0
+    requests: int = 0
     url: str = ""
     gone: threading.Event = field(default_factory=threading.Event)
 
@@ -119,7 +119,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            issuer.asked += 1
+            issuer.requests += 1
             if issuer.raw is not None:
                 self.wfile.write(issuer.raw)
                 return

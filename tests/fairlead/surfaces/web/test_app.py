@@ -72,7 +72,7 @@ def test_names_may_have_any_characters(week: str, served: str) -> None:
 
 
 def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
-    """Metrics have it, too, until it ends; the page has its author and reason."""
+    """Pages show a freeze with author and reason; metrics have its time until it ends."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")

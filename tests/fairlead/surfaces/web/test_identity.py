@@ -84,10 +84,10 @@ def test_new_keys_count(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.M
     now[0] += issuer_keys.REST_S
     assert who(by_token, bearer(new)) == "kim@example.com"
     assert "has no key 'one'" in who(by_token, bearer(old))
-    before = issuer.asked
+    before = issuer.requests
     for number in range(20):
         who(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
-    assert issuer.asked == before  # unknown keys cause no further requests
+    assert issuer.requests == before  # unknown keys cause no further requests
     issuer.keys = {"three": ONE}
     now[0] += issuer_keys.KEPT_S
     assert "has no key 'two'" in who(by_token, bearer(new))
@@ -130,11 +130,11 @@ def test_hanging_issuer_delays_only_unknown_keys(
     good = bearer(issuer.token())
     assert who(by_token, good) == "kim@example.com"
     now[0] += issuer_keys.REST_S
-    issuer.pause, before = PATIENCE_S, issuer.asked
+    issuer.pause, before = PATIENCE_S, issuer.requests
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         made_up = pool.submit(who, by_token, bearer(signed_by(OTHER, "RS256", "made up")))
-        eventually(lambda: issuer.asked > before, "the issuer is asked")
+        eventually(lambda: issuer.requests > before, "the issuer is asked")
         assert who(by_token, good) == "kim@example.com"
         assert "has no key 'more'" in who(by_token, bearer(signed_by(OTHER, "RS256", "more")))
         assert not made_up.done()
@@ -171,7 +171,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 600.0)
         now[0] += issuer_keys.REST_S
         assert "not answer within 0.4 s" in ask("made up")
-        eventually(lambda: issuer.asked == 2, "the issuer is asked again in the background")
+        eventually(lambda: issuer.requests == 2, "the issuer is asked again in the background")
 
 
 def test_slow_answer_of_the_issuer_is_given_up(
@@ -193,7 +193,7 @@ def test_requests_without_tls_use_no_proxy(
     with publishing(Issuer()) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         assert who(by_token, bearer(issuer.token())) == "kim@example.com"
-        assert (proxy.asked, issuer.asked) == (0, 1)
+        assert (proxy.requests, issuer.requests) == (0, 1)
 
 
 def signed_by(key: Any, algorithm: str, key_id: str | None, **claims: Any) -> str:
@@ -262,7 +262,7 @@ BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
 
 
 def test_shared_and_short_keys_are_refused(issuer: Issuer, by_token: ByToken) -> None:
-    """The issuer may publish them by mistake, or for another use."""
+    """The issuer may publish such keys by mistake, or for another use."""
     issuer.extra = [
         {"kty": "oct", "kid": "shared", "k": "c2VjcmV0" * 8},
         public_jwk(rsa_key(1024)) | {"kid": "short"},

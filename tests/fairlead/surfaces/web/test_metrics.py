@@ -78,7 +78,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
 
 
 def test_format_is_that_of_the_request(served: str) -> None:
-    """OpenMetrics if it is accepted, otherwise the older text; both document each metric."""
+    """The format is OpenMetrics if accepted, otherwise the older text; both document metrics."""
     content_type, text = scrape(served)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert all(family.documentation for family in families(text))
@@ -91,7 +91,7 @@ def test_format_is_that_of_the_request(served: str) -> None:
 
 
 def test_settled_decisions_are_counted_once(week: str) -> None:
-    """Recent decisions are counted once, too."""
+    """Settled and recent decisions are each counted once."""
     engine = create_store_engine(week)
     counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
     decide(week, "settled", timedelta(minutes=40))
