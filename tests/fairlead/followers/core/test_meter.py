@@ -396,7 +396,7 @@ def test_records_passed_on_have_no_times_on_any_machine(
 ) -> None:
     """Interruptions by other processes make the mean a multiple of the usual time."""
     for number in range(400):
-        app.wait(0.1)
+        app.wait(0.1)  # clock: simulated
         records = take(app)
         app.work(INTERRUPTED if number % 20 == 0 else records * PASSED_ON)
     report = app.report(0)
@@ -418,7 +418,7 @@ def test_records_of_honest_applications_have_times(
 ) -> None:
     """The handler is quick, or the consumer spends 30% of its time with few records."""
     for number in range(1, 2000):
-        app.wait(0.1)
+        app.wait(0.1)  # clock: simulated
         app.next(0)
         app.work(takes(number))
     assert app.report(0).paused == 0
