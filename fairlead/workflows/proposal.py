@@ -68,7 +68,7 @@ def carry_out(
     - A version was made from a newer snapshot.
     - The published version has the same assignment, or would be as good if followed: a group that
       does not follow one version would not follow another.
-    - The group is in back-off because a plan made it worse, and the draft moves partitions.
+    - The group is in back-off because a plan caused a regression, and the draft moves partitions.
 
     Parameters
     ----------

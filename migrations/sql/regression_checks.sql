@@ -36,7 +36,7 @@ BEGIN
         fairlead_raw.is_visible(evidence)
         AND (seen_s > before_s + error_s OR over_objective > over_objective_before)
     ) THEN
-        RAISE EXCEPTION 'group %: nothing shows that version % made it worse', group_id, version
+        RAISE EXCEPTION 'group %: nothing shows that version % caused a regression', group_id, version
             USING ERRCODE = 'FL001';
     END IF;
     SELECT plan.four_eyes INTO eyes FROM fairlead_raw.plan

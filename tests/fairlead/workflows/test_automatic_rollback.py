@@ -118,7 +118,7 @@ def test_only_regressions_of_published_plans_count(store: PlanStore, publish: St
     publish("s2", members=SECOND)
     assert not record_regression(store.engine, "orders", 1, WORSE, automatic=True)
     same = Regression(900.0, 880.0, 30.0, 3, 3, "late", np.zeros(3, np.int32))
-    with pytest.raises(PlanStateError, match="nothing shows that version 2 made it worse"):
+    with pytest.raises(PlanStateError, match="nothing shows that version 2 caused a regression"):
         record_regression(store.engine, "orders", 2, same, automatic=True)
     more = Regression(900.0, 960.0, 30.0, 3, 2, "more are late", np.zeros(3, np.int32))
     assert record_regression(store.engine, "orders", 2, more, automatic=True)
