@@ -26,7 +26,7 @@ def deal(problem: Problem) -> Int32 | None:
     Returns
     -------
     int32 array of shape (P,): no assignment has more even loads, or topics on more members. None:
-    the search found no such assignment; there may be none.
+    the search found no such assignment, perhaps because there is none.
 
     Notes
     -----

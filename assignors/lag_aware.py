@@ -14,9 +14,9 @@ from assignors.problem import Int32, Problem
 
 
 def lag_aware(problem: Problem) -> Assignment:
-    """Deal each topic's partitions, most lag first, to the member with the least of it so far.
+    """Deal each topic's partitions, most lag first, to the member with the fewest of them so far.
 
-    "Least" compares partitions of this topic, then their lag, then the member's name.
+    Members with equally many are compared by the lag of these partitions, then by name.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def _without(line: bytes, key: bytes) -> bytes:
 
 def _error(message: str) -> dict[str, Any]:
     if len(message) > _LONGEST_MESSAGE:
-        # Cut in the middle, because the reason is at the end, after names.
+        # Leave out the middle: long names are there, and the reason is at the end.
         half = _LONGEST_MESSAGE // 2
         message = f"{message[:half]} ... {message[-half:]}"
     return {"error": message}

@@ -149,9 +149,10 @@ def rate(per_s: float) -> str:
 
 
 def span(length: timedelta) -> str:
-    """Write a duration in its two largest units; a negative one is "less than a minute".
+    """Return a duration as text, in its two largest units.
 
-    Two clocks may differ by seconds, so that a recent event seems to lie in the future.
+    A negative duration is "less than a minute": clocks differ by seconds, so a recent event may
+    seem to be in the future.
 
     Examples
     --------

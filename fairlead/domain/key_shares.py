@@ -73,7 +73,10 @@ class KeyShares:
         self._seen = _sums(back, self._count, pairs.size)
 
     def _shares(self, worth: Float64) -> Float64:
-        """Return each key's share, (K + 1,); `worth` is a record's weight by partition, (P,)."""
+        """Return each key's share, (K + 1,).
+
+        `worth` is the weight of one record in each partition, (P,).
+        """
         key, partition = self._pairs
         weights = self._seen * (self._scale * worth)[partition]
         shares: Float64 = _sums(key, weights, len(self.keys) + 1) / max(weights.sum(), 1e-12)

@@ -30,7 +30,10 @@ Tell = Callable[[str], None]
 
 
 def end_recorded(state_dir: Path, tell: Tell) -> None:
-    """End the recorded processes of a state directory; first supervisors, which end their parts."""
+    """End the recorded processes of a state directory.
+
+    Supervisors end first, because they end their own parts.
+    """
     for holders in (True, False):
         for recorded in still_running(state_dir):
             process = recorded.process()

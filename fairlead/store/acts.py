@@ -71,7 +71,7 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
     Returns
     -------
-    Id of the stored act; an earlier act's if the person asked for the same within a day.
+    Id of the stored act, or of an equal act of the same person within the last day.
 
     Raises
     ------

@@ -48,7 +48,7 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
 }
 # Errors for values too long for an index, or invalid characters; the driver refuses NUL.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
-#: Advice if a database accepts no changes: it is a standby or read-only, or its disk is full.
+#: Advice by SQLSTATE if a database accepts no changes.
 _NO_CHANGES: Final = {
     "25006": "name the primary in postgres.url",
     "53100": "make room on the disk of its data directory",

@@ -155,7 +155,7 @@ class PlanStore:
     def _record_decisions(
         self, decisions: Sequence[PlanDraft | NoPlan]
     ) -> dict[str, StoredDecision]:
-        """Store decisions on the groups that are not locked by others, in one transaction."""
+        """Store decisions in one transaction; leave out groups that another transaction locks."""
         groups = [decision.group for decision in decisions]
         self._ensure_days(decision.snapshot_at for decision in decisions)
         with transaction(self._engine) as connection:

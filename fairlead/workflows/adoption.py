@@ -128,7 +128,7 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """Which members delay the group, and the remedy; "" if none has for `HELD_UP_S`."""
+        """Members that have delayed the group for `HELD_UP_S`, and the remedy; "": none."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (

@@ -34,7 +34,7 @@ from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
-#: Groups in a request. Few, so that only seconds pass between reading commits and end offsets.
+#: Maximum groups in a request, so that only seconds pass between reading commits and end offsets.
 GROUPS_AT_ONCE: Final = 500
 
 

@@ -305,7 +305,7 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             silent,
             f"The committed offset of {found.partition(first)} is "
             f"{int(found.recent.committed[-1, first]):,}, and its log ends at "
-            f"{int(found.recent.end[-1, first]):,}: it belongs to another log, and the "
+            f"{int(found.recent.end[-1, first]):,}: the commit belongs to another log, and the "
             f"position of {a_few(silent)} is unknown.",
         )
     if silent:

@@ -312,7 +312,7 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:
-    """Divide; an amount without arrivals or capacity is a day."""
+    """Divide; a positive amount divided by zero is a day."""
     nothing = per_s <= 0
     quotient = amounts / np.where(nothing, 1.0, per_s)
     return np.where(nothing, np.where(amounts > 0, 86_400.0, 0.0), quotient)

@@ -251,7 +251,7 @@ def _positions(
 
 
 def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
-    """Return all member names, and for each sample the indices of its members in these names."""
+    """Return a list of all member names, and each sample's members as indices into it."""
     encoded = as_array(rows["members"]).flatten().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     names = dict.fromkeys([*members, *known])

@@ -31,8 +31,8 @@ from fairlead.wire.members import GroupMember, member_names
 
 #: Seconds to wait if all partitions were given up: members without partitions may still come.
 UNSURE_S: Final = 0.15
-#: Seconds to wait if some were not given up: late members, or consumers without a follower, have
-#: them.
+#: Seconds to wait if some partitions were not given up: late members, or consumers without a
+#: follower, still have them.
 INCOMPLETE_S: Final = 1.0
 #: Seconds. Longest wait while announcements keep coming.
 LONGEST_S: Final = 2.0

@@ -53,7 +53,7 @@ _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
 #: Seconds. The client counts milliseconds: less than this counts as no time left.
 _SHORTEST_S: Final = 0.006
-#: Maximum number of reads in `subscribe` until the log is confirmed.
+#: Maximum number of reads of the log in `subscribe`; reading ends earlier once it is confirmed.
 _READS_TO_JOIN: Final = 25
 #: Seconds. Without a confirmed log, join after this time.
 _LISTEN_S: Final = 2.0

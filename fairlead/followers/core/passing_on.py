@@ -2,9 +2,9 @@
 
 Belongs here: the decision, from totals of the meter. Does not: timing (`meter`).
 
-Such an application takes the same short time for nearly every record. Its mean time per record
-shows nothing: on a busy machine, other processes interrupt few records, but for so long that the
-mean is many times the usual time. So this module counts quick calls instead.
+Such an application takes the same short time for nearly every record. The mean cannot show this:
+on a busy machine, a few long interruptions by other processes make it many times the usual time.
+So this module counts quick calls instead.
 
 Two other kinds of applications are quick with most records: some skip most records, some insert
 rows after every 500th record. They spend a large share of the time with the few other records.
@@ -18,8 +18,8 @@ QUICK_S: Final = 2.5e-4
 #: Minimum ratio of time in the application to waiting, if most calls are quick; with less, the
 #: application may work while the consumer waits.
 _WORKS: Final = 0.2
-#: Seconds. Minimum period for a decision. For hours, a full queue may block an application that
-#: passes records on, as if it processed them.
+#: Seconds. Minimum period for a decision. A full queue can block an application that passes records
+#: on for hours, and it then seems to process them.
 _PERIOD_S: Final = 86_400.0
 #: Minimum number of calls in this period, so that rare records are recognised too.
 _CALLS: Final = 20

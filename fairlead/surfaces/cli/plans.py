@@ -57,8 +57,8 @@ _ALL_OF_LIST = _LIST | {
     "assignor": "assignor",
     **dict.fromkeys(("lag_max_before", "lag_max_predicted", "lag_max_achieved", "adherence"), ""),
 }
-#: Maximum characters of a group's name in a file name. File systems limit bytes: so many characters
-#: fit in any alphabet.
+#: Maximum characters of a group's name in a file name. File systems allow 255 bytes, and a
+#: character takes up to four.
 _NAME = 50
 _DIFF = ("topic", "partition", "member_before", "member_after")
 

@@ -4,8 +4,8 @@ package fairlead.kafka;
  * Recognises applications that only pass records on to other threads, as
  * {@code fairlead/followers/core/passing_on.py} does.
  *
- * <p>Such an application needs the same short time for nearly every record. The mean shows nothing: on a busy
- * machine, other processes interrupt few records, but for so long that the mean is many times the usual time.
+ * <p>Such an application needs the same short time for nearly every record. The mean cannot show this: on a busy
+ * machine, a few long interruptions by other processes make it many times the usual time.
  */
 final class PassingOn {
     /** Seconds per record. Passing a record on takes less without an interruption. */

@@ -25,9 +25,9 @@ import org.slf4j.LoggerFactory;
  * Makes a group rebalance from outside its consumers' threads.
  *
  * <p>An assignor cannot request a rebalance: only {@code KafkaConsumer.enforceRebalance()} can, on the
- * application's thread. But a new member makes every group rebalance. The trigger joins as a static
- * member, because others must join twice (KIP-394). While the others are still joining, an admin request removes the
- * trigger again, with the member's own rights. So there is one rebalance and not two, and the leader
+ * application's thread. But every group rebalances if a member joins. The trigger joins as a static member: dynamic
+ * members must join twice (KIP-394). An admin request, with the member's own rights, removes the trigger while the
+ * other members are still joining. So there is one rebalance and not two, and the leader
  * does not see the trigger. It subscribes only to the plan topic.
  */
 final class RebalanceTrigger {

@@ -63,7 +63,7 @@ final class Decider {
         this.keepWithoutPlan = keepWithoutPlan;
     }
 
-    /** Decides. The id of the plan topic identifies triggers; null: it is not known yet. */
+    /** Returns the assignment of a group. The plan topic's id identifies triggers; null: it is not known yet. */
     Decision decide(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic, Instant now) {
         var view = new GroupView(spec, describer, planTopic);
         if (view.members.length == 0) {
