@@ -392,7 +392,7 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
         for values in (*counters, assigned_s, by_consumer(records))
     )
     busy = 1.0 - waiting / np.maximum(elapsed, 1e-9)
-    pauses = (valid & (reports.paused[1:] > 0)).any(axis=0)
+    pauses = (valid & ~(reports.paused[1:] <= 0)).any(axis=0)
     # The application may put its records into a queue, and process them on other threads.
     queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
     busy = np.where((elapsed > 0) & timed & ~pauses & ~queues, busy, np.nan)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from threading import Lock
 from typing import Any, Final
 
 from fairlead.followers.core.passing_on import QUICK_S, PassingOn, Totals
@@ -116,6 +117,7 @@ class Meter:
         self._waiting_since: tuple[float, float] | None = None
         self._reported = (0.0, 0.0)
         self._given_up = False
+        self._commits = Lock()
 
     def give_up(self) -> None:
         """Stop measuring, because several tasks or threads take records at the same time."""
@@ -291,8 +293,11 @@ class Meter:
         self._batch = None
 
     def report(self, pair: Pair, offset: int, paused: int = 0) -> WorkReport:
-        """Return the report to commit with an offset of a partition."""
-        progress = self.progress_of(pair)
+        """Return the report to commit with an offset of a partition; any thread may commit."""
+        with self._commits:
+            return self._report(self.progress_of(pair), offset, paused)
+
+    def _report(self, progress: Progress, offset: int, paused: int) -> WorkReport:
         while True:  # repeats until the application's thread changes nothing meanwhile
             state = self._batch, self.since, self._running
             (handler, calls), quick = self._sums(), self._quick
@@ -364,9 +369,9 @@ class _Batch:
     def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
         """Return some records of the batch as a timed list."""
         start = 0
-        self.records += len(records)
         for progress, count in runs:
             if progress is not None and count:
+                self.records += count
                 self.parts.add(progress)
                 progress.begin_batch(records, start, start + count, self.offset_of)
             start += count

@@ -4,9 +4,12 @@ import copy
 import math
 import pickle
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Event
 
 import pandas as pd
 import pytest
@@ -449,3 +452,37 @@ def test_times_are_known_again_after_days_with_more_work(app: Application) -> No
     skips = HONEST["skips most records"]
     assert work_for_days(app, 3.0, 60.0, skips) == TIMES_UNKNOWN
     assert work_for_days(app, 3.0, 10.0, lambda number: 100 * skips(number)) == 0
+
+
+def test_threads_may_commit_at_the_same_time(app: Application) -> None:
+    """Applications commit on the threads that process records; no commit fails."""
+    taken, usual = Event(), sys.getswitchinterval()
+
+    def commit() -> int:
+        while not taken.is_set():
+            records = app.report(0, max(app.ends.get(0, 0) - 1, 0)).records
+        return records
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            commits = [pool.submit(commit) for _ in range(3)]
+            for _ in range(20_000):
+                app.next(0)
+            taken.set()
+            assert [done.result() <= 20_000 for done in commits] == [True] * 3
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_end_of_a_partition_is_no_quick_record(app: Application) -> None:
+    """`consume` also returns messages without a record, such as the end of a partition."""
+    for _ in range(100):
+        app.wait(1.0)  # clock: simulated
+        app.meter.asked()
+        app.meter.took_list(["end"], [(None, 1)], len)
+    for _ in range(20):
+        app.wait(1.0)  # clock: simulated
+        app.consume([0])
+        app.work(0.01)
+    assert app.report(0).paused != TIMES_UNKNOWN
