@@ -96,7 +96,7 @@ class Reaction:
         make_topic(installation.servers)
 
     def shell(self) -> None:
-        """Time the commands for whose end a person waits."""
+        """Time the commands that a person waits for."""
         run = self._installation.run
         with self._group() as group:
             self._each(HELP, lambda: run("fairlead", "--help"))

@@ -28,7 +28,7 @@ from fairlead.settings import Settings
 from fairlead.wire.work_report import WorkReport, member_hash, read_reports
 from tests.waiting import PATIENCE_S, eventually, returned
 
-# clocks: measurements of applications of their own work
+# clocks: applications measure their own work
 
 pytestmark = pytest.mark.kafka
 

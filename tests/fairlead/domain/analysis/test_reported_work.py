@@ -264,7 +264,7 @@ def report_rests_of_batches(line: Line) -> None:
     "change", [report_rarely, report_records_under_way, report_rests_of_batches]
 )
 def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
-    """Consumers commit rarely or during a record, or their time is at the end of a batch."""
+    """Consumers commit rarely or during a record, or spend time at the end of a batch."""
     team = Team(seconds=0.1, utilisation=0.2, spread=0.001)
     line = team.line(16)
     change(line)

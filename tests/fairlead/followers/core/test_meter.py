@@ -21,7 +21,7 @@ TOPIC = "orders"
 MAX_S = 300.0
 #: Seconds that the application takes for a record, and for a flush after many of them.
 USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
-#: Seconds that it takes to pass a record on to a thread; and if other processes interrupt this.
+#: Seconds to pass a record on to a thread: usually, and if other processes interrupt this.
 PASSED_ON, INTERRUPTED = 50e-6, 10e-3
 
 
