@@ -263,7 +263,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """Finished or not, a record counts until the group would have revoked its partition."""
+    """A record counts, finished or not, until the group would have revoked its partition."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)

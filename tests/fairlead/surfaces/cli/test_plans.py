@@ -285,7 +285,7 @@ def test_approval_of_another_hash_is_refused(week: str) -> None:
 
 
 def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
-    """A rollback to the published version needs neither `--yes` nor Kafka to be refused."""
+    """A rollback to the published version is refused even without `--yes` and without Kafka."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
     error = "group orders: version 2 is already published; `fairlead plans withdraw orders`"
