@@ -47,7 +47,7 @@ def settled(*names: str, seed: int = 1) -> World:
 
 
 def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retention must not remove the record for members that read the log later."""
+    """Otherwise, retention could remove the record before some members read it."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
