@@ -154,7 +154,7 @@ def _scaled(value: Any, factor: float) -> Any:
 
 
 def variants() -> list[Variant]:
-    """Return all changes; the first is no change."""
+    """Return all variants; the first changes nothing."""
     found = [Variant("nothing"), *(Variant(name, rule=name) for name in RULES)]
     for module, name, _ in constants():
         if name in LIMITS:

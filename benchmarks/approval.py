@@ -104,7 +104,7 @@ def approving(installation: Installation, dagster: str, address: str) -> dict[st
 
 
 def measured(store: PlanStore, topic: PlanTopic, approve: Approve) -> float:
-    """Propose a plan, approve it, and return the seconds between its approval and its record."""
+    """Propose and approve a plan; return the seconds from the approval to the record."""
     plan = proposed(store)
     time.sleep(random.uniform(0, INTERVAL_S))
     approve(plan)
@@ -158,7 +158,7 @@ def members(servers: str) -> Iterator[None]:
 
 @contextmanager
 def pages(url: str) -> Iterator[str]:
-    """Serve pages on which a person behind a proxy may approve; yield their address."""
+    """Serve pages on which a person behind a proxy may approve; yield the pages' address."""
     with logins(url) as make:
         engine = create_store_engine(make("fairlead_web"))
         web = WebSettings.model_validate({"url": PUBLIC, "header": {"secret": SECRET}})

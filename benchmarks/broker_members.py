@@ -46,7 +46,7 @@ class Change:
     seat
         The consumer.
     gained
-        Whether the consumer got the partitions; if not, they were revoked.
+        Whether the partitions were assigned; otherwise, they were revoked.
     partitions
         Their numbers.
     """

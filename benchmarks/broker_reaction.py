@@ -169,7 +169,7 @@ class Measured:
             yield adoption, time.monotonic()
 
     def _settle(self) -> None:
-        """Wait until the group is stable, as between real plans, which are minutes apart."""
+        """Wait until the group is stable, because real plans are minutes apart."""
 
         def settled() -> bool:
             self._members.take()

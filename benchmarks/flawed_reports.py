@@ -22,7 +22,7 @@ RESULTS: Final = Path(__file__).with_name("flawed_reports.json")
 SEED: Final = 1
 #: Causes for which reports must halve the number of wrong diagnoses.
 _HALVED: Final = ("expensive partition", "slow member")
-#: Number of a group, whether its consumers report, and its diagnoses.
+#: Group number, whether the group's consumers report, and the diagnoses.
 Result = tuple[int, bool, list[Marked]]
 
 
@@ -65,7 +65,7 @@ def _marked(job: tuple[int, bool]) -> Result:
 
 
 def figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Count wrong diagnoses by cause and flaw; name groups that have more of them with reports."""
+    """Count wrong diagnoses by cause and flaw; list groups with more of them if they report."""
     by_cause: dict[str, Counter[str]] = {}
     by_flaw: dict[str, Counter[str]] = {}
     wrong: dict[int, Counter[str]] = {}

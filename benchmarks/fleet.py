@@ -115,8 +115,8 @@ def ratios(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
-    """Take a measurement with its own JVM and Postgres; the start of Spark does not count."""
-    # Without this, one Spark core would use two: for the JVM, and for Python's workers.
+    """Take a measurement with a separate JVM and Postgres; the start of Spark is not timed."""
+    # Otherwise one Spark core would use two CPUs: for the JVM, and for Python's workers.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with surroundings(cores) as (warehouse, url):
         build_session(load_settings().spark).range(1).count()
@@ -213,7 +213,7 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
 
 
 def remember(url: str, snapshot: GroupSnapshot) -> None:
-    """Store the memories of a fleet that was planned before: speeds of half of the members."""
+    """Store the memories of an already planned fleet: the speeds of half of its members."""
     at = snapshot.snapshot_at - timedelta(minutes=15)
     speed = Capacity(200.0, measured=True, at=at.timestamp())
     found = {

@@ -197,7 +197,7 @@ def lags_by_kafka(output: str) -> Lags:
 
 
 def require_equal(ours: Lags, theirs: Lags) -> None:
-    """Raise an error if the lags of both sides differ.
+    """Raise an error if our lags differ from those of the tool.
 
     For groups without members, the tool omits partitions without a commit.
     """

@@ -7,8 +7,8 @@ agrees. Prints the tables of `docs/measurements.md`. Does not: any test.
 Printed figures, and their goals:
 
 1. Topics of 1,000,000 records (Zipf 0.8, Zipf 1.1, one key with 31 %, uniform), samples of 50,000:
-   shares of the ten heaviest keys are within 2 percentage points, and nine in ten intervals have
-   the true share.
+   shares of the ten heaviest keys are within 2 percentage points, and nine in ten intervals
+   contain the true share.
 2. The forecast load of 24 and 18 partitions is within 5 % of the true one. One topic of 24
    partitions is written and counted; for the others, murmur2 gives each record's partition.
 3. The forecast time lag with 24 partitions is within 20 % of that of a simulated group.
@@ -106,7 +106,7 @@ def sampled(settings: Settings, topic: str, seed: int, records: int) -> KeyShare
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
-    """Return the number of records of each partition, if murmur2 places them."""
+    """Return the number of records of each partition, if murmur2 assigns the keys."""
     place = np.array([partition_of(named(key), partitions) for key in range(KEYS)])
     return np.bincount(place[keys], minlength=partitions)
 
@@ -173,7 +173,7 @@ def time_lag(found: KeyShares, real: Int64) -> float:
 
 
 def simulate(rates: npt.NDArray[np.float64], capacities: npt.NDArray[np.float64]) -> float:
-    """Return the time lag in seconds of the partition that is furthest behind after the horizon."""
+    """Return the largest time lag of a partition after the horizon, in seconds."""
     steps = int(HORIZON_S / STEP_S)
     parts, members = rates.size, capacities.size
     arrivals = np.random.default_rng(1).poisson(rates * STEP_S, (steps, parts))

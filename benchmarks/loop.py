@@ -5,8 +5,8 @@ the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses (`loop_
 `loop_flips`), the accuracy of predictions (`loop_predictions`), or the simulation itself
 (`benchmarks.simulation`).
 
-Names are those of scenarios, `diagnosis`, `flips` and `predictions`; without, everything is run,
-and written down; `--report` draws it again from loop.json.
+NAME is a scenario, `diagnosis`, `flips` or `predictions`. Without a name, everything is run and
+written to loop.json; `--report` draws tables and plot again from that file.
 """
 
 import json

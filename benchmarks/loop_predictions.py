@@ -34,7 +34,7 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: With this spare share of speed, an error may be at most `_NEAR` or `_SAMPLES` intervals.
+#: If this share of the speed is spare, errors of `_NEAR` or of `_SAMPLES` intervals are allowed.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _SAMPLES: Final = 2
@@ -130,7 +130,7 @@ def _counted(job: _Job) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Future:
-    """The future at each step: whether any member is behind, and the step at which none is."""
+    """At each step: whether any member is behind, and the next step from which none is."""
 
     ran: ScenarioRun
     any_behind: Mask
@@ -160,7 +160,7 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return minimum and range of the spare share of speed of members that are behind."""
+        """Return minimum and range of the spare speed of members that are behind, as a share."""
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
         any_behind = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0

@@ -115,7 +115,7 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
 
 
 _PLANNERS: Final = (PLANNER, PLANNER_REPORTS)
-#: Partition-minutes. A scenario with more of them has its own row.
+#: Partition-minutes. A scenario over this limit has its own row.
 _LONG: Final = 1_000
 _IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_PLANNERS, ORACLE)
 

@@ -22,7 +22,7 @@ TOPIC = "old-answers"
 
 
 def main() -> None:
-    """Count wrong beginnings in both variants, and print them."""
+    """Count and print the wrong start offsets in both variants."""
     harness.parser(__doc__).parse_args()
     with kafka() as broker:
         for between in (False, True):

@@ -55,7 +55,7 @@ RESULTS: Final = Path(__file__).with_name("racks.json")
 RACKS: Final = ("r1", "r2", "r3")
 #: The rack of each member of a group; every rack has two members.
 MEMBERS: Final = (*RACKS, *RACKS)
-#: By topic: its number of partitions, and of records per partition in a round.
+#: By topic: number of partitions, and number of records per partition in a round.
 TOPICS: Final = {"clicks": (12, 900), "orders": (7, 600), "audit": (5, 300)}
 RECORDS: Final = sum(partitions * records for partitions, records in TOPICS.values())
 BYTES: Final = 1_000

@@ -229,12 +229,12 @@ class _Draw:
         return used
 
     def fits(self, work: Float64, speeds: Float64, share: float) -> bool:
-        """Return whether the total utilisation of each kind of members is at most a share."""
+        """Return whether each kind of members has a total utilisation of at most `share`."""
         used = np.bincount(np.repeat(self.kind, self.each), work) / np.bincount(self.kind, speeds)
         return bool((used <= share).all())
 
     def small(self, work: Float64, share: float) -> bool:
-        """Return whether each partition uses at most a share of its slowest possible reader."""
+        """Return whether each partition needs at most `share` of its slowest possible reader."""
         slowest = np.array([self.speeds[self.kind == kind].min() for kind in self.kind])
         return bool((work <= share * np.repeat(slowest, self.each)).all())
 

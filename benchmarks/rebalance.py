@@ -92,13 +92,13 @@ def group(
         others = []
         for number in range(members - 1):
             others.append(stack.enter_context(member(number)))
-            # Members that join at different moments send heartbeats at different moments, as usual.
+            # Members usually join, and so send heartbeats, at different moments.
             time.sleep(heartbeat_s / members)
         wait_until(lambda: settled(others, everything), "the group settles")
 
         def join() -> float:
             last = member(members - 1)
-            # Members hear of the join at their next heartbeat: wait for a part of the interval.
+            # Members learn of a join at their next heartbeat: join at a random time between two.
             time.sleep(rng.uniform(0, heartbeat_s))
             with last:
                 everybody = [*others, last]

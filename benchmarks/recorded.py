@@ -18,7 +18,7 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, flat, new_snapshot_i
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100
-#: Lag of each partition of a level group, and of the partition with most lag of a skewed group.
+#: Lag of each partition in a level group, and largest lag of a partition in a skewed group.
 LEVEL, HEAVIEST = 1_000, 100_000
 #: Committed offset of every partition.
 STANDS = 5_000_000

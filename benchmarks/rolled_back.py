@@ -85,14 +85,14 @@ def main() -> None:
 
 
 class Settled(Planner):
-    """A planner whose last plan is a given one or, if `without`, the plan before it."""
+    """A planner that stops after a given plan or, if `without`, just before it."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
         super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)
         self._planned_at, self._without = planned_at, without
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Return the planner's plans up to the given one, and then None."""
+        """Return the planner's plan, or None once it has stopped."""
         last = np.nextafter(self._planned_at, 0) if self._without else self._planned_at
         return super().plan(moment) if moment.at <= last else None
 

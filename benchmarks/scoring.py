@@ -50,7 +50,7 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
 
     Diagnoses of complete samples are marked from half an hour after the cause; with plans, also the
     diagnosis behind each plan. Without plans, the cause stays the right diagnosis. With plans, it
-    is right while it keeps a member behind; then `healthy` is right, and in between also
+    is right while it keeps a member behind; `healthy` is right afterwards, and in between also
     `recovering`.
     """
     world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)

@@ -34,7 +34,7 @@ NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Writing:
-    """Median rows a second; `share` is the rate of `PlanStore` over the rate of psql."""
+    """Median rows a second; `share` is the rate of `PlanStore` divided by that of psql."""
 
     what: str
     rows: int

@@ -5,7 +5,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 
 /**
- * A Java consumer whose group follows its plans, by two lines of its configuration.
+ * A Java consumer that follows its group's plans, by two lines of configuration.
  *
  * <p>java -cp "fairlead-kafka.jar:kafka-clients.jar:slf4j-api.jar" JavaConsumer.java localhost:9092 orders-1
  */

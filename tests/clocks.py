@@ -43,7 +43,7 @@ BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
 #: Methods that wait for the next of many items, within a loop.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Minimum time-out of a wait that always ends; sessions need only outlast a stall.
+#: Seconds. Minimum time-outs: of waits that always end, and of sessions, to outlast a stall.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"

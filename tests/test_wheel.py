@@ -77,7 +77,7 @@ def test_wheel_can_survey_a_cluster(
     page: Page,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """With the extra `survey`, it diagnoses a late group; the survey's page is accessible."""
+    """With the extra `survey`, a survey finds a group that is behind; its page is accessible."""
     python = new_environment(tmp_path, wheel, "survey")
     # Arrivals are 1.8 times the first consumer's capacity and half of the group's, so that the
     # diagnosis is the same if a busy machine slows consumers, or delays some arrivals.

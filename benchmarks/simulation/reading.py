@@ -39,7 +39,7 @@ class ScenarioReading(Reading):
         return self._ahead is not None
 
     def held_ahead(self, first: int, last: int) -> Float64 | None:
-        """Return the maximum of records that applications held in some steps, (P,); None: none."""
+        """Return the most records that applications held in these steps, (P,); None: no records."""
         if self._ahead is None:
             return None
         most: Float64 = self._ahead[first : last + 1].max(axis=0)

@@ -2,7 +2,7 @@
 
 An engineer who did not know the analysis wrote all sections but the last.
 
-Belongs here: what happened, and the right answer, reasoned from the figures of the scene. Does not:
+Belongs here: events, and the right answer, derived from the figures of the scene. Does not:
 the groups that the analysis was developed with (`reported`, `retold`, `collected`).
 
 Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
@@ -62,7 +62,7 @@ class _Workers(Scene):
         return self
 
     def run(self, minutes: int, *, sampled: bool = True) -> "_Workers":
-        """Simulate minutes; share the members' time before each."""
+        """Simulate minutes; before each one, divide the members' time among their partitions."""
         if not minutes:
             super().run(0, sampled=sampled)
         for _ in range(minutes):
@@ -95,7 +95,7 @@ class _Workers(Scene):
 
 
 def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: float) -> float:
-    """Return the largest number of records of each partition so that all take at most `busy_s`."""
+    """Return the largest limit of records per partition that takes at most `busy_s` in total."""
 
     def takes(share: float) -> float:
         return sum(min(want, share) * each for want, each in zip(wanted, seconds, strict=True))
@@ -110,7 +110,7 @@ def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: floa
 
 
 def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
-    """Raise waiting times that decrease, because work varies by two percent."""
+    """Replace waiting times by the maximum so far, because work varies by two percent."""
     longest: dict[str, float] = {}
     for sample in samples:
         for report in sample.get("reports", {"consumers": {}})["consumers"].values():

@@ -1,4 +1,4 @@
-"""Steps are retried if a broker does not answer, but not after a wrong setting."""
+"""Steps are retried if a broker does not answer, but not if a setting is wrong."""
 
 import dagster as dg
 import pytest
@@ -31,7 +31,7 @@ def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
 def test_temporary_errors_are_retried(
     error: type[FairleadError], attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step is retried if a service does not answer, not after errors that need a person."""
+    """A step is retried if a service does not answer, but not after errors that need a person."""
     monkeypatch.setattr("assets.steps.RETRIES", AT_ONCE)
 
     @step(group_name="test", kinds=set(), changed="nothing", description="Fails.")

@@ -26,7 +26,7 @@ def random_topics(rng: random.Random, *, most: int, partitions: int) -> Topics:
 
 
 def random_racks(rng: random.Random, topics: Topics) -> Racks:
-    """Draw the racks of replicas: for some topics none, for some the same for all partitions."""
+    """Draw racks of replicas; some topics have none, some the same for all partitions."""
     every = ("r0", "r1", "r2")
     racks = {}
     for topic in sorted(topics):
@@ -39,7 +39,7 @@ def random_racks(rng: random.Random, topics: Topics) -> Racks:
 
 
 def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool) -> Members:
-    """Draw members whose claims may conflict, be outdated, or name deleted partitions."""
+    """Draw members; their claims may conflict, be outdated, or name deleted partitions."""
     everything = sorted(topics)
     return {
         f"c{number}": Member(
@@ -127,8 +127,7 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
 def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
     """Return the fourth aim of `sticky`.
 
-    Minus the number of partitions at their newest earlier owner, at the owner before that, and so
-    on.
+    Minus the number of partitions that are back at each earlier owner, newest owner first.
     """
     rows = [] if problem.earlier is None else list(problem.earlier)
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)

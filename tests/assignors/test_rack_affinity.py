@@ -1,4 +1,4 @@
-"""Dealing by rack: reads are as near as possible, and all other aims stay the same."""
+"""Racks in `sticky`: reads are as near as possible, and all other aims stay the same."""
 
 from collections import Counter
 from dataclasses import replace
@@ -47,7 +47,7 @@ def test_given_shares_are_dealt_as_near_as_possible() -> None:
 
 
 def test_racks_change_no_other_aim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the flow solver, other aims equal those without racks; cross-rack reads are few."""
+    """Without the flow solver, other aims are as good as without racks; few reads cross racks."""
     as_good = []
     for seed in range(150):
         problem = in_racks(random_problem(seed, equal=seed % 2 == 0, partitions=6), seed)
@@ -67,7 +67,7 @@ def test_racks_change_no_other_aim(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_large_groups_read_from_near_replicas() -> None:
-    """20,000 partitions in three racks: all reads are near, and nearly all after a member left."""
+    """20,000 partitions in three racks: all reads are near, and 99.5 % after a member has left."""
     group = workloads.in_three_racks(workloads.equal_group(20_000, 50, 200))
     settled = assign("sticky", group)
     assert far(group, settled.owner) == 0

@@ -27,7 +27,7 @@ BAND = {"band": 0.0}
 
 
 def racked(seed: int) -> Problem:
-    """Draw a group with lags, most of it in racks; some partitions are owned."""
+    """Draw a group with lags and some owned partitions; most members and replicas have racks."""
     rng = random.Random(seed)
     topics = random_topics(rng, most=3, partitions=12)
     owners = {topic: [rng.randrange(6) for _ in range(count)] for topic, count in topics.items()}
@@ -114,7 +114,7 @@ def test_spreads_topics_if_plans_are_equally_good() -> None:
 
 
 def test_no_exchange_that_the_next_plan_would_extend() -> None:
-    """After an exchange, the most loaded member would have a partition of t, which c could take."""
+    """An exchange would give the most loaded member a partition of t, which c could then take."""
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

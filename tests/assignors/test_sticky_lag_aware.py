@@ -91,7 +91,7 @@ def test_capacity_shares_the_load_in_proportion() -> None:
 
 
 def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> None:
-    """Only the faster member can read the heavy partition, and only without its light ones."""
+    """Only the faster member can read the heavy partition, if others take its light ones."""
     problem = spread_over("a" + "b" * 7, [88] + [8] * 7, a={"capacity": 68.0}, b={"capacity": 96.0})
     change = plan(problem)
     assert change.owner.tolist() == [1] + [0] * 7

@@ -30,7 +30,7 @@ def test_every_story_has_a_unique_name_and_a_source() -> None:
 
 @pytest.mark.parametrize("story", _STORIES, ids=[story.name for story in _STORIES])
 def test_story_is_answered_right(story: Story) -> None:
-    """Only stories in `_WRONG` are answered wrong; remove those whose answers become right."""
+    """Only stories in `_WRONG` are answered wrong; remove a story once its answer is right."""
     assert bool(mark(story).faults) == (story.name in _WRONG)
 
 

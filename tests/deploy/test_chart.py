@@ -14,7 +14,7 @@ from tests.deploy.charts import CHART, GOLDEN, HELM, ROOT, SETS, rendered, tool
 
 #: Values of variables that dagster-values.yaml takes from Secrets.
 SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}
-#: Keys that lead to the pod in a document, for each kind of document with a pod.
+#: Keys that lead to the pod, by kind of document.
 PODS = {
     "Deployment": ("spec", "template", "spec"),
     "Job": ("spec", "template", "spec"),

@@ -156,7 +156,7 @@ class _Week:
         self._date(moment)
 
     def follow(self, version: int, moment: datetime) -> None:
-        """Give the members their partitions of a plan's version."""
+        """Assign the members their partitions under a version of the plan."""
         self._group.run(moment)
         shares = planned(self._store.get(self._name, version).verify())
         self._group.assign({name: share[self._name] for name, share in shares.items()})

@@ -28,7 +28,7 @@ def test_example_is_what_the_command_prints(
     topic = kafka_topic("orders", partitions=6)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})
-    # clock: the command reads the last minute, which a busy machine may exceed.
+    # clock: the command reads the last minute; on a busy machine, the test may take longer.
     later = int((time.time() + 1_800) * 1_000)
     for key, count in RECORDS.items():
         for _ in range(count):

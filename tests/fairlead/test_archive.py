@@ -179,7 +179,7 @@ class Overtaken(SampleArchive):
 
 
 def test_tidying_during_a_read_loses_nothing(tmp_path: Path) -> None:
-    """The removed files were not needed: newer samples existed before."""
+    """The removed files were not needed, because newer samples were stored before."""
     filled(tmp_path, range(60, 240))
     assert minutes(Overtaken(str(tmp_path))) == [*range(60, 76), *range(76, 240, 15)]
 
@@ -396,7 +396,7 @@ def test_history_has_no_details_of_members(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
-    """The line has file, reason and remedy; no incomplete file is left, and others are read."""
+    """The line names file, reason and remedy; no incomplete file is left, and others are read."""
     archive = filled(tmp_path, range(76, 106))
     with no_room(), pytest.raises(FileSystemError) as full:
         archive.append(sample_at(NOON), "20260131T120000.000000Z-new")

@@ -35,7 +35,7 @@ def test_variable_overrides_one_setting_of_the_file(
 
 
 def test_changed_file_is_read_again(config: Path) -> None:
-    """Settings have the file's name and content; an invalid file changes nothing."""
+    """Settings have the new file's name and content; an invalid file changes nothing."""
     first = load_settings()
     assert reloaded(first) is first
     text = '[[policies]]\ngroups = "orders"\n'
@@ -70,7 +70,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
     ],
 )
 def test_weak_web_login_is_refused(config: Path, toml: str, message: str) -> None:
-    """The error has the key's name, and not the secret."""
+    """The error names the key, and does not show the secret."""
     secret = "s" * 40
     token = ISSUER.format("https://login.example/keys")
     text = toml.replace("{S}", secret).replace("{T}", token)
@@ -207,7 +207,7 @@ def test_empty_signing_key_is_refused(config: Path, key: str) -> None:
     ],
 )
 def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
-    """The traceback of a refused setting does not have its value either."""
+    """The traceback of a refused setting does not show the value either."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
@@ -215,7 +215,7 @@ def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
 
 
 def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error does not have its value."""
+    """The error does not show the variable's value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:
         load_settings()

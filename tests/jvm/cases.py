@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fairlead.wire.document import MemberShare, PlanDocument
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
-#: By code points, the order of the last two differs from that by UTF-16 units.
+#: The order of the last two by code points differs from their order by UTF-16 units.
 NAMES = ("a", "b", "c", "d", "e", "f", "aa", "A", "ä", "\ufb00", "\U0001f600")
 TOPICS = ("t", "t0", "t1", "u", "ü", "\ufb01", "\U0001f601")
 

@@ -89,7 +89,7 @@ class RemoteStorm(Storm):
         return "broker crashes" if crash else "broker restarts"
 
     def _settled(self) -> bool:
-        """Return whether members own what plan and broker assign; otherwise run the planner."""
+        """Return whether members own the assigned partitions; if not, run the planner."""
         if self._as_planned():
             self._check_at = time.monotonic() + CHECK_S
             return True

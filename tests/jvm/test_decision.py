@@ -69,7 +69,7 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 @pytest.mark.long
 def test_decisions_of_leaders_are_equal(checks: Checks) -> None:
-    """Names, plan or range, partitions to give up first, and every note are equal in each byte."""
+    """Names, plan or range, partitions to give up first, and every note are equal byte for byte."""
     rng = random.Random(11)
     cases = []
     for number in range(CASES):

@@ -75,7 +75,7 @@ def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) ->
 
 @pytest.mark.parametrize("passes_on", [True, False])
 def test_records_passed_on_have_no_times(checks: Checks, *, passes_on: bool) -> None:
-    """Other processes interrupt every 20th call; an honest application needs a tick for each."""
+    """Other processes interrupt every 20th call; an honest application takes a tick per record."""
     events: list[list[Any]] = []
     for number in range(400):
         events += [["poll", 90, 0, {"0": 1}], ["next", 0]]

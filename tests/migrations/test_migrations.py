@@ -1,4 +1,4 @@
-"""Migrations agree with the models, and are completed or change nothing."""
+"""Migrations agree with the models; a migration is completed, or changes nothing."""
 
 import shutil
 import subprocess

@@ -26,7 +26,7 @@ MakeGroup = Callable[..., str]
 
 
 class StartConsumers(Protocol):
-    """Starts two consumers of a group with a backlog; they follow plans, and otherwise range."""
+    """Starts two consumers of a group with a backlog; without a plan they follow range."""
 
     def __call__(self, group: str, *, backlog: tuple[int, ...] = SKEWED) -> Consumers:
         """Start the group and return it once it has settled; its consumers end with the test."""

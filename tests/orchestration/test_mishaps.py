@@ -117,7 +117,7 @@ def test_clock_that_jumps_an_hour(
     assert row_of(pipeline, group) == before
     assert pipeline.decisions(group) == []
 
-    # Nothing has arrived since the first sample, on a slow machine for minutes: start again.
+    # No record has arrived since the first sample, which may be minutes old: start again.
     shutil.rmtree(Path(pipeline.settings.warehouse_path) / "samples")
     sample(pipeline, group)
     assert run_requested(pipeline).success

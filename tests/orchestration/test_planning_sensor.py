@@ -56,7 +56,7 @@ def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group:
 
 
 def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """After a failure, no run is requested within a pause."""
+    """After a failure, no run is requested for some time."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)

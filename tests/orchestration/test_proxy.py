@@ -1,4 +1,4 @@
-"""The proxy's header decides who launched a run, in spite of other data from a client."""
+"""The proxy's header names the person of a run; other data from a client do not count."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -55,5 +55,5 @@ def note(event: str, values: tuple[object, ...]) -> None:
 
 if __name__ == "sitecustomize":
     sys.addaudithook(note)
-    # In hundreds of processes that only import modules, collecting garbage takes a sixth.
+    # Hundreds of processes only import modules, and spend a sixth of their time on garbage.
     gc.set_threshold(50_000)

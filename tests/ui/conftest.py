@@ -145,7 +145,7 @@ horizon = "PT30S"
         eventually(lambda: all(member.owned.get(topic) for member in members), f"{group} settles")
         kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
         recall(kafka, str(folder / "warehouse"), group)
-        # Start only now: no samples of a rebalancing group must follow the recalled samples.
+        # Start only now, so that no sample of a rebalancing group follows the recalled samples.
         starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))
         for ready in starting:
             ready()

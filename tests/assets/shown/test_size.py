@@ -34,7 +34,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_candidates_of_a_fleet() -> None:
-    """Metadata have the groups with the largest forecast lag, each with its diagnosis."""
+    """Metadata list the groups with the largest forecast lag, each with its diagnosis."""
     table = pa.Table.from_pylist(
         [
             {

@@ -113,7 +113,7 @@ def test_partitioner_is_recognised(place: object, count: int, name: str) -> None
 
 @pytest.mark.parametrize(("place", "count"), [(by_murmur2, 12), (by_crc32, 12), (by_murmur2, 9)])
 def test_load_of_more_partitions(place: object, count: int) -> None:
-    """Within 6 % for each partition, from a fifth of the records; null keys are spread evenly."""
+    """A fifth of the records gives each load within 6 %; null keys are spread evenly."""
     keys = drawn(100_000, 0.8) + [None] * 9_000
     shares = KeyShares(read(logs(keys, 6, place), 20_000))
     real = np.array([len(each) for each in logs(keys, count, place)])

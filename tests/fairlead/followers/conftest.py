@@ -17,7 +17,7 @@ def fleet(
 ) -> Iterator[Fleet]:
     """Return a group that reads one topic of four partitions, and a plan topic of five.
 
-    There is one for each client library, whose consumers it starts by default.
+    Tests run once for each client library; the group starts consumers of this library by default.
     """
     plan_topic = kafka_topic(
         partitions=5, config={"cleanup.policy": "compact", "max.message.bytes": "10000000"}

@@ -124,7 +124,7 @@ def test_members_with_different_subscriptions_follow_a_plan(
 
 
 def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """Range applies while any member follows no plans; otherwise, the plan is followed."""
+    """The group uses range while any member follows no plans; otherwise, it follows the plan."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 

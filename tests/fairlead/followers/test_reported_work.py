@@ -28,7 +28,7 @@ from fairlead.settings import Settings
 from fairlead.wire.work_report import WorkReport, member_hash, read_reports
 from tests.waiting import PATIENCE_S, eventually, returned
 
-# clocks: measurements of applications of their own work
+# clocks: applications measure their own work
 
 pytestmark = pytest.mark.kafka
 
@@ -415,7 +415,7 @@ def check(
 
 @EACH_TAKE
 def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """All methods of taking records and of committing are tested; own metadata stays unchanged."""
+    """All methods of taking and committing records are tested; users' metadata stay unchanged."""
     app = kind(group, take)
     for way in app.commits:
         group.produce(10)

@@ -47,7 +47,7 @@ def settled(*names: str, seed: int = 1) -> World:
 
 
 def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retention must not remove the record for members that read the log later."""
+    """Otherwise, retention could remove the record before some members read it."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
@@ -160,7 +160,7 @@ def test_member_may_unsubscribe_in_its_callback() -> None:
 @pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
-    """All members were removed; their log kept its leader, with which they rejoin."""
+    """All members were removed; their log still has its leader, and they rejoin with it."""
     world = settled("a", "b", "c", seed=seed)
     for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))

@@ -102,7 +102,7 @@ def test_group_with_an_assignment_record_is_known_to_follow() -> None:
 def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The sample has the broker's view of owners instead."""
+    """The sample uses the broker's view of owners instead."""
     # clock: no broker answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))

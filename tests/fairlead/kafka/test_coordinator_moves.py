@@ -39,7 +39,7 @@ AT = "--bootstrap-servers"
 PREFERRED = 0
 #: Milliseconds. Interval at which kafka-python refreshes its list of brokers: never in this test.
 REFRESHED_MS = 3_600_000
-#: Takes samples endlessly, by one gateway and by new ones; a sample may fail.
+#: Takes samples endlessly, with one gateway and with new ones; a sample may fail.
 SAMPLER = """
 import sys
 from fairlead.errors import FairleadError

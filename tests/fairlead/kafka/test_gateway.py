@@ -221,7 +221,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A consumer that reads meanwhile must not be ahead of the log end."""
+    """Otherwise, a consumer that reads in between would seem to be ahead of the log end."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})

@@ -103,7 +103,7 @@ def test_error_of_a_broker_that_is_down_is_transient(settings: Settings) -> None
 def test_kafka_python_logs_no_password(
     settings: Settings, caplog: pytest.LogCaptureFixture, user: str, mechanism: str
 ) -> None:
-    """The log has neither its configuration nor sent requests; other log lines stay."""
+    """Logs show neither the client's configuration nor its requests; other lines stay."""
     caplog.set_level(logging.DEBUG, "kafka")
     named = settings({"sasl.mechanism": mechanism, "sasl.username": user})
     with suppress(GroupError), KafkaGateway(named) as gateway:

@@ -71,7 +71,7 @@ def soon(condition: Callable[[], object]) -> None:
 
 
 def test_states_of_parts_can_be_read(tmp_path: Path) -> None:
-    """An ended part is missing; a part that is not ready is starting or waits."""
+    """An ended part is missing; a part that is not ready is starting or waiting."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
         "server", (sys.executable, "-c", LISTENS, str(may_listen), str(address)), answers=address

@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write a sample this many minutes before noon; `arrived` records came to t-0 since then."""
+    """Write a sample this many minutes before noon; `arrived` records have come to t-0 since."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
@@ -92,14 +92,14 @@ def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """The topic's lag and losses are listed separately; a group without members left no topic."""
+    """The topic's lag and losses are listed apart; a group without members has left no topic."""
     write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
 
 
 def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The commit was below the log start already a quarter of an hour before."""
+    """The commit was already below the log start a quarter of an hour earlier."""
     write(warehouse, ["g"])
     archive = SampleArchive(warehouse.path)
     at = NOON - timedelta(minutes=15)

@@ -46,7 +46,7 @@ print(json.dumps({
 
 @pytest.mark.spark
 def test_properties_with_secrets_are_on_no_command_line() -> None:
-    """The JVM has these properties, but the list of processes does not."""
+    """The JVM has these properties, but the list of processes does not show them."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(VALUE)],
         capture_output=True,

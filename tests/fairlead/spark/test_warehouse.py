@@ -54,7 +54,7 @@ def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -
 
 
 def test_table_is_found_once_all_its_parts_are_written(tmp_path: Path) -> None:
-    """No table is found if a part fails; of a part that is written twice, the last one counts."""
+    """No table is found if a part fails; if a part is written twice, the last one counts."""
     warehouse = Warehouse(str(tmp_path))
     schema = pa.schema({"number": pa.int64()})
 

@@ -149,7 +149,7 @@ class Database:
         return self._settle(outbox, intents[0], operation.how, done="sent")
 
     def _outbox(self, store: PlanStore) -> Outbox:
-        """Return the store's outbox after it has held the partition's lock, so that it may send."""
+        """Return an outbox that may send, because it has held the partition's lock."""
         outbox = Outbox(store.engine)
         with outbox.turn("plans", 0):
             return outbox

@@ -60,7 +60,7 @@ def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act
 
 
 def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
-    """The names are the person's, by the server, and the server's login; the proof is recorded."""
+    """The person named by the server, the server's login, and the proof are recorded."""
     plan = proposed()
     approval = wanted("approve", plan)
     act(web, approval)
@@ -142,7 +142,7 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
 
 
 def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Propose) -> None:
-    """Two people must agree if plans need two, and only about the freeze in force."""
+    """If plans need two people, two people must agree to end the same freeze."""
     proposed(four_eyes="proxy")
     act(web, freeze_of("orders"))
     (seen,) = read_freezes(web)

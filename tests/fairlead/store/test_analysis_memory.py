@@ -124,7 +124,7 @@ def test_earlier_or_repeated_samples_change_no_diagnosis(
 
 
 def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
-    """A repeated request keeps its start; a sample without it ends it; a different one is new."""
+    """A repeated request keeps its start; a changed one is new; a sample without one ends it."""
     slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
     for minute, request in enumerate([slow, slow, hot, None, hot]):
         requests = {} if request is None else {"orders": request}

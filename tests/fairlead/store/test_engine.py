@@ -21,7 +21,7 @@ from tests.waiting import eventually
     "scheme", ["postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2"]
 )
 def test_driver_is_psycopg_3_for_any_url(scheme: str) -> None:
-    """The store's COPY needs it, even if the URL names psycopg2."""
+    """The store's COPY needs psycopg 3, even if the URL names psycopg2."""
     engine = create_store_engine(PostgresSettings(url=SecretStr(f"{scheme}://user@host/db")))
     assert engine.url.drivername == "postgresql+psycopg"
 

@@ -39,7 +39,7 @@ def intend_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[Outbo
 
 
 def by_hand(engine: Engine) -> None:
-    """Record a send without a check of freezes, as an older planner would."""
+    """Record a send without checking freezes, as an older planner would."""
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
     with transaction(engine) as connection:
         connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
@@ -152,7 +152,7 @@ def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated
 def test_freeze_waits_for_uncommitted_entries(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """The freeze returns only after an entry that was not committed yet."""
+    """The freeze returns only after the open transaction with the entry has ended."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
@@ -197,7 +197,7 @@ def test_entry_waits_for_an_uncommitted_freeze(
 def test_open_global_freeze_delays_no_lease_renewal(
     store: PlanStore, publish: Plans, approve: Plans, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """Published plans are renewed meanwhile; a new version waits for the next attempt."""
+    """Leases are renewed meanwhile; a new version waits for the next attempt."""
     monkeypatch.setattr("fairlead.store.outbox.PATIENCE", timedelta(seconds=0.3))
     plan = publish()
     approve("s2", group="billing")

@@ -241,7 +241,7 @@ def test_functions_of_a_user_do_not_replace_guards(
 
 
 def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraft) -> None:
-    """These rights suffice for lag of a new day, all steps of plans, and adoption."""
+    """These rights suffice to store a new day's lag, all steps of plans, and adoption."""
     lag = pa.table(
         {
             "snapshot_id": ["s1"],
@@ -269,7 +269,7 @@ def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraf
 def test_decision_has_the_login_of_its_approver(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """The store and SQL record this login, for any actor or role that they set."""
+    """The store and SQL record this login, even if they set another actor or role."""
     url = login("fairlead_approver")
     approver = store_as(url)
     plan = propose(planner, draft("s1"))

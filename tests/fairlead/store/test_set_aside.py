@@ -1,4 +1,4 @@
-"""A lock, name or value of one group affects only this group of its cohort, and is reported."""
+"""A locked group, or one with an invalid name or value, is reported; others are not affected."""
 
 import secrets
 from collections.abc import Callable, Iterator

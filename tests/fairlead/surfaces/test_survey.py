@@ -1,4 +1,4 @@
-"""A survey of the run's broker by the command, and the texts of its rows."""
+"""`fairlead survey` of the test run's broker, and the texts of its rows."""
 
 import json
 import subprocess

@@ -37,7 +37,7 @@ WRITTEN: Final[dict[str, SubscriptionNote | AssignmentNote | Record]] = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_bytes_are_those_of_the_first_release(name: str) -> None:
-    """Writing makes the bytes of 0.1.0, and these are read."""
+    """Writing gives the bytes of 0.1.0, and reading them gives the value."""
     value, kept = WRITTEN[name], FIRST_RELEASE[name].encode()
     if isinstance(value, SubscriptionNote):
         assert (encode_subscription(value), decode_subscription(kept)) == (kept, value)

@@ -191,7 +191,7 @@ def test_signed_id_of_the_log_is_accepted_if_none_is_known() -> None:
 
 
 def test_without_keys_every_readable_record_is_accepted() -> None:
-    """Only write access to the topic protects followers then."""
+    """Then only restricted write access to the topic protects followers."""
     for headers in (HEADERS, unsigned(VALUE), signed(VALUE, signer=Signer.new("mallory"))):
         assert read(headers=headers, verifier=None).plan is not None
 

@@ -80,7 +80,7 @@ def test_publication_reports_a_broker_without_the_plug_in(
     tmp_path: Path,
     unique_name: str,
 ) -> None:
-    """The group has the consumer protocol. Adoption is measured; the result has a remedy."""
+    """The group has the consumer protocol. Adoption is measured; the result names a remedy."""
     topic = kafka_topic(partitions=4)
     produce(topic, [9, 9, 1, 1])
     with BrokerAssigned(cluster) as members:

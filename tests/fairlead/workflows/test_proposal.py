@@ -49,7 +49,7 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
 
 
 def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeDraft) -> None:
-    """The approval has reasons; outside the policy's hours the plan waits."""
+    """The approval lists its reasons; outside the policy's hours, the plan waits."""
     assert conclude(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
     conclude(store, draft("s2"), policy=AT_NIGHT)
@@ -147,7 +147,7 @@ def test_no_new_version_with_the_published_assignment(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """Of two runs that overlap, the slower one has this plan, which is not stored."""
+    """Two runs overlap; the plan of the slower one is not stored."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
     older = conclude(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"

@@ -109,7 +109,7 @@ def test_largest_epoch_of_a_foreign_record_is_ignored(
 def test_plan_is_sent_once_behind_an_open_transaction(
     store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
 ) -> None:
-    """Another producer's transaction hides the plan from all readers; the result has this."""
+    """Another producer's transaction hides the plan from all readers; the result reports it."""
     other = Producer(
         {"bootstrap.servers": settings.kafka.bootstrap_servers, "transactional.id": unique_name}
     )

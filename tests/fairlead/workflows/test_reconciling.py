@@ -261,7 +261,7 @@ def test_frozen_plan_waits_with_the_author_of_the_freeze(
 def test_failed_reconciliation_has_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """If the broker is down, an error is raised, and the plan has the reason."""
+    """If the broker is down, an error is raised, and the attempt is stored with the reason."""
     approve()
 
     def away(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:

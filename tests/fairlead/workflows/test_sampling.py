@@ -159,7 +159,7 @@ def test_suspected_regression_stops_plans(
     publish: Callable[..., StoredPlan],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The exception is a suspected rollback."""
+    """If the suspected plan is itself a rollback, a new plan is requested."""
     doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     topic = kafka_topic(partitions=4)

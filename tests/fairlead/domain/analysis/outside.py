@@ -199,7 +199,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions; former owners commit what they have read, unless they never commit."""
+        """Move partitions; former owners commit all records they have read, if they commit now."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False
@@ -238,7 +238,7 @@ class Loop:
                 self.committed,
             )
         else:
-            # Seconds since the last commit of each member; below a step: it commits in this step.
+            # Seconds since each member's last commit; if below a step, it commits in this step.
             age = (now - self.phase) % self.group.commit_s
             reached = (
                 self.position

@@ -62,7 +62,7 @@ def test_many_plans_cause_a_back_off() -> None:
 
 
 def test_back_off_is_shorter_once_plans_are_two_days_old() -> None:
-    """24 plans cause 16 h; in 8 h the oldest no longer counts, and the other 23 cause only 8 h."""
+    """24 plans cause 16 h; 8 h later the oldest no longer counts, and 23 plans cause only 8 h."""
     sick = question(end=skewed, committed=behind)
     first, last = 60.0 * 19 - 40 * 3600.0, 60.0 * 19 - 600.0
     memory = answer_question(sick)["memory"]

@@ -80,7 +80,7 @@ def test_time_to_catch_up_has_an_interval() -> None:
 
 
 def test_a_member_over_capacity_never_catches_up() -> None:
-    """At 95 % of its capacity, the time to catch up has no upper bound."""
+    """At 95 % of a member's capacity, the time to catch up has no upper bound."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.full_forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.full_forecast(APART, 1800.0).catch_up_s is None

@@ -130,7 +130,7 @@ def reports(line: Line, number: int) -> Any:
 
 @pytest.mark.parametrize("spread", [0.3, 2.0])
 def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> None:
-    """After two samples; partitions with too few records have no interval yet."""
+    """Two samples suffice; partitions with too few records have no interval yet."""
     contained = []
     for seed in range(60):
         team = Team(seed=seed, utilisation=0.5, spread=spread, **UNEVEN)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> Non
 
 
 def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
-    """After two samples at 30 % utilisation; the group gets no plan."""
+    """Two samples at 30 % utilisation suffice; the group gets no plan."""
     answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
     assert answer["outcome"] == "no change"
     assert re.search(r"of t-5 takes (39|40|41) ms, (9\.\d|10) times", answer["evidence"])
@@ -165,7 +165,7 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
 
 
 def test_capacities_are_known_from_reports_without_lag() -> None:
-    """From 60 % utilisation reports show the capacity of members that keep up."""
+    """From 60 % utilisation, reports show the capacity of members that keep up."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
@@ -264,7 +264,7 @@ def report_rests_of_batches(line: Line) -> None:
     "change", [report_rarely, report_records_under_way, report_rests_of_batches]
 )
 def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
-    """Consumers commit rarely or during a record, or their time is at the end of a batch."""
+    """Consumers commit rarely or during a record, or spend time at the end of a batch."""
     team = Team(seconds=0.1, utilisation=0.2, spread=0.001)
     line = team.line(16)
     change(line)

@@ -37,7 +37,7 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
 
 
 def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
-    """A sample without stable ends has none; partitions keep their columns if topics differ."""
+    """Samples without stable ends get -1; partitions keep their columns if topics differ."""
     rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
     arrays = arrays_of(rows, ["t"], [2], ["a"])
     assert arrays.stable_end is not None

@@ -120,7 +120,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # 200 records behind at one a second, so since before the first sample.
+        # 200 records behind at one a second: behind since before the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),

@@ -30,7 +30,7 @@ Partition = tuple[str, int]
 
 @dataclass
 class Interval:
-    """A period in which a process owned partitions, by its own journal."""
+    """A period in which a process owned partitions, according to its journal."""
 
     name: str
     partitions: set[Partition]
@@ -87,7 +87,7 @@ class Worker:
         return self.journal.with_suffix(".log").read_text()[-6000:]
 
     def intervals(self) -> Iterator[Interval]:
-        """Yield the periods in which the process owned partitions, by its journal."""
+        """Yield the periods in which the process owned partitions, according to its journal."""
         current: Interval | None = None
         for event in self.events():
             if event["event"] in {"own", "release", "lost", "closed"}:

@@ -40,7 +40,7 @@ def test_no_partition_has_two_readers(goal: list[str], claimed: list[set[str]]) 
 
 @given(owners, claims)
 def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
-    """If only its future owner has a partition, it stays in that member's share throughout."""
+    """A partition claimed only by its future owner stays in that member's share throughout."""
     first = first_round(shares(goal), group(claimed))
     for partition, owner in enumerate(goal):
         if claimed[partition] == {owner}:

@@ -129,7 +129,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
 
 
 def test_static_member_restarted_between_rounds_requests_the_second() -> None:
-    """The broker starts a round only if the member's subscription differs from the last one."""
+    """The broker starts a round only if the member's subscription differs from its last one."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -141,7 +141,7 @@ def test_static_member_restarted_between_rounds_requests_the_second() -> None:
 
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
-    """No leader could follow a plan if the broker assigns partitions."""
+    """If the broker assigns partitions, no leader can follow a plan."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)
@@ -153,7 +153,7 @@ def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
 
 
 def test_no_plan_is_followed_under_another_assignor() -> None:
-    """A member's status has the reason."""
+    """A member's status reports the reason."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")
@@ -199,7 +199,7 @@ def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFix
 
 
 def test_status_follows_no_plan_outside_its_group() -> None:
-    """A consumer that has left or is closed has no plan, with any last assignment."""
+    """A consumer that has left or is closed has no plan, even if it followed one before."""
     with following() as stage:
         assert "in no group" in str(stage.follower.status(outside=True).fallback_reason)
         stage.lead()

@@ -24,7 +24,7 @@ TOPIC = "orders"
 MAX_S = 300.0
 #: Seconds that the application takes for a record, and for a flush after many of them.
 USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
-#: Seconds that it takes to pass a record on to a thread; and if other processes interrupt this.
+#: Seconds to pass a record on to a thread: usually, and if other processes interrupt this.
 PASSED_ON, INTERRUPTED = 50e-6, 10e-3
 
 
@@ -266,7 +266,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """Finished or not, a record counts until the group would have revoked its partition."""
+    """A record counts, finished or not, until the group would have revoked its partition."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)

@@ -252,7 +252,7 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
 
 
 def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
-    """Without its consumer it only has old claims, which may be outdated, so it raises an error."""
+    """Without its consumer, the assignor has only claims that may be outdated: an error."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:

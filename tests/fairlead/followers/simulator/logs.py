@@ -131,7 +131,7 @@ class Tail:
         self.blind_until: float | None = None
 
     def problem(self) -> str | None:
-        """Return why no more records can be read; None: reading may continue."""
+        """Return the reason why no more records can be read; None: reading may continue."""
         topic = self.topic
         if topic.partitions is None or topic.life != self.life:
             if self.blind_until is None:

@@ -191,7 +191,7 @@ class World:
             case "plan" if round_ and assignment and assignment.plan_version == status.plan_version:
                 says = assignment.shares[round_.me.member]
             case "range" if generation and round_ and status.plan_version is None:
-                # A member that kept its range share owns it, whatever the assignment record says.
+                # A member that kept its range share owns it, even if the assignment record differs.
                 dealt = (
                     assignment.shares
                     if assignment and generation.share is not RangeShare.KEPT

@@ -74,7 +74,7 @@ def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
 
 
 def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
-    """The output has start, evidence and next step; for a partition, each version that moves it."""
+    """The output has start, evidence and next step; for a partition, all versions that move it."""
     text = run(week, "why", "orders").stdout
     assert text.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in text
@@ -107,7 +107,7 @@ def test_times_are_in_utc(week: str) -> None:
 
 
 def test_figures_have_their_age(week: str) -> None:
-    """Groups have the times of their sample and snapshot; old figures are marked."""
+    """Groups are listed with the times of their sample and snapshot; old figures are marked."""
     groups = run(week, "groups").output
     assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no sample since " in groups
@@ -124,7 +124,7 @@ def test_figures_have_their_age(week: str) -> None:
 
 
 def test_group_without_members_is_shown_as_such(week: str) -> None:
-    """An earlier followed plan does not matter, nor the age of its last sample."""
+    """Neither an earlier followed plan nor the age of the group's last sample matters."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
@@ -255,7 +255,7 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
 
 
 def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
-    """The step has the end and the reason, also on the page; other groups have other steps."""
+    """Output and pages show the end and the reason; other groups have other steps."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
@@ -285,7 +285,7 @@ def test_approval_of_another_hash_is_refused(week: str) -> None:
 
 
 def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
-    """A rollback to the published version needs neither `--yes` nor Kafka to be refused."""
+    """A rollback to the published version is refused even without `--yes` and without Kafka."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
     error = "group orders: version 2 is already published; `fairlead plans withdraw orders`"

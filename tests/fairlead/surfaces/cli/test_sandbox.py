@@ -59,7 +59,7 @@ def in_directory(
 
 
 def test_services_run_between_commands(fairlead: Fairlead, state_dir: Path, tmp_path: Path) -> None:
-    """`up` starts services for all commands, which outlive it; `status` has their addresses.
+    """`up` starts services that later commands use; `status` shows their addresses.
 
     A command that changes something shows these addresses when it asks for confirmation.
     """

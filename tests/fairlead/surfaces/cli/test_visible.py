@@ -45,7 +45,7 @@ def test_long_line_is_cut() -> None:
 
 
 def test_all_output_is_visible() -> None:
-    """Output is lines, errors, tables with titles, and all else that rich prints."""
+    """Output is lines, errors, tables with titles, and anything else that rich prints."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         say(f"group {EVIL}", EVIL)

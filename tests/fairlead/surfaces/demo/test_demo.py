@@ -89,7 +89,7 @@ def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]
 
 
 def test_report_has_a_row_for_each_consumer(report: dict[str, Any]) -> None:
-    """The row has lag and partitions: before, predicted, and after the plan."""
+    """Each row has lag and partitions: before, predicted, and after the plan."""
     for scenario, group in groups(report):
         assert group["group"] == scenario.name
         assert group["assignor"]
@@ -136,7 +136,7 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
 def test_groups_have_the_right_diagnoses(report: dict[str, Any]) -> None:
     """One group is unbalanced, one has a slow machine, which is named, one is healthy.
 
-    A group that a broker assigns unbalanced gets no advice about that broker. An expensive
+    A group that a broker assigns unevenly gets no advice about that broker. An expensive
     partition is named with the milliseconds that its records take, and no consumer is called slow
     for it.
     """

@@ -194,7 +194,7 @@ def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
 
 
 def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
-    """The page also has a command that lists all moves, emptied members, and four eyes."""
+    """The page also has emptied members, four eyes, and a command that lists all moves."""
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
@@ -267,7 +267,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is named after group and version, or by an option; or it is standard output."""
+    """The file is named after group and version, or by an option; `-` is standard output."""
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"

@@ -1,4 +1,4 @@
-"""`fairlead up`: obstacles to its start, and its parts when they start, are killed and end."""
+"""`fairlead up`: errors before its start, and the start, kill and end of its parts."""
 
 import json
 import os

@@ -36,7 +36,7 @@ def week(week: str) -> str:
 
 @pytest.fixture
 def served(week: str) -> Iterator[str]:
-    """Return the address of a server of the week's history, with a reader's login."""
+    """Return the address of a server that shows the week, with a reader's login."""
     as_reader = f"{week}&options=-c%20role%3Dfairlead_reader"
     engine = create_store_engine(as_reader)
     web = WebSettings(url="https://fairlead.example/", dagster_url="http://dagster.example")
@@ -88,7 +88,7 @@ class Desks:
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return pages on which each person whom the proxy names may act."""
+    """Return pages on which any person named by the proxy may act."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 

@@ -72,7 +72,7 @@ def test_names_may_have_any_characters(week: str, served: str) -> None:
 
 
 def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
-    """Pages show a freeze with author and reason; metrics have its time until it ends."""
+    """Pages show a freeze with author and reason; metrics have its time while it lasts."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
@@ -177,7 +177,7 @@ def test_page_of_a_group_in_shadow_mode_has_possible_savings(week: str, served: 
 
 
 def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> None:
-    """Page and row have a text in place of figures."""
+    """Page and row show a text instead of figures."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]
@@ -202,7 +202,7 @@ def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> 
 )
 @pytest.mark.parametrize("path", ["/", "/metrics"])
 def test_unknown_host_is_refused(served: str, path: str, host: str, status: int) -> None:
-    """Pages of the name's owner could otherwise read plans in a browser."""
+    """Otherwise, pages of the host name's owner could read plans in a browser."""
     request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
     try:
         with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310

@@ -375,7 +375,7 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 
 
 def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows) -> None:
-    """In SQL, every table, every other function and every role is refused to it."""
+    """In SQL, the login may use no table, no other function and no role."""
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),
         *("plan_diff", "plan_owners"),
@@ -441,7 +441,7 @@ def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows
 
 
 def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows) -> None:
-    """Such a server can use any person's name; four eyes of the database still apply."""
+    """A stolen server can use any person's name; four eyes of the database still apply."""
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
