@@ -45,6 +45,10 @@ from tests.while_needed import end_after, note_last, while_needed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = [
+    f"tests.fixtures.{module}" for module in ("consumer_groups", "pipelines", "plans")
+]
+
 # Examples take longer on a busy machine: a deadline would make correct code fail.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

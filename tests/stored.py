@@ -4,13 +4,40 @@ Belongs here: the shortest way for a test to store something. Does not: any expe
 """
 
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from sqlalchemy import text
 
-from fairlead.domain.records import NoPlan, PlanDraft, SeenAdoption, StoredDecision
+from fairlead.domain.records import NoPlan, PlanDraft, SeenAdoption, StoredDecision, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.plans import PlanStore
+from fairlead.wire.document import PlanDocument, content_hash
+
+
+def stored_plan(plan: PlanDocument) -> StoredPlan:
+    """Return a published plan as the store would, without its record's position."""
+    value = plan.to_bytes()
+    return StoredPlan(
+        group=plan.group,
+        version=plan.version,
+        plan_id=UUID(plan.plan_id),
+        state="published",
+        assignor=plan.assignor,
+        reason="lighter",
+        snapshot_id="s1",
+        snapshot_at=plan.snapshot_at,
+        created_at=plan.created_at,
+        expires_at=None,
+        document=value,
+        sha256=content_hash(value),
+        approved_sha256=content_hash(value),
+        topic=None,
+        partition=None,
+        record_offset=None,
+        four_eyes=None,
+        rolled_back_from=None,
+    )
 
 
 def record_decision(store: PlanStore, decision: PlanDraft | NoPlan) -> StoredDecision:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from fairlead.settings import Settings
-from tests.fairlead.store.conftest import draft  # noqa: F401 - a fixture
 from tests.pipeline import Pipeline, failed_checks, running_pipeline
 
 RunChecks = Callable[[str], dict[str, list[str]]]

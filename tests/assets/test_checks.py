@@ -16,7 +16,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.wire.document import MemberShare
 from tests.assets.conftest import RunChecks
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.pipeline import Pipeline
 from tests.samples import samples
 from tests.stored import record_decision

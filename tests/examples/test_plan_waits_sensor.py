@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from fairlead.store import PlanStore, create_store_engine
-from tests.fairlead.store.conftest import make_draft
+from tests.fixtures.plans import make_draft
 from tests.logins import logins
 from tests.stored import record_decision
 

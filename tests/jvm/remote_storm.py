@@ -8,18 +8,18 @@ import logging
 import time
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.kafka import KafkaBroker
-from fairlead.wire.document import PlanDocument, content_hash
+from fairlead.wire.document import PlanDocument
 from fairlead.workflows.following import follow
 from fairlead.workflows.rebalancing import BrokerPlan
 from tests.fairlead.followers.storm import NAMES, Storm
 from tests.jvm.remote import Cluster
+from tests.stored import stored_plan
 
 # clocks: interval of checks
 
@@ -120,35 +120,10 @@ class RemoteStorm(Storm):
         )
 
     def _published(self, _: object) -> list[StoredPlan]:
-        return [] if self._plan is None else [_stored(self._plan)]
+        return [] if self._plan is None else [stored_plan(self._plan)]
 
 
 def _targets(found: BrokerGroup, topic: str) -> dict[str, list[int]]:
     return {
         consumer.client_id: list(consumer.target.get(topic, ())) for consumer in found.consumers
     }
-
-
-def _stored(plan: PlanDocument) -> StoredPlan:
-    """Return a published plan as the store would return it."""
-    value = plan.to_bytes()
-    return StoredPlan(
-        group=plan.group,
-        version=plan.version,
-        plan_id=UUID(plan.plan_id),
-        state="published",
-        assignor=plan.assignor,
-        reason="",
-        snapshot_id="",
-        snapshot_at=plan.snapshot_at,
-        created_at=plan.created_at,
-        expires_at=None,
-        document=value,
-        sha256=content_hash(value),
-        approved_sha256=content_hash(value),
-        topic=None,
-        partition=None,
-        record_offset=None,
-        four_eyes=None,
-        rolled_back_from=None,
-    )

@@ -145,33 +145,30 @@ def test_every_object_has_a_comment(database: str, engine: Engine) -> None:
 
 
 def test_owner_without_createrole_gets_the_statements(own_services: Path) -> None:
-    """After an administrator has run these statements, the owner can migrate."""
+    """After an administrator has run these statements, the owner can migrate.
+
+    In the second database, the roles exist, and the owner has only a schema.
+    """
     server = Postgres(own_services / "postgres")  # has no roles of other tests
     if server.state_dir.exists():
         shutil.rmtree(server.state_dir)
     server.start()
+    url = server.url("fairlead")
     try:
-        with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:
+        with psycopg.connect(url, autocommit=True) as administrator:
             administrator.execute("CREATE ROLE owner LOGIN")
             administrator.execute("CREATE DATABASE owned OWNER owner")
-            url = server.url("owned").replace("postgres@", "owner@")
-            with pytest.raises(ConfigurationError, match="owner may not create roles") as error:
-                migrate.upgrade(url)
-            _, _, statements = str(error.value).partition("let an administrator run: ")
-            administrator.execute(statements.encode())
-        migrate.upgrade(url)
-        assert migrate.current(url) == migrate.head()
-        # The roles exist, and this owner has only a schema in another owner's database.
-        with psycopg.connect(server.url("fairlead"), autocommit=True) as administrator:
             administrator.execute("CREATE SCHEMA fairlead AUTHORIZATION owner")
+            for database, refused in (("owned", "roles"), ("fairlead", "schemas")):
+                as_owner = server.url(database).replace("postgres@", "owner@")
+                with pytest.raises(ConfigurationError, match=f"may not create {refused}") as error:
+                    migrate.upgrade(as_owner)
+                _, _, statements = str(error.value).partition("let an administrator run: ")
+                administrator.execute(statements.encode())
+                migrate.upgrade(as_owner)
+                assert migrate.current(as_owner) == migrate.head()
             administrator.execute("CREATE ROLE reader LOGIN IN ROLE fairlead_reader")
-            url = server.url("fairlead").replace("postgres@", "owner@")
-            with pytest.raises(ConfigurationError, match="owner may not create schemas") as error:
-                migrate.upgrade(url)
-            _, _, statements = str(error.value).partition("let an administrator run: ")
-            administrator.execute(statements.encode())
-        migrate.upgrade(url)
-        migrate.check(server.url("fairlead").replace("postgres@", "reader@"))
+        migrate.check(url.replace("postgres@", "reader@"))
     finally:
         server.stop()
 

@@ -18,7 +18,7 @@ from fairlead.surfaces.cli import app
 from fairlead.wire.record import withdrawn_value
 from orchestration.runs import known_cohorts
 from orchestration.shell import main
-from tests.orchestration.conftest import StartConsumers
+from tests.fixtures.pipelines import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 from tests.waiting import eventually
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.orchestration.conftest import StartConsumers
+from tests.fixtures.pipelines import StartConsumers
 from tests.packaging import beside_the_tests_own, build, run
 from tests.pipeline import APPROVED_BY_POLICY, Pipeline
 from tests.waiting import eventually

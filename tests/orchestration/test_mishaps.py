@@ -24,9 +24,9 @@ from fairlead.errors import ClocksApartError
 from fairlead.store.history_queries import read_groups
 from fairlead.workflows.snapshot_decisions import decide_on
 from tests.conftest import KafkaTopic
-from tests.fairlead.kafka.conftest import Commit, Join
+from tests.fixtures.consumer_groups import Commit, Join
+from tests.fixtures.pipelines import MakeGroup, StartConsumers, sample
 from tests.full_disk import no_room
-from tests.orchestration.conftest import MakeGroup, StartConsumers, sample
 from tests.pipeline import SKEWED, Pipeline
 from tests.recalled import BUSY, CONSUMED, IDLE
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
 from tests.conftest import KafkaTopic
-from tests.orchestration.conftest import StartConsumers
+from tests.fixtures.pipelines import StartConsumers
 from tests.pipeline import Pipeline
 from tests.waiting import PATIENCE_S, eventually
 

@@ -8,8 +8,8 @@ from dagster_shared.serdes import serialize_value
 
 from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
-from tests.fairlead.kafka.conftest import Commit
-from tests.orchestration.conftest import StartConsumers
+from tests.fixtures.consumer_groups import Commit
+from tests.fixtures.pipelines import StartConsumers
 from tests.pipeline import APPROVED_BY_POLICY, Consumers, Pipeline, failed_checks, metadata, rows
 from tests.waiting import eventually
 

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from assets.scope import run_config
 from orchestration.planning_sensor import WHY_TAG
-from tests.orchestration.conftest import MakeGroup, sample
+from tests.fixtures.pipelines import MakeGroup, sample
 from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]

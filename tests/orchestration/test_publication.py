@@ -18,9 +18,9 @@ from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.step_pages import sheet
-from tests.fairlead.store.conftest import make_draft
+from tests.fixtures.pipelines import StartConsumers
+from tests.fixtures.plans import make_draft
 from tests.logins import logins
-from tests.orchestration.conftest import StartConsumers
 from tests.orchestration.test_operations import outcome
 from tests.pipeline import Consumers, Pipeline, metadata
 from tests.stored import record_decision

@@ -14,7 +14,7 @@ from fairlead.store.attempts import Attempt
 from orchestration.samples import IN_A_TICK_S
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
-from tests.fairlead.kafka.conftest import Join
+from tests.fixtures.consumer_groups import Join
 from tests.logins import logins
 from tests.pipeline import Pipeline
 

@@ -27,7 +27,7 @@ from fairlead.workflows.page_acts import take_up
 from fairlead.workflows.reconciling import reconcile
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, Member
-from tests.fairlead.store.conftest import make_draft
+from tests.fixtures.plans import make_draft
 from tests.lengths import form
 from tests.logins import logins
 from tests.serving import serving

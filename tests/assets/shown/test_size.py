@@ -17,9 +17,10 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES
-from fairlead.wire.document import MemberShare, content_hash
+from fairlead.wire.document import MemberShare
 from fairlead.workflows.proposal import Outcome
-from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
+from tests.fixtures.plans import SNAPSHOT_AT, make_draft, make_metrics
+from tests.stored import stored_plan
 
 #: Bytes. Dagster stores metadata with every partition of every run.
 MOST_BYTES = 100_000
@@ -72,27 +73,15 @@ def large() -> tuple[PlanDraft, StoredPlan]:
         },
         weights={TOPIC: numbers * 1e6},
     )
-    plan_id = uuid4()
-    document = draft.document(1, plan_id, SNAPSHOT_AT).to_bytes()
-    return draft, StoredPlan(
-        group=draft.group,
-        version=1,
-        plan_id=plan_id,
+    document = draft.document(1, uuid4(), SNAPSHOT_AT)
+    return draft, replace(
+        stored_plan(document),
         state="proposed",
-        assignor=draft.assignor,
         reason=REASON,
-        snapshot_id=draft.snapshot_id,
-        snapshot_at=draft.snapshot_at,
-        created_at=SNAPSHOT_AT,
-        expires_at=None,
-        document=document,
-        sha256=content_hash(document),
         approved_sha256=None,
         topic="fairlead.plans",
         partition=0,
         record_offset=1,
-        four_eyes=None,
-        rolled_back_from=None,
     )
 
 

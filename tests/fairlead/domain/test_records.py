@@ -9,12 +9,13 @@ import pytest
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.store import StoredPlan
 from fairlead.wire.document import PlanDocument, content_hash
+from tests.stored import stored_plan
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 PLAN_ID = UUID("6f2c7a0e-7d9b-4c65-8a4c-0c5d1f3f6b1a")
 
 
-def document(**changes: object) -> bytes:
+def document(**changes: object) -> PlanDocument:
     values = {
         "group": "orders",
         "version": 7,
@@ -25,32 +26,12 @@ def document(**changes: object) -> bytes:
         "partition_counts": {},
         "members": {},
     }
-    return PlanDocument(**(values | changes)).to_bytes()  # type: ignore[arg-type]
+    return PlanDocument(**(values | changes))  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def plan() -> StoredPlan:
-    value = document()
-    return StoredPlan(
-        group="orders",
-        version=7,
-        plan_id=PLAN_ID,
-        state="approved",
-        assignor="sticky",
-        reason="lighter",
-        snapshot_id="s1",
-        snapshot_at=NOW,
-        created_at=NOW,
-        expires_at=None,
-        document=value,
-        sha256=content_hash(value),
-        approved_sha256=content_hash(value),
-        topic=None,
-        partition=None,
-        record_offset=None,
-        four_eyes=None,
-        rolled_back_from=None,
-    )
+    return stored_plan(document())
 
 
 def test_altered_bytes_are_refused(plan: StoredPlan) -> None:
@@ -59,13 +40,13 @@ def test_altered_bytes_are_refused(plan: StoredPlan) -> None:
 
 
 def test_bytes_altered_together_with_their_hash_are_refused(plan: StoredPlan) -> None:
-    value = document(assignor="range")
+    value = document(assignor="range").to_bytes()
     with pytest.raises(TamperedPlanError, match="was approved"):
         replace(plan, document=value, sha256=content_hash(value)).verify()
 
 
 def test_another_versions_document_is_refused(plan: StoredPlan) -> None:
-    value = document(version=6)
+    value = document(version=6).to_bytes()
     other = replace(
         plan, document=value, sha256=content_hash(value), approved_sha256=content_hash(value)
     )
@@ -74,7 +55,7 @@ def test_another_versions_document_is_refused(plan: StoredPlan) -> None:
 
 
 def test_another_groups_document_is_refused(plan: StoredPlan) -> None:
-    value = document(group="billing")
+    value = document(group="billing").to_bytes()
     other = replace(plan, document=value, sha256=content_hash(value), approved_sha256=None)
     with pytest.raises(InvalidPlanError, match="for group 'billing'"):
         other.verify()

@@ -141,6 +141,18 @@ class Application(ABC):
             self._take()
         return self.handled == self.group.ends
 
+    def _settings(self, interval_ms: int | None) -> dict[str, Any]:
+        return {
+            "bootstrap_servers": self.group.services.bootstrap_servers,
+            "group_id": self.group.name,
+            "plan_topic": self.group.plan_topic,
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": interval_ms is not None,
+            "auto_commit_interval_ms": interval_ms or NEVER_MS,
+            "session_timeout_ms": SESSION_MS,
+            "heartbeat_interval_ms": 300,
+        }
+
     @abstractmethod
     def _open(self, interval_ms: int | None, options: dict[str, Any]) -> None: ...
 
@@ -168,17 +180,7 @@ class KafkaPythonApplication(Application):
 
     def _open(self, interval_ms: int | None, options: dict[str, Any]) -> None:
         self.consumer = kafka_python.PlanConsumer(
-            self.group.topic,
-            bootstrap_servers=self.group.services.bootstrap_servers,
-            group_id=self.group.name,
-            plan_topic=self.group.plan_topic,
-            auto_offset_reset="earliest",
-            enable_auto_commit=interval_ms is not None,
-            auto_commit_interval_ms=interval_ms or NEVER_MS,
-            session_timeout_ms=SESSION_MS,
-            heartbeat_interval_ms=300,
-            consumer_timeout_ms=100,
-            **options,
+            self.group.topic, consumer_timeout_ms=100, **self._settings(interval_ms), **options
         )
 
     def _take(self) -> None:
@@ -236,16 +238,7 @@ class AiokafkaApplication(Application):
 
     async def _start(self, interval_ms: int | None, options: dict[str, Any]) -> None:
         self.consumer = aiokafka.PlanConsumer(
-            self.group.topic,
-            bootstrap_servers=self.group.services.bootstrap_servers,
-            group_id=self.group.name,
-            plan_topic=self.group.plan_topic,
-            auto_offset_reset="earliest",
-            enable_auto_commit=interval_ms is not None,
-            auto_commit_interval_ms=interval_ms or NEVER_MS,
-            session_timeout_ms=SESSION_MS,
-            heartbeat_interval_ms=300,
-            **options,
+            self.group.topic, **self._settings(interval_ms), **options
         )
         await self.consumer.start()
 

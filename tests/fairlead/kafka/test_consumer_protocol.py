@@ -7,8 +7,8 @@ import pytest
 from fairlead.domain.samples import ownership
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
-from tests.fairlead.kafka.conftest import Produce
 from tests.fairlead.kafka.members import BrokerAssigned
+from tests.fixtures.consumer_groups import Produce
 
 pytestmark = pytest.mark.kafka
 

@@ -18,7 +18,6 @@ from fairlead.errors import FairleadError, PlanStateError
 from fairlead.store import NoPlan, PlanStore
 from fairlead.store.outbox import Outbox, OutboxEntry, PublishRequest
 from fairlead.wire.document import content_hash
-from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.fairlead.store.life_model import (
     SUPERUSER,
     Decide,
@@ -30,6 +29,7 @@ from tests.fairlead.store.life_model import (
     Tamper,
     Withdraw,
 )
+from tests.fixtures.plans import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.stored import record_decision
 
 NOW: Final = datetime.now(UTC)

@@ -14,7 +14,7 @@ from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from fairlead.store.acts import Act, Verb, act, agreed, answer, asked, find_act, objection_to_pages
 from fairlead.store.freezes import read_freezes
 from fairlead.store.history_queries import read_plan
-from tests.fairlead.store.conftest import MakeDraft, StoreAs, record_publication
+from tests.fixtures.plans import MakeDraft, StoreAs, record_publication
 from tests.logins import Login
 from tests.stored import record_decision
 

@@ -14,7 +14,7 @@ from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore
 from fairlead.store.engine import transaction
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres

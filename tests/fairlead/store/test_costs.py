@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event, text
 from fairlead.domain.records import SeenAdoption
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres

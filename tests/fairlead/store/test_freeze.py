@@ -17,7 +17,7 @@ from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.surfaces.next_step import next_step
-from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
+from tests.fixtures.plans import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
 from tests.stored import a_session_waits
 from tests.waiting import PATIENCE_S, eventually

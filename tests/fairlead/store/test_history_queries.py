@@ -5,7 +5,7 @@ import pytest
 
 from fairlead.store import PlanStore
 from fairlead.store.history_queries import read_steps
-from tests.fairlead.store.conftest import MakeDraft
+from tests.fixtures.plans import MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from fairlead.wire.document import content_hash
-from tests.fairlead.store.conftest import MakeDraft, StoreAs
 from tests.fairlead.store.life_database import Database
 from tests.fairlead.store.life_model import (
     APPROVER,
@@ -31,6 +30,7 @@ from tests.fairlead.store.life_model import (
     Tamper,
     Withdraw,
 )
+from tests.fixtures.plans import MakeDraft, StoreAs
 from tests.lengths import form
 from tests.logins import Login
 

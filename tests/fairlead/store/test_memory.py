@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.domain.records import StoredPlan
 from fairlead.store import PlanStore
-from tests.fairlead.store.conftest import SNAPSHOT_AT
+from tests.fixtures.plans import SNAPSHOT_AT
 from tests.waiting import PATIENCE_S
 
 

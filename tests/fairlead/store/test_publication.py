@@ -10,7 +10,7 @@ from fairlead.errors import StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, OutboxEntry, PartitionLock, PublishRequest
 from fairlead.wire.record import Kind
-from tests.fairlead.store.conftest import LEASE_UNTIL, sent
+from tests.fixtures.plans import LEASE_UNTIL, sent
 
 pytestmark = pytest.mark.postgres
 

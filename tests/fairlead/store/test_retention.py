@@ -17,8 +17,8 @@ from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_plans
 from fairlead.store.retention import history_days, prune
-from tests.fairlead.store.conftest import MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
+from tests.fixtures.plans import MakeDraft, make_metrics
 from tests.logins import Login
 from tests.stored import plan_history, record_adoption, record_decision
 

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.errors import PlanStateError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
-from tests.fairlead.store.conftest import (
+from tests.fixtures.plans import (
     SNAPSHOT_AT,
     MakeDraft,
     StoreAs,

@@ -14,7 +14,7 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, PublishRequest
-from tests.fairlead.store.conftest import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
+from tests.fixtures.plans import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.logins import Login
 
 pytestmark = pytest.mark.postgres

@@ -18,14 +18,7 @@ from fairlead.settings import Settings
 from fairlead.surfaces.survey.finding import analysed_by, changes, follows
 from fairlead.surfaces.survey.page import as_lines, as_page
 from tests.conftest import KafkaTopic
-from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
-    Commit,
-    Join,
-    Produce,
-    commit,
-    join,
-    produce,
-)
+from tests.fixtures.consumer_groups import Commit, Join, Produce
 from tests.samples import samples
 from tests.waiting import PATIENCE_S
 
@@ -42,12 +35,28 @@ finally:
 """
 
 
+def survey(settings: Settings, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run `fairlead survey` for six samples in a folder."""
+    options = ["--minutes", "0.02", "--every", "0.2", "--format", "json"]
+    servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "survey", *options, *servers],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 @pytest.mark.kafka
 def test_survey_needs_only_kafka(
     *,
-    join: Join,  # noqa: F811
-    produce: Produce,  # noqa: F811
-    commit: Commit,  # noqa: F811
+    join: Join,
+    produce: Produce,
+    commit: Commit,
     kafka_topic: KafkaTopic,
     settings: Settings,
     unique_name: str,
@@ -58,19 +67,9 @@ def test_survey_needs_only_kafka(
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
     join(unique_name, [topic], 2, [{"client.id": "a"}, {"client.id": "b"}])
-    options = ["--minutes", "0.02", "--every", "0.2", "--format", "json"]
-    servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
 
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "survey", *options, *servers],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=PATIENCE_S,
-    )
+    done = survey(settings, tmp_path)
 
-    assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "imported:"
     assert f"{unique_name}: Stable" in done.stderr  # the first line that is printed
     answer = json.loads(done.stdout)
@@ -83,9 +82,9 @@ def test_survey_needs_only_kafka(
 @pytest.mark.kafka
 def test_survey_recognises_lag_that_is_none(
     *,
-    join: Join,  # noqa: F811
-    produce: Produce,  # noqa: F811
-    commit: Commit,  # noqa: F811
+    join: Join,
+    produce: Produce,
+    commit: Commit,
     kafka_topic: KafkaTopic,
     settings: Settings,
     unique_name: str,
@@ -117,18 +116,9 @@ def test_survey_recognises_lag_that_is_none(
     admin = AdminClient(settings.kafka.librdkafka())
     for future in admin.delete_records([TopicPartition(emptied, 0, 98)]).values():
         future.result(PATIENCE_S)
-    servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
 
-    options = ["--minutes", "0.02", "--every", "0.2", "--format", "json"]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "survey", *options, *servers],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=PATIENCE_S,
-    )
-    rows = {row["group"]: row for row in json.loads(done.stdout)["groups"]}
+    rows = {row["group"]: row for row in json.loads(survey(settings, tmp_path).stdout)["groups"]}
+
     figures = ("partitions", "lag", "uncommitted_lag", "lost")
     assert {name: [rows[name][key] for key in figures] for name in mine} == {
         flink: [1, 7, 0, 0],

@@ -7,15 +7,6 @@ import pytest
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from tests.conftest import KafkaTopic
-from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
-    approve,
-    draft,
-    engine,
-    propose,
-    publish,
-    store,
-    store_url,
-)
 
 
 @pytest.fixture

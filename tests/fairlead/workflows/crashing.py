@@ -24,8 +24,8 @@ from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.workflows.proposal import carry_out
 from fairlead.workflows.reconciling import withdraw
-from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft
 from tests.fairlead.workflows.plans import OPTIONS, run
+from tests.fixtures.plans import SNAPSHOT_AT, make_draft
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
 

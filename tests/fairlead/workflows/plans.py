@@ -17,7 +17,7 @@ from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import Live, StepResult, reconcile
-from tests.fairlead.store.conftest import SNAPSHOT_AT
+from tests.fixtures.plans import SNAPSHOT_AT
 
 OPTIONS = PublishOptions(timedelta(hours=6))
 DAY = datetime(2026, 1, 1, tzinfo=UTC)

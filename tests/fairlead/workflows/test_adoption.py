@@ -4,16 +4,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from types import SimpleNamespace
-from uuid import UUID
 
 import pytest
 
 from fairlead.domain.groups import LiveGroup, LiveMember
-from fairlead.domain.records import StoredPlan
-from fairlead.wire.document import content_hash
 from fairlead.workflows import adoption
 from fairlead.workflows.adoption import Observed, compare, observe
 from tests.fairlead.workflows.plans import make_plan
+from tests.stored import stored_plan
 
 PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0]})
 
@@ -28,31 +26,6 @@ def test_share_of_a_former_member_must_be_where_the_plan_fits_it() -> None:
     """The only remaining member must own all partitions; each missing one counts."""
     assert compare(PLAN, {"a": {"t": [0, 1, 2]}}).adherence == 1.0
     assert compare(PLAN, {"a": {"t": [0, 1]}}).adherence == 0.6666
-
-
-def published() -> StoredPlan:
-    """Return PLAN as the database stores it."""
-    value, now = PLAN.to_bytes(), datetime.now(UTC)
-    return StoredPlan(
-        group=PLAN.group,
-        version=PLAN.version,
-        plan_id=UUID(PLAN.plan_id),
-        state="published",
-        assignor=PLAN.assignor,
-        reason="lighter",
-        snapshot_id="s1",
-        snapshot_at=now,
-        created_at=now,
-        expires_at=None,
-        document=value,
-        sha256=content_hash(value),
-        approved_sha256=content_hash(value),
-        topic=None,
-        partition=None,
-        record_offset=None,
-        four_eyes=None,
-        rolled_back_from=None,
-    )
 
 
 def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> Observed:
@@ -72,7 +45,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
     clock = SimpleNamespace(monotonic=count(1).__next__, sleep=lambda _: None)
     monkeypatch.setattr(adoption, "time", clock)
-    (seen,) = observe([published()], described, patiently=[PLAN.group], until=len(series))
+    (seen,) = observe([stored_plan(PLAN)], described, patiently=[PLAN.group], until=len(series))
     assert seen.error == ""
     return seen
 

@@ -21,9 +21,9 @@ from fairlead.workflows.automatic_rollback import roll_back_regressions
 from fairlead.workflows.proposal import carry_out
 from fairlead.workflows.publication import withdrawals_of_regressions
 from fairlead.workflows.reconciling import reconcile
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, record_publication
 from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.fairlead.workflows.test_rollback import SECOND, following_second
+from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft, record_publication
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 

@@ -21,9 +21,9 @@ from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow
 from fairlead.workflows.planning_one_group import plan_group
 from fairlead.workflows.reconciling import StepResult
-from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.plans import run
+from tests.fixtures.consumer_groups import Produce
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -62,7 +62,7 @@ def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) 
     }
 
 
-def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> StepResult:  # noqa: F811
+def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> StepResult:
     """Publish a group's approved plan, as a run does."""
     (done,) = run(store, plans, gateway.live_groups, groups=[group], now=datetime.now(UTC))
     return done
@@ -72,11 +72,11 @@ def test_publication_reports_a_broker_without_the_plug_in(
     *,
     cluster: KafkaSettings,
     plans: PlanTopic,
-    gateway: KafkaGateway,  # noqa: F811
+    gateway: KafkaGateway,
     store: PlanStore,
     approve: Callable[..., StoredPlan],
     kafka_topic: Any,
-    produce: Produce,  # noqa: F811
+    produce: Produce,
     tmp_path: Path,
     unique_name: str,
 ) -> None:

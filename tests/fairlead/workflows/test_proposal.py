@@ -17,7 +17,7 @@ from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.wire.document import MemberShare
 from fairlead.workflows import proposal
 from fairlead.workflows.proposal import Outcome, carry_out
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import plan_history, record_decision
 
 pytestmark = pytest.mark.postgres

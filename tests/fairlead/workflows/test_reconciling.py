@@ -31,8 +31,8 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication import due_groups, failures_recorded
 from fairlead.workflows.reconciling import LATER, SOON, Live, withdraw
 from tests.conftest import KafkaTopic
-from tests.fairlead.store.conftest import SNAPSHOT_AT
 from tests.fairlead.workflows.plans import OPTIONS, Dying, as_planned, live, run, without_members
+from tests.fixtures.plans import SNAPSHOT_AT
 from tests.records import PUBLIC, SIGNER
 from tests.stored import plan_history
 

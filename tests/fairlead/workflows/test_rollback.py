@@ -15,8 +15,8 @@ from fairlead.errors import PlanStateError, StalePlanError
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.workflows.rollback import RolledBack, rollback
-from tests.fairlead.store.conftest import SNAPSHOT_AT
 from tests.fairlead.workflows.plans import as_planned, emptied
+from tests.fixtures.plans import SNAPSHOT_AT
 from tests.stored import plan_history
 
 pytestmark = pytest.mark.postgres

@@ -31,30 +31,13 @@ from fairlead.workflows import diagnosing
 from fairlead.workflows import sampling as taking
 from fairlead.workflows.sampling import covered_groups, take
 from tests.conftest import KafkaTopic
-from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
-    Commit,
-    Join,
-    Produce,
-    commit,
-    gateway,
-    join,
-    produce,
-)
-from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
-    approve,
-    draft,
-    engine,
-    propose,
-    publish,
-    store,
-    store_url,
-)
+from tests.fixtures.consumer_groups import Commit, Join, Produce
 from tests.recalled import CONSUMED, recall
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
-def age_plans_by_an_hour(engine: Engine) -> None:  # noqa: F811
+def age_plans_by_an_hour(engine: Engine) -> None:
     """Move the events of plans back by an hour, so that the plans' effects can be measured."""
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
@@ -63,10 +46,10 @@ def age_plans_by_an_hour(engine: Engine) -> None:  # noqa: F811
 
 def test_sample_agrees_with_the_broker(
     *,
-    gateway: KafkaGateway,  # noqa: F811
-    join: Join,  # noqa: F811
-    produce: Produce,  # noqa: F811
-    commit: Commit,  # noqa: F811
+    gateway: KafkaGateway,
+    join: Join,
+    produce: Produce,
+    commit: Commit,
     kafka_topic: KafkaTopic,
     settings: Settings,
     tmp_path: Path,
@@ -99,85 +82,87 @@ def test_sample_agrees_with_the_broker(
     assert archive.taken() == taken
 
 
+@pytest.fixture
+def group_with_lags(
+    join: Join, produce: Produce, commit: Commit, kafka_topic: KafkaTopic, unique_name: str
+) -> Callable[..., str]:
+    """Return a function that makes a group of two members with these lags, and returns its name."""
+
+    def make(*lags: int) -> str:
+        topic = kafka_topic(partitions=len(lags))
+        produce(topic, [CONSUMED + lag for lag in lags])
+        commit(unique_name, {(topic, number): CONSUMED for number in range(len(lags))})
+        join(unique_name, [topic], len(lags), [{"client.id": "one"}, {"client.id": "two"}])
+        return unique_name
+
+    return make
+
+
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])
 def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     *,
     lags: tuple[int, ...],
-    gateway: KafkaGateway,  # noqa: F811
-    join: Join,  # noqa: F811
-    produce: Produce,  # noqa: F811
-    commit: Commit,  # noqa: F811
-    kafka_topic: KafkaTopic,
+    gateway: KafkaGateway,
+    group_with_lags: Callable[..., str],
     settings: Settings,
     tmp_path: Path,
-    unique_name: str,
-    store: PlanStore,  # noqa: F811
-    engine: Engine,  # noqa: F811
-    publish: Callable[..., StoredPlan],  # noqa: F811
+    store: PlanStore,
+    engine: Engine,
+    publish: Callable[..., StoredPlan],
 ) -> None:
     """If the group is not behind, its published plan, fitted to the new members, suffices."""
-    topic = kafka_topic(partitions=4)
-    produce(topic, [CONSUMED + lag for lag in lags])
-    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
-    join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
-    publish(group=unique_name)
+    group = group_with_lags(*lags)
+    publish(group=group)
     age_plans_by_an_hour(engine)
-    recall(settings.kafka, str(tmp_path), unique_name)
+    recall(settings.kafka, str(tmp_path), group)
     archive = SampleArchive(str(tmp_path))
-    first = take(gateway, archive, settings, [unique_name], store)
-    again = take(gateway, archive, settings, [unique_name], store)
+    first = take(gateway, archive, settings, [group], store)
+    again = take(gateway, archive, settings, [group], store)
     if lags == (5, 5, 5, 5):
         assert (first.requests, again.requests) == ({}, {})
         return
-    request = first.requests[unique_name]
+    request = first.requests[group]
     assert request.why.startswith(
         "since version 1: members that left: orders-1, orders-2; new members: one, two; "
     )
     assert "unbalanced: " in request.why
     assert archive.taken() == again.taken
-    standing = store.plan_requests(timedelta(minutes=5))[unique_name]
-    assert standing.request == again.requests[unique_name]
+    standing = store.plan_requests(timedelta(minutes=5))[group]
+    assert standing.request == again.requests[group]
     assert standing.since < standing.at  # it is the same request
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
-        take(gateway, archive, settings, [unique_name], PlanStore(create_store_engine(nowhere)))
-    assert store.plan_requests(timedelta(minutes=5))[unique_name] == standing
+        take(gateway, archive, settings, [group], PlanStore(create_store_engine(nowhere)))
+    assert store.plan_requests(timedelta(minutes=5))[group] == standing
 
 
 def test_suspected_regression_stops_plans(
     *,
-    gateway: KafkaGateway,  # noqa: F811
-    join: Join,  # noqa: F811
-    produce: Produce,  # noqa: F811
-    commit: Commit,  # noqa: F811
-    kafka_topic: KafkaTopic,
+    gateway: KafkaGateway,
+    group_with_lags: Callable[..., str],
     settings: Settings,
     tmp_path: Path,
-    unique_name: str,
-    store: PlanStore,  # noqa: F811
-    engine: Engine,  # noqa: F811
-    publish: Callable[..., StoredPlan],  # noqa: F811
+    store: PlanStore,
+    engine: Engine,
+    publish: Callable[..., StoredPlan],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the suspected plan is itself a rollback, a new plan is requested."""
     doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
-    topic = kafka_topic(partitions=4)
-    produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
-    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
-    join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+    group = group_with_lags(100, 80, 5, 5)
     for snapshot_id in ("s1", "s2"):
-        publish(snapshot_id, group=unique_name)
+        publish(snapshot_id, group=group)
     age_plans_by_an_hour(engine)
-    recall(settings.kafka, str(tmp_path), unique_name)
+    recall(settings.kafka, str(tmp_path), group)
     archive = SampleArchive(str(tmp_path))
-    assert take(gateway, archive, settings, [unique_name], store).requests == {}
+    assert take(gateway, archive, settings, [group], store).requests == {}
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(
             text("UPDATE fairlead_raw.plan SET rolled_back_from = 1 WHERE version = 2")
         )
-    assert list(take(gateway, archive, settings, [unique_name], store).requests) == [unique_name]
+    assert list(take(gateway, archive, settings, [group], store).requests) == [group]
 
 
 def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:

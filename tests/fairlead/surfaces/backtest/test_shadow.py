@@ -13,14 +13,13 @@ from fairlead.domain.policy import Policy
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.store.shadow_plans import shadow_days
 from fairlead.surfaces.backtest.shadow import replay_shadow_groups
-from tests.fairlead.store.conftest import engine, store_url  # noqa: F401 - fixtures
 from tests.fairlead.surfaces.backtest.recordings import recorded
 
 pytestmark = pytest.mark.postgres
 GROUPS = ("planned", "watched")
 
 
-def test_day_of_samples_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -> None:  # noqa: F811
+def test_day_of_samples_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -> None:
     """Plans would have saved most time lag; groups outside shadow mode have no replay."""
     recording, _ = recorded(SCENARIOS["skew"], hours=3)
     archive = SampleArchive(str(tmp_path))

@@ -8,13 +8,8 @@ from typer.testing import CliRunner, Result
 
 from fairlead.archive import SampleArchive
 from fairlead.surfaces.cli import app
-from tests.fairlead.kafka.conftest import commit, join_raw  # noqa: F401 - fixtures
+from tests.fixtures.pipelines import StartConsumers
 from tests.full_disk import no_room
-from tests.orchestration.conftest import (  # noqa: F401 - fixtures
-    StartConsumers,
-    pipeline,
-    start_consumers,
-)
 from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -28,8 +23,8 @@ def run(*arguments: str) -> Result:
 
 
 def test_group_is_planned_in_this_process(
-    pipeline: Pipeline,  # noqa: F811
-    start_consumers: StartConsumers,  # noqa: F811
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
     unique_name: str,
 ) -> None:
     """A dry run stores nothing; without it, version 1 is proposed, and repeating changes nothing.
@@ -73,8 +68,8 @@ def test_group_is_planned_in_this_process(
 
 
 def test_dry_run_needs_no_database(
-    pipeline: Pipeline,  # noqa: F811
-    start_consumers: StartConsumers,  # noqa: F811
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

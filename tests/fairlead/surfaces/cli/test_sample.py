@@ -14,9 +14,8 @@ from fairlead.store.history_queries import read_groups
 from fairlead.store.monitoring import last_sample
 from fairlead.surfaces.cli import app, sample
 from fairlead.workflows.sampling import Sampled
-from tests.fairlead.kafka.conftest import commit, join, join_raw  # noqa: F401 - fixtures
+from tests.fixtures.pipelines import MakeGroup
 from tests.full_disk import without_room
-from tests.orchestration.conftest import MakeGroup, make_group, pipeline  # noqa: F401 - fixtures
 from tests.pipeline import Pipeline
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -26,8 +25,8 @@ UNKEPT = "this sample is analysed, but not stored: cannot write "
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_groups_are_analysed_on_a_full_disk(
-    pipeline: Pipeline,  # noqa: F811
-    make_group: MakeGroup,  # noqa: F811
+    pipeline: Pipeline,
+    make_group: MakeGroup,
     tmp_path: Path,
 ) -> None:
     """A line reports that the sample is lost; sampling continues."""

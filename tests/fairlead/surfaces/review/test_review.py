@@ -27,7 +27,7 @@ from fairlead.surfaces.cli import app
 from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare
 from tests.docs.scenario import at
-from tests.fairlead.store.conftest import make_draft, make_metrics
+from tests.fixtures.plans import make_draft, make_metrics
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres

@@ -16,9 +16,9 @@ from fairlead.settings import Settings, WebSettings
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
-from tests.fairlead.store.conftest import make_draft, record_publication
 from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, Pairs, post, send
 from tests.fairlead.surfaces.web.week import end_now
+from tests.fixtures.plans import make_draft, record_publication
 from tests.logins import logins
 from tests.serving import serving
 from tests.stored import record_decision
