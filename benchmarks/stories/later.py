@@ -634,6 +634,24 @@ def _quota_of_one_client() -> Scene:
 
 
 @_story(
+    "apache/kafka/pull/19456",
+    "A quota lets four fifths of the records through. Handlers need half of the time, so the "
+    "consumers wait less than half of it, and the lag grows without a pause.",
+    Right(
+        "10,800 a minute arrive and 8,640 are read, in half of the time of three consumers.",
+        "throttled partition",
+        more=(None,),
+    ),
+)
+def _quota_with_busy_handlers() -> Scene:
+    scene = _Workers({"t": 9}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[012]", "b": "t-[345]", "c": "t-[678]"})
+    scene.report("a b c")
+    scene.set("t-*", arrives=1_200, seconds=0.0105).run(20)
+    return scene.limit("t-*", 960).run(60)
+
+
+@_story(
     "zendesk/racecar/pull/334",
     "A partition is paused after an error, moves to another consumer in a rebalance, and returns. "
     "The pause has expired, but the client of the first consumer was never told to resume.",
@@ -821,6 +839,30 @@ def _client_needs_the_time() -> Scene:
 
 
 # Reported work that misleads
+
+
+@_story(
+    "dpkp/kafka-python/issues/1707",
+    "A producer aborts most of its transactions. Offsets advance five times as fast as the "
+    "application gets records.",
+    Right(
+        "Both consumers read all that arrives in every sample, and work 60 % of the time.",
+        "healthy",
+        never=("overloaded", "would be enough; there are 1"),
+    ),
+)
+def _aborted_transactions() -> Scene:
+    scene = _Workers({"t": 6}, {"a": "t", "b": "t"}).own({"a": "t-[012]", "b": "t-[345]"})
+    scene.report("a b")
+    scene.set("t-*", arrives=3_000, seconds=0.004).run(75)
+
+    def fifth_has_records(question: dict[str, Any]) -> None:
+        for sample in question["snapshots"]:
+            for report in filter(None, sample["reports"]["partitions"]["t"]):
+                report["records"] //= 5
+                report["busy_squares_s2"] *= 5.0
+
+    return scene.edit(fifth_has_records)
 
 
 @_story(

@@ -374,14 +374,17 @@ def _throttled(found: Basis) -> Diagnosis | None:
     member, work = int(series.owner[-1, worst]), found.observations.work
     does, why = "keeps up with its other partitions", "what its records wait for"
     if work is not None and work.waits[member]:
-        does, why = "waits for records most of the time", "whether a quota or the network limits it"
+        does, why = (
+            f"waits for records {1 - work.busy[member]:.0%} of the time",
+            "whether a quota or the network limits it",
+        )
     return Diagnosis(
         "throttled partition",
         names,
-        f"{found.partition(worst)} is {length(time_lag_s[worst])} behind: "
+        f"{found.partition(worst)}{_and_more(len(names))} is {length(time_lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
         f"{series.members[member]} {does}. A faster consumer would not read it faster: find out "
-        f"{why}{_and_more(len(names))}.",
+        f"{why}.",
     )
 
 
