@@ -121,20 +121,30 @@ def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observa
 
 
 def _lengthened(series: SampleSeries, found: Observations) -> Observations:
-    """Return observations of all samples if a member commits too rarely for the last hour.
+    """Return observations that use all samples for members with few commits in the last hour.
 
-    Except if it committed in nearly every step until its last commit: then it has stopped.
+    If a member has always committed rarely, everything is read from all samples. If it committed in
+    nearly every step until its last commit, it has stopped, and only its interval is.
     """
     few = found.commits.marked.sum(axis=0) <= SEVERAL
-    waits = ~np.isfinite(found.commits.interval_s)
-    if len(series) == len(found.recent) or not (few & (found.commits.rare | waits)).any():
+    few &= found.commits.rare | ~np.isfinite(found.commits.interval_s)
+    if len(series) == len(found.recent) or not few.any():
         return found
     commits = read_commits(series)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
     rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
-    if not (rare & few & (found.commits.rare | waits)).any():
-        return found
-    return replace(found, recent=series, commits=commits)
+    if (few & rare).any():
+        return replace(found, recent=series, commits=commits)
+    stopped = few & commits.silent
+    return replace(
+        found,
+        commits=replace(
+            found.commits,
+            interval_s=np.where(stopped, commits.interval_s, found.commits.interval_s),
+            rare=found.commits.rare & ~stopped,
+            silent=found.commits.silent | stopped,
+        ),
+    )
 
 
 def _brought(series: SampleSeries, recent: SampleSeries) -> Float64:
