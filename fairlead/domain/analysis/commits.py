@@ -44,6 +44,7 @@ from fairlead.domain.analysis.stalled import (
     patience,
     silent_members,
     stuck_partitions,
+    stuck_under_owners,
     waiting_seconds,
 )
 from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
@@ -234,6 +235,7 @@ def read_commits(
     stuck &= owned_s >= SEVERAL * own_interval(series, moved, due, owned_s)
     left, read_per_s = left_behind(series, held, marked, rare)
     stuck |= left & (read_per_s == 0) & overdue
+    stuck |= overdue & stuck_under_owners(series, waiting_s)
     # Records that usually gather before a commit are not stuck.
     gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * brought)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)

@@ -346,14 +346,18 @@ def _stuck(found: Basis) -> Diagnosis:
     stuck = np.flatnonzero(found.commits.stuck)
     names = tuple(found.partition(index) for index in stuck.tolist())
     first = int(stuck[found.commits.waiting_s[stuck].argmax()])
-    owner = found.recent.members[found.recent.owner[-1, first]]
+    series, waited_s = found.recent, found.commits.waiting_s[first]
+    since = series.at >= series.now - waited_s
+    least = "at least " if since.all() else ""
+    owners = np.unique(series.owner[since, first])
+    meanwhile = f"while its owner {series.members[owners[-1]]} commits others"
+    if owners.size > 1:
+        meanwhile = "under several owners, while most other partitions are"
     return Diagnosis(
         "stuck partition",
         names,
-        f"{found.partition(first)} has not been committed for "
-        f"{length(found.commits.waiting_s[first])} while its owner {owner} commits others; "
-        f"{int(found.recent.lag[-1, first]):,} records wait"
-        f"{_and_more(len(names))}.",
+        f"{found.partition(first)} has not been committed for {least}{length(waited_s)} "
+        f"{meanwhile}; {int(series.lag[-1, first]):,} records wait{_and_more(len(names))}.",
     )
 
 
