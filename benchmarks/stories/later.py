@@ -592,6 +592,41 @@ def _whole_consumer_paused_for_a_retry() -> Scene:
     return scene.limit("t-[23]", 0).run(15)
 
 
+@_story(
+    "confluentinc/kafka-connect-hdfs/issues/324",
+    "A restarted task has committed nothing for nearly an hour. Before, it committed every few "
+    "seconds.",
+    Right("10 records a second have waited in t-7 for 58 minutes.", "unknown", names="d"),
+)
+def _stopped_an_hour_ago() -> Scene:
+    scene = _Workers({"t": 8}, dict.fromkeys("abcd", "t"))
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[456]", "d": "t-7"})
+    scene.set("t-*", arrives=600, seconds=0.01).run(60)
+    return scene.limit("t-7", 0).run(58)
+
+
+@_story(
+    "confluentinc/confluent-kafka-python/issues/552",
+    "A record blocks its consumer for longer than max.poll.interval.ms. The consumer loses its "
+    "partitions, and the next owner of this one fares likewise.",
+    Right(
+        "Nobody has committed t-4 for 75 minutes; the group has time for all others.",
+        "stuck partition|unknown",
+        names="t-4",
+    ),
+)
+def _poison_stops_one_owner_after_another() -> Scene:
+    shares = {"a": "t-[012]", "b": "t-[35]", "c": "t-[678]"}
+    scene = _Workers({"t": 9}, dict.fromkeys("abc", "t"))
+    scene.own({**shares, "b": "t-[345]"})
+    scene.set("t-*", arrives=500, seconds=0.008).run(20)
+    for turn in range(15):
+        victim = "abc"[turn % 3]
+        scene.own({**shares, victim: f"{shares[victim]} t-4"})
+        scene.limit("t-*", inf).limit(f"{shares[victim]} t-4", 0).run(2 if turn == 14 else 5)
+    return scene
+
+
 # Reported work: an owner that waits
 
 
