@@ -256,7 +256,8 @@ def read_commits(
     waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
     busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     most = np.where(
-        (batches | np.append(unpunctual, False)[series.owner[-1]])  # -1, no owner, is the last
+        # -1, no owner, is the last.
+        (batches | np.append(unpunctual, False)[series.owner[-1]] | ~moved.any(axis=0))
         & ~(overdue & ~gathers),
         _left_by_last(series, series.committed_again, proven, brought),
         np.inf,
@@ -285,8 +286,17 @@ def read_commits(
 
 
 def at_rest(series: SampleSeries) -> Int64:
-    """Return the largest lag of each partition while nothing happened, records, int64 (P,)."""
-    quiet = (series.arrived == 0) & (series.advanced == 0) & series.in_one_log[:-1]
+    """Return the largest lag of each partition at rest, records, int64 of shape (P,).
+
+    At rest: nothing happens in a step, and nothing has arrived since the last commit.
+    """
+    steps = np.arange(len(series) - 1)[:, None]
+    last_arrival, last_commit = (
+        np.maximum.accumulate(np.where(records > 0, steps, -1), axis=0)
+        for records in (series.arrived, series.advanced)
+    )
+    quiet = (last_arrival <= last_commit) & (series.arrived == 0) & (series.advanced == 0)
+    quiet &= series.in_one_log[:-1]
     small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
     # Without a quiet step: a lag of one record in every sample is a transaction's marker.
     marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0

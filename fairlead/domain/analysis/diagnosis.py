@@ -348,7 +348,7 @@ def _stuck(found: Basis) -> Diagnosis:
     first = int(stuck[found.commits.waiting_s[stuck].argmax()])
     series, waited_s = found.recent, found.commits.waiting_s[first]
     since = series.at >= series.now - waited_s
-    least = "at least " if since.all() else ""
+    least = "" if (series.advanced[:, first] > 0).any() else "at least "
     owners = np.unique(series.owner[since, first])
     meanwhile = f"while its owner {series.members[owners[-1]]} commits others"
     if owners.size > 1:
