@@ -17,8 +17,6 @@ _WRONG = {
     "a-dump-seen-once": "The last sample counts as the present rate, as when an increase lasts.",
     "out-of-memory-every-five-minutes": "A consumer that stops and starts again counts as fast as "
     "when it runs, because a pause that is over is not a speed.",
-    "several-messages-at-once": "Reports with more work than time are ignored, so the capacity is "
-    "only a lower bound from arrivals.",
 }
 
 

@@ -252,12 +252,12 @@ def read_commits(
     )
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / series.seconds[:, None] * explained_s
-    batches = in_batches(series, held)
+    batches, owned = in_batches(series, held), series.owner[-1] >= 0
     waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
     busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     most = np.where(
         # -1, no owner, is the last.
-        (batches | np.append(unpunctual, False)[series.owner[-1]] | ~moved.any(axis=0))
+        (batches | np.append(unpunctual, False)[series.owner[-1]] | (owned & ~moved.any(axis=0)))
         & ~(overdue & ~gathers),
         _left_by_last(series, series.committed_again, proven, brought),
         np.inf,

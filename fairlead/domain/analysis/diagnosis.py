@@ -309,12 +309,14 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             f"position of {a_few(silent)} is unknown.",
         )
     if silent:
-        longest = float(commits.waiting_s.max(initial=0.0))
+        waiting_s = np.minimum(commits.waiting_s, found.recent.owned_s)
+        owned = found.owner >= 0
+        longest = waiting_s[owned][found.estimates.silent[found.owner[owned]]].max(initial=0.0)
         return Diagnosis(
             "unknown",
             silent,
             f"{a_few(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
-            f"{length(longest)}, although records have arrived. Whether "
+            f"{length(float(longest))}, although records have arrived. Whether "
             f"{_verb(silent, 'it reads', 'they read')} them is unknown.",
         )
     owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
@@ -608,7 +610,10 @@ def _healthy(found: Basis) -> Diagnosis:
         for member in np.flatnonzero(found.speeds.measured).tolist()
         if found.speeds.per_s[member] < SLOW * _usual(found, member, readers)
     ]
-    worst = float(time_lag.max(initial=0.0))
+    worst, most = float(time_lag.max(initial=0.0)), int(used.argmax()) if used.size else 0
+    does = "did not reach its limit"
+    if found.speeds.measured[most : most + 1].any():
+        does = f"is at {used[most]:.0%} of its capacity"
     chance = " (possibly by chance)" if worst > found.rules.objective_s else ""
     harmless = (
         f" {a_few(slow)} {_verb(slow, 'is slow, but keeps', 'are slow, but keep')} up."
@@ -618,8 +623,7 @@ def _healthy(found: Basis) -> Diagnosis:
     return Diagnosis(
         "healthy",
         (),
-        f"The most utilised member is at {used.max(initial=0.0):.0%} of its capacity; the worst "
-        f"partition will be {length(worst)} behind in "
+        f"The most utilised member {does}; the worst partition will be {length(worst)} behind in "
         f"{length(found.rules.horizon_s)}{chance}.{harmless}",
     )
 

@@ -69,7 +69,7 @@ def size(
         Whether only throttled partitions are behind.
     """
     now = int(problem.readers.size)
-    unknown = Size(now, None, "The capacity of members is unknown yet.")
+    unknown = Size(now, None, "The capacity of members is unknown.")
     if not known or not now:
         return unknown
     if throttled:
@@ -181,10 +181,10 @@ def _why(
         return f"{there}: {more:,} more, of {each} each, would be enough{whole}."
     whole = reason if total <= (part.wanted - 1) * room else ""
     are = "is" if part.now == 1 else "are"
-    return (
-        f"{arrive}, and a consumer can process {each}{planned}: {plural(part.wanted, 'consumer')} "
-        f"would be enough{whole}; there {are} {part.now:,}."
-    )
+    enough = f"{plural(part.wanted, 'consumer')} would be enough{whole}; there {are} {part.now:,}."
+    if part.wanted == part.now:
+        enough = f"{plural(part.now, 'consumer')} {are} enough{whole}."
+    return f"{arrive}, and a consumer can process {each}{planned}: {enough}"
 
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisation: float) -> str:
