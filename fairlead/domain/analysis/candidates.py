@@ -133,8 +133,7 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
         )
     else:
         found = _relieved(inputs, options)
-    horizon_s = inputs.horizon_s
-    return _brought_near(inputs, found, _work(inputs, horizon_s), horizon_s, options)
+    return _brought_near(inputs, found, _work(inputs), options)
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
@@ -217,14 +216,13 @@ def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs
 
 
 def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    horizon_s = inputs.horizon_s
-    work = _work(inputs, horizon_s)
-    limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
+    work = _work(inputs)
+    limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work)}
     found = assign(FLAGSHIP, work, **{**limits, **options})
     if (band := _band(work)) is not None and _overfull(inputs, found):
         closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
         found = found if _overfull(inputs, closer) else closer
-    spared = _sparing(inputs, found, horizon_s)
+    spared = _sparing(inputs, found)
     if spared is not None:
         found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
     return found
@@ -241,11 +239,7 @@ def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mappi
 
 
 def _brought_near(
-    inputs: CandidateInputs,
-    found: Assignment,
-    work: Problem,
-    horizon_s: float,
-    options: Mapping[str, Any],
+    inputs: CandidateInputs, found: Assignment, work: Problem, options: Mapping[str, Any]
 ) -> Assignment:
     """Return an assignment with less traffic between racks and no larger time lag.
 
@@ -256,9 +250,9 @@ def _brought_near(
         return found
     load: Float64 = work.weights.astype(np.float64)
     if work.arrival_rates is not None:
-        load += work.arrival_rates * horizon_s
+        load += work.arrival_rates * inputs.horizon_s
     bounds = Bounds(
-        load=_enough(inputs, work, horizon_s),
+        load=_enough(inputs, work),
         moves=options.get("max_moves") if inputs.calm else moved_partitions(before, found.owner),
         least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
@@ -294,13 +288,13 @@ def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str
     return reasons
 
 
-def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
+def _sparing(inputs: CandidateInputs, found: Assignment) -> int | None:
     """Return how many moves bring no other member of an overloaded group over the objective.
 
     None: all moves do so, or the group is not overloaded. Members that were not measured count with
     their largest possible capacity.
     """
-    outlook, objective_s = inputs.outlook, inputs.rules.objective_s
+    outlook, horizon_s, objective_s = inputs.outlook, inputs.horizon_s, inputs.rules.objective_s
     if inputs.at_most is not None:
         outlook = replace(outlook, capacities=inputs.at_most)
     if outlook.arrivals.sum() <= outlook.capacities.sum():
@@ -359,7 +353,7 @@ def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, fl
     )
 
 
-def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
+def _work(inputs: CandidateInputs) -> Problem:
     """Return the problem with backlogs as weights, arrival rates and capacities.
 
     A held partition has no weight, so that it stays, and its arrivals reduce its owner's capacity.
@@ -378,7 +372,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)
-    room = np.maximum(most - arrivals, 0.0) * horizon_s
+    room = np.maximum(most - arrivals, 0.0) * inputs.horizon_s
     return replace(
         problem,
         weights=np.minimum(backlog, room).round().astype(np.int64),
@@ -392,12 +386,13 @@ def _least(capacities: Float64) -> float:
     return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
 
 
-def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
+def _enough(inputs: CandidateInputs, work: Problem) -> float:
     """Return the load of the most loaded member at which a plan ends, in seconds of work.
 
     Between an even load and the target utilisation: a small change of load must not require another
     plan, and unnecessary moves cost time.
     """
+    horizon_s = inputs.horizon_s
     rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
     total = float(work.weights.sum() + rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)

@@ -5,6 +5,7 @@ candidates (`candidates`), nor choosing one (`decide`).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ class CandidateInputs:
     traffic: RackTraffic | None = None
     calm: bool = False
 
-    @property
+    @cached_property
     def horizons_s(self) -> Float64:
         """Time over which each member's load is added up, seconds, float64 of shape (M,).
 
@@ -77,7 +78,7 @@ class CandidateInputs:
         found: Float64 = np.clip(CLEARLY * drained, rules.horizon_s, longest)[peers.linked]
         return found
 
-    @property
+    @cached_property
     def horizon_s(self) -> float:
         """The longest of `horizons_s`, in seconds."""
         return float(self.horizons_s.max(initial=self.rules.horizon_s))
