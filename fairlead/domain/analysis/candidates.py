@@ -84,7 +84,7 @@ def candidates(
     made = [assignment for assignment in found if isinstance(assignment, Assignment)]
     owners = np.array([assignment.owner for assignment in made], np.int32)
     owners = owners.reshape(len(made), inputs.problem.partition_total)
-    forecasts = iter(inputs.outlook.full_forecasts(owners, inputs.rules.horizon_s))
+    forecasts = iter(inputs.outlook.forecasts(owners, inputs.rules.horizon_s))
     return tuple(
         with_figures(inputs, name, assignment, next(forecasts))
         if isinstance(assignment, Assignment)
@@ -273,7 +273,8 @@ def _brought_near(
 
 
 def _late(inputs: CandidateInputs, owner: Int32) -> float:
-    return inputs.outlook.forecast(owner, inputs.rules.horizon_s).time_lag_s
+    time_lag_s = inputs.outlook.forecast_time_lag(owner, inputs.rules.horizon_s)
+    return float(time_lag_s.max(initial=0.0))
 
 
 def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:

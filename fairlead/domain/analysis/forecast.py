@@ -7,7 +7,7 @@ A member gets `a` records a second, can process `c`, and has a backlog of `B`: i
 horizon H is max(0, B + (a - c) H), and its time lag is that divided by `a`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -49,9 +49,9 @@ class Forecast:
 
     time_lag_s: float
     utilisation: float
-    loss_s: float | None = None
-    catch_up_s: float | None = 0.0
-    catch_up_between_s: tuple[float | None, float | None] = (0.0, 0.0)
+    loss_s: float | None
+    catch_up_s: float | None
+    catch_up_between_s: tuple[float | None, float | None]
 
 
 class _Loads(NamedTuple):
@@ -190,7 +190,7 @@ class Outlook:
         return np.maximum(loads.waiting + more, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return time lag, utilisation and loss.
+        """Return the forecast of an assignment.
 
         Examples
         --------
@@ -201,36 +201,23 @@ class Outlook:
         (163.63636363636363, 1.1)
         >>> outlook.forecast(one_each, 1800.0).time_lag_s
         0.0
-        """
-        return self._forecasts(self._loads(owner[None]), owner[None], horizon_s)[0]
-
-    def _forecasts(self, loads: _Loads, owners: Int32, horizon_s: float) -> list[Forecast]:
-        time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
-        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
-        return [
-            Forecast(time_lag_s=late, utilisation=share, loss_s=self.loss_s(owner))
-            for late, share, owner in zip(time_lag_s.tolist(), used.tolist(), owners, strict=True)
-        ]
-
-    def full_forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the forecast with the time until the group has caught up.
-
-        Examples
-        --------
         >>> none, hour = np.zeros(1), np.array([3600.0])
-        >>> outlook = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
-        >>> outlook.full_forecast(np.array([0], np.int32), 1800.0).catch_up_s
+        >>> behind = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
+        >>> behind.forecast(np.array([0], np.int32), 1800.0).catch_up_s
         5310.0
         """
-        return self.full_forecasts(owner[None], horizon_s)[0]
+        return self.forecasts(owner[None], horizon_s)[0]
 
-    def full_forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
-        """Return `full_forecast` for N assignments, int32 of shape (N, P)."""
+    def forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
+        """Return `forecast` for N assignments, int32 of shape (N, P)."""
         loads = self._loads(owners)
+        time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
+        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
+        catch_up_s = self._catch_up_s(loads)
         return [
-            replace(forecast, catch_up_s=likely, catch_up_between_s=(soonest, latest))
-            for forecast, (likely, soonest, latest) in zip(
-                self._forecasts(loads, owners, horizon_s), self._catch_up_s(loads), strict=True
+            Forecast(late, share, self.loss_s(owner), likely, (soonest, latest))
+            for owner, late, share, (likely, soonest, latest) in zip(
+                owners, time_lag_s.tolist(), used.tolist(), catch_up_s, strict=True
             )
         ]
 
