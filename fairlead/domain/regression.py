@@ -34,6 +34,7 @@ from fairlead.common.words import length, plural
 from fairlead.domain.analysis.capacities import shown
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries
@@ -248,7 +249,8 @@ class _Replay:
         commits = read_commits(recent).in_work(recent, costs)
         speeds = _speeds(members, recent, commits, analysis)
         free = ~(analysis.estimates.held | commits.stuck | commits.throttled)
-        theirs = np.bincount(old[free], since.arrived[:, free].sum(axis=0), len(members)) > 0
+        arrived = np.where(free, since.arrived.sum(axis=0), 0).astype(np.float64)
+        theirs = sum_by_owner(arrived, old, len(members)) > 0
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
@@ -341,7 +343,7 @@ class _Replay:
     def age_s(self) -> Float64:
         """Return the maximum age of the commit of each partition, float64 of shape (P,)."""
         explained_s = np.nan_to_num(self.analysis.estimates.commits.explained_s, posinf=HISTORY_S)
-        return _of_owners(explained_s, self.mine)
+        return of_owner(explained_s, self.mine, none=0.0)
 
     def resolution_s(self) -> float:
         """Return the maximum age of the commits of partitions over the objective, summed."""
@@ -361,8 +363,8 @@ class _Replay:
             capacities=self.speeds,
         )
         return (
-            _of_owners(expected.sure_time_lag(self.mine, horizon_s), self.mine),
-            _of_owners(before.forecast_time_lag(self.old, horizon_s), self.old),
+            of_owner(expected.sure_time_lag(self.mine, horizon_s), self.mine, none=0.0),
+            of_owner(before.forecast_time_lag(self.old, horizon_s), self.old, none=0.0),
         )
 
 
@@ -400,17 +402,17 @@ def _time_lag_s(
     All partitions of a member have the same time lag: it reads in the order of arrival. The first
     backlog arrived at the rate `before`.
     """
-    count, owned = speeds.size, owner >= 0
+    count = speeds.size
     seconds = np.diff(at)
     came = np.zeros((seconds.size, count))
     for step in range(seconds.size):
-        came[step] = np.bincount(owner[owned], arrived[step, owned], count)
-    began = np.bincount(owner[owned], waited[owned], count).astype(np.float64)
+        came[step] = sum_by_owner(arrived[step], owner, count)
+    began = sum_by_owner(waited, owner, count)
     backlog = began
     for step, lasted in enumerate(seconds.tolist()):
         backlog = np.maximum(backlog + came[step] - speeds * lasted, 0.0)
     total = np.concatenate((np.zeros((1, count)), np.cumsum(came, axis=0)))
-    per_s = np.bincount(owner[owned], before[owned], count)
+    per_s = sum_by_owner(before, owner, count)
     usual = np.where(per_s > 0, per_s, np.inf)
     time_lag_s = np.zeros((2, count))
     time_lag_s[0] = began / usual
@@ -420,12 +422,7 @@ def _time_lag_s(
             time_lag_s[1, member] = at[-1] - np.interp(position, total[:, member], at)
         else:
             time_lag_s[1, member] = at[-1] - at[0] - position / usual[member]
-    return _of_owners(time_lag_s, owner)
-
-
-def _of_owners(values: Float64, owner: Int32) -> Float64:
-    """Return the values of partitions' owners, from those of shape (..., M); 0 without an owner."""
-    return np.where(owner >= 0, values[..., owner], 0.0)
+    return of_owner(time_lag_s, owner, none=0.0)
 
 
 def _over(time_lag_s: Float64, objective_s: float) -> Float64:

@@ -18,6 +18,7 @@ from assignors.racks import far_partitions
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask
 from fairlead.domain.analysis.thresholds import MOSTLY, NAMED, NEGLIGIBLE
@@ -368,9 +369,9 @@ def _work(inputs: CandidateInputs) -> Problem:
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
     fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
-    stays = fills & np.append(fastest, False)[owner]  # index -1, no owner, is the last element
+    stays = fills & of_owner(fastest, owner, none=False)
     held = (inputs.held | stays) & (owner >= 0)
-    reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
+    reserved = sum_by_owner(np.where(held, outlook.arrivals, 0.0), owner, capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)
     room = np.maximum(most - arrivals, 0.0) * inputs.horizon_s

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.analysis.commit_age import explained_ages, in_batches
-from fairlead.domain.analysis.per_member import PerMember, any_owned
+from fairlead.domain.analysis.per_member import PerMember, any_owned, of_owner, sum_by_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.stalled import (
     foreign_partitions,
@@ -240,7 +240,7 @@ def read_commits(
     stuck &= started & ~gathers
     proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
     throttled = left & (read_per_s > 0) | slowly
-    throttled &= ~stuck & ~any_owned(series, stuck)[np.maximum(series.owner[-1], 0)]
+    throttled &= ~stuck & ~of_owner(any_owned(series, stuck), series.owner[-1], none=False)
     free = moved & ~stuck & ~throttled
     taken: Int64 = np.where(free, advance, 0)
     consumed = per_member.sum(taken)
@@ -254,8 +254,7 @@ def read_commits(
     waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
     busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     most = np.where(
-        (batches | np.append(unpunctual, False)[series.owner[-1]])  # -1, no owner, is the last
-        & ~(overdue & ~gathers),
+        (batches | of_owner(unpunctual, series.owner[-1], none=False)) & ~(overdue & ~gathers),
         _left_by_last(series, series.committed_again, proven, brought),
         np.inf,
     )
@@ -302,10 +301,9 @@ def usually_brought(series: SampleSeries) -> Float64:
 def _with_usual(series: SampleSeries, brought: Float64) -> Float64:
     """Return `brought`; for partitions without a commit, the mean of their owner's others, (P,)."""
     owner, count = series.owner[-1], len(series.members)
-    mine = (brought > 0) & (owner >= 0)
-    total = np.bincount(owner[mine], brought[mine], count)
-    mean = np.append(total / np.maximum(np.bincount(owner[mine], minlength=count), 1), 0.0)
-    return np.where(brought > 0, brought, mean[owner])
+    committed = sum_by_owner(brought > 0, owner, count)
+    mean = sum_by_owner(brought, owner, count) / np.maximum(committed, 1)
+    return np.where(brought > 0, brought, of_owner(mean, owner, none=0.0))
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
@@ -344,8 +342,7 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
     if not taken.any():
         return np.zeros(members)
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
-    owned = owner >= 0
-    together = np.bincount(owner[owned], squares[owned], members)
+    together = sum_by_owner(squares, owner, members)
     per_s = consumed.sum(axis=0) / series.seconds.sum()
     held: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
     return held
@@ -390,8 +387,7 @@ def _backlog(series: SampleSeries, most: Float64, rest: Int64, explained_s: Floa
     lag: Float64 = np.maximum(series.lag[-1] - rest, 0).astype(np.float64)
     if len(series) <= 1:
         return lag
-    owner = series.owner[-1]
-    explains = np.where(owner >= 0, explained_s[np.maximum(owner, 0)], 0.0)
+    explains = of_owner(explained_s, series.owner[-1], none=0.0)
     explained = series.arrived[-1] / series.seconds[-1] * explains
     fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
     return np.where(np.isfinite(most), np.minimum(most, lag), fresh)

@@ -18,6 +18,7 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
 from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.domain.analysis.per_member import sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
@@ -329,9 +330,7 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     rates, series = analysis.estimates.rates, analysis.observations.recent
     changed = theirs & (rates.seconds <= series.now - changed_at)
     changed &= rates.seconds < series.now - series.at[0]
-    count = late.size
-    owner = problem.owner[changed]
-    raised = np.bincount(owner, rates.per_s[changed], count)
+    raised = sum_by_owner(np.where(changed, rates.per_s, 0.0), problem.owner, late.size)
     return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
 
 

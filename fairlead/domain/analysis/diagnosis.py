@@ -39,6 +39,7 @@ from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import sole_readers
+from fairlead.domain.analysis.per_member import of_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
@@ -417,7 +418,7 @@ def _no_capacity(found: Basis) -> Diagnosis | None:
 
 def _hot(found: Basis) -> Diagnosis | None:
     arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
-    of_late = np.append(found.late, False)[owner]  # -1, no owner, is the last
+    of_late = of_owner(found.late, owner, none=False)
     fastest = fastest_readers(problem, found.speeds.per_s)[problem.topic_of]
     fastest = np.maximum(fastest, _drained(found))
     hot = np.flatnonzero(of_late & (arrivals > fastest) & (fastest > 0))
@@ -450,7 +451,7 @@ def _drained(found: Basis) -> Float64:
     if len(series) <= STEPS:
         return np.zeros(series.partitions)
     per_s = commits.taken * found.estimates.costs.value / series.seconds[:, None]
-    rare = np.append(commits.rare, True)[series.owner[-1]]  # -1, no owner, is the last
+    rare = of_owner(commits.rare, series.owner[-1], none=True)
     return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
 
 
@@ -462,7 +463,7 @@ def _overloaded(found: Basis) -> Diagnosis | None:
     problem, speeds = found.problem, found.speeds
     part = found.estimates.peers.topics[problem.topic_of]
     silent = found.estimates.silent
-    read = (part >= 0) & ~np.append(silent, False)[found.owner]  # -1, no owner, is the last
+    read = (part >= 0) & ~of_owner(silent, found.owner, none=False)
     everybody = _readers(found) & ~silent
     target_utilisation = found.rules.target_utilisation
     linked = found.estimates.peers.linked

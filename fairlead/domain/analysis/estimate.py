@@ -15,6 +15,7 @@ from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.costs import Costs, reported_costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
 from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.sample_series import Float64, Mask
@@ -80,8 +81,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     if not costs.equal:
         commits = commits.in_work(observations.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
-    # -1, no owner, is the last.
-    held = commits.stuck | commits.throttled | np.append(silent, False)[problem.owner]
+    held = commits.stuck | commits.throttled | of_owner(silent, problem.owner, none=False)
     peers = Peers.of(problem)
     # Capacities are remembered in records of each member's own mix.
     mine = _cost_by_member(question, rates, costs)
@@ -128,10 +128,8 @@ def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str,
     problem, count = question.problem, len(question.problem.members)
     if costs.equal:
         return {}
-    owned = problem.owner >= 0
-    owner, per_s = problem.owner[owned], rates.per_s[owned]
-    work = np.bincount(owner, per_s * costs.value[owned], count)
-    total = np.bincount(owner, per_s, count)
+    work = sum_by_owner(rates.per_s * costs.value, problem.owner, count)
+    total = sum_by_owner(rates.per_s, problem.owner, count)
     mean = np.where(total > 0, work / np.maximum(total, 1e-9), 1.0)
     return dict(zip(problem.members, mean.tolist(), strict=True))
 
@@ -163,10 +161,8 @@ def _speeds(
 ) -> Speeds:
     """Return the assumed capacity of each member; a silent member gets no partitions."""
     problem, count = question.problem, len(question.problem.members)
-    owned = problem.owner >= 0
-    owner = problem.owner[owned]
-    arrivals: Float64 = np.bincount(owner, work_per_s[owned], count).astype(np.float64)
-    at_rest = np.bincount(owner, commits.backlog[owned] > 0, count) == 0
+    arrivals = sum_by_owner(work_per_s, problem.owner, count)
+    at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0
     found = speeds(problem.members, known, arrivals, at_rest, question.series.now, peers=peers)
     silent = commits.silent[:count]
     return Speeds(

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.log_retention import Retention, retention_of
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
@@ -111,9 +112,7 @@ class Outlook:
 
     def by_member(self, values: Float64, owner: Int32) -> Float64:
         """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
-        owned = owner >= 0
-        count = self.capacities.size
-        return np.bincount(owner[owned], weights=values[owned], minlength=count).astype(np.float64)
+        return sum_by_owner(values, owner, self.capacities.size)
 
     def utilisation(self, owner: Int32) -> Float64:
         """Return arrivals over capacity of each member, float64 of shape (M,); 0: no capacity."""
@@ -121,7 +120,7 @@ class Outlook:
 
     def capacity_share(self, owner: Int32) -> Float64:
         """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
-        can = np.append(self.capacities, 0.0)[owner]  # -1, no owner, is the last
+        can = of_owner(self.capacities, owner, none=0.0)
         return np.where(can > 0, _over(self.arrivals, can), np.nan)
 
     def _utilisation(self, arrivals: Float64) -> Float64:
@@ -258,10 +257,10 @@ class Outlook:
         waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
         through = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
         share = np.minimum(_over(self.capacities, arrivals), 1.0)
-        mine = np.append(np.where(np.isfinite(through), through, 0.0), 0.0)[owner]  # no owner: last
-        catches_up = np.append(np.isfinite(through), False)[owner]
+        mine = of_owner(np.where(np.isfinite(through), through, 0.0), owner, none=0.0)
+        catches_up = of_owner(np.isfinite(through), owner, none=False)
         more = np.where(mine > 0, self.backlog / np.where(mine > 0, mine, 1.0), 0.0)
-        read = self.arrivals * np.append(share, 0.0)[owner] + more
+        read = self.arrivals * of_owner(share, owner, none=0.0) + more
         until = np.where(catches_up, mine, np.inf)
         waits = (self.backlog > 0) | (owner < 0)
         if self.unread is not None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.domain.analysis.per_member import PerMember
+from fairlead.domain.analysis.per_member import PerMember, of_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     CLEARLY,
@@ -164,7 +164,7 @@ def _turns(series: SampleSeries, moved: Mask) -> Mask:
     cell = np.where(moved & (owner >= 0), owner + len(series.members) * steps, -1)
     size = len(series.members) * len(moved)
     every = np.bincount(cell[cell >= 0], minlength=size).reshape(len(moved), -1)
-    others = np.where(owner >= 0, every[:, np.maximum(owner, 0)] - moved, 0)
+    others = of_owner(every, owner, none=0) - moved
     between = (others > 0).cumsum(axis=0)
     columns = np.arange(moved.shape[1])
     since = np.where(before >= 0, between[np.maximum(before, 0), columns], 0)
@@ -192,7 +192,7 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
         Whether each member waited for most of the newest steps, bool of shape (M,).
     """
     count, owner = newest_steps(series), series.owner
-    mine = np.append(waits, False)[owner[-1]]  # index -1, no owner, is the last element
+    mine = of_owner(waits, owner[-1], none=False)
     if len(series) <= count or not mine.any():
         return np.zeros(series.partitions, dtype=bool)
     # Each commit left records that had arrived before the step.
@@ -234,7 +234,7 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
     held, owner = held[steps], series.owner[1:][steps]
     if rare.any():
         recent = np.arange(len(owner)) >= newest
-        held = held & (recent[:, None] | rare[np.maximum(owner, 0)])
+        held = held & (recent[:, None] | of_owner(rare, owner, none=False))
     shows = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
     following = shows[::-1].cumsum(axis=0)[::-1]
     wanted = np.where(rare[np.maximum(series.owner[-1], 0)], SEVERAL, count)
