@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.peers import Peers
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, median
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries, median
 from fairlead.domain.analysis.thresholds import (
     DAY_S,
     NEGLIGIBLE,
@@ -33,8 +32,6 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
     WEEK_S,
 )
-
-Places = npt.NDArray[np.intp]
 
 #: Assumed ratio of capacity to lower bound of a member that was never at its limit.
 FASTER: Final = 1.3

@@ -7,9 +7,8 @@ Belongs here: the age of commits, and batches of producers. Does not: which othe
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     AUTO_COMMIT_S,
     CLEARLY,
@@ -21,8 +20,6 @@ from fairlead.domain.analysis.thresholds import (
     SEVERAL,
     STEPS,
 )
-
-Places = npt.NDArray[np.intp]
 
 #: Seconds. Largest age of an automatic commit: its interval, and a call of `poll`.
 _AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5

@@ -31,11 +31,10 @@ any other                                                 the lag beyond `explai
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fairlead.domain.analysis.commit_age import explained_ages, in_batches
 from fairlead.domain.analysis.per_member import PerMember, any_owned, of_owner, sum_by_owner
-from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.stalled import (
     foreign_partitions,
     left_behind,
@@ -47,8 +46,6 @@ from fairlead.domain.analysis.stalled import (
     waiting_seconds,
 )
 from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
-
-Places = npt.NDArray[np.intp]
 
 #: Fields of `Commits` by partition; all others are by member.
 _BY_PARTITION = frozenset(

@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.reported_work import MeasuredWork
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
-Places = npt.NDArray[np.intp]
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 """Topic to partition to three numbers."""
 

@@ -126,7 +126,7 @@ class Basis:
 
     def partition(self, index: int) -> str:
         """Return the name of a partition, such as orders-3."""
-        return "{}-{}".format(*self.problem.partition_name(index))
+        return self.problem.partition_label(index)
 
 
 def diagnose(found: Basis) -> Diagnosis:

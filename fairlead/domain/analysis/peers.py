@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.sample_series import Int32, Mask
-
-Places = npt.NDArray[np.intp]
+from fairlead.domain.analysis.sample_series import Int32, Mask, Places
 
 
 @dataclass(frozen=True, eq=False)

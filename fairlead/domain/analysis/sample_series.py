@@ -16,6 +16,8 @@ Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
+#: Indices of partitions, members or steps.
+Places = npt.NDArray[np.intp]
 
 #: Value of an unknown offset, a missing commit, or a missing owner.
 NONE = -1

@@ -189,15 +189,15 @@ def _why(
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisation: float) -> str:
     """Describe the remedy for a partition that is too large for the fastest consumer."""
-    topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
     mine = np.arange(outlook.arrivals.size) == place
     arrive, can = (rate(outlook.in_records(per_s, mine)) for per_s in (load, fastest))
     wanted = partitions_wanted(problem, place, load, target_utilisation * fastest)
     return (
-        f"{arrive} arrive in {topic}-{partition}, and the fastest consumer can process {can}: more "
-        f"consumers do not help. {wanted:,} partitions of {topic} instead of "
+        f"{arrive} arrive in {problem.partition_label(place)}, and the fastest consumer can "
+        f"process {can}: more consumers do not help. {wanted:,} partitions of "
+        f"{problem.topics[of_topic]} instead of "
         f"{int(problem.partition_counts[of_topic]):,} would, or cheaper records."
     )
 
