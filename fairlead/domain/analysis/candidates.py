@@ -212,7 +212,7 @@ def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs
             time_lag_s=np.where(mine, outlook.time_lag_s, 0.0),
             capacities=np.where(members, outlook.capacities, 0.0),
         ),
-        at_most=None if inputs.at_most is None else np.where(members, inputs.at_most, 0.0),
+        at_most=np.where(members, inputs.at_most, 0.0),
     )
 
 
@@ -296,9 +296,8 @@ def _sparing(inputs: CandidateInputs, found: Assignment) -> int | None:
     None: all moves do so, or the group is not overloaded. Members that were not measured count with
     their largest possible capacity.
     """
-    outlook, horizon_s, objective_s = inputs.outlook, inputs.horizon_s, inputs.rules.objective_s
-    if inputs.at_most is not None:
-        outlook = replace(outlook, capacities=inputs.at_most)
+    horizon_s, objective_s = inputs.horizon_s, inputs.rules.objective_s
+    outlook = replace(inputs.outlook, capacities=inputs.at_most)
     if outlook.arrivals.sum() <= outlook.capacities.sum():
         return None
     before = inputs.problem.owner
@@ -366,7 +365,7 @@ def _work(inputs: CandidateInputs) -> Problem:
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
     most = inputs.rules.target_utilisation * float(capacities.max(initial=0.0))
-    at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
+    at_most = np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
     fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
     stays = fills & of_owner(fastest, owner, none=False)

@@ -41,8 +41,7 @@ class CandidateInputs:
     peers
         Members that share topics.
     at_most
-        Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`; None:
-        as in `outlook`.
+        Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`.
     traffic
         Traffic between racks; None: impossible, or ignored.
     calm
@@ -54,7 +53,7 @@ class CandidateInputs:
     held: Mask
     rules: Rules
     peers: Peers
-    at_most: Float64 | None = None
+    at_most: Float64
     traffic: RackTraffic | None = None
     calm: bool = False
 
