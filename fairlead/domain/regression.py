@@ -119,12 +119,12 @@ def _at_last_sample(question: Question) -> Regression | None:
     replay = _Replay.of(before, since, analysis, old)
     if replay is None:
         return None
-    seen_s = float((_over(time_lag_s, objective_s) - replay.began).sum())
+    seen_s = float((_excess(time_lag_s, objective_s) - replay.began).sum())
     before_s = float(replay.became(replay.time_lag_before_s).sum())
     error_s = replay.hindcast_s + replay.bystanders_s() + replay.resolution_s()
     began_s = float(replay.began.sum())
     ahead, ahead_before = (
-        float(_over(soon_s, objective_s).sum()) - began_s
+        float(_excess(soon_s, objective_s).sum()) - began_s
         for soon_s in replay.ahead_s(question.rules.horizon_s)
     )
     later = all(
@@ -151,7 +151,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
     soon = replay.ahead_s(analysis.inputs.horizon_s)
-    soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
+    soon_sums = (float(_excess(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(
         _count_over(time_lag_s, objective_s) - _count_over(lag_before_s, objective_s) > wrong
@@ -266,9 +266,9 @@ class _Replay:
             then.at, came, waits * costs, rates * free * costs, owner=old, speeds=speeds
         )
         lag_s = before.time_lag(np.where(free, commits.backlog, 0.0), rates)
-        earlier = _over(then.until(0).time_lag(waits, rates), objective_s)
-        began = _over(lag_s, objective_s)
-        wrong = np.diff(_over(replayed, objective_s), axis=0)[0] - (began - earlier)
+        earlier = _excess(then.until(0).time_lag(waits, rates), objective_s)
+        began = _excess(lag_s, objective_s)
+        wrong = np.diff(_excess(replayed, objective_s), axis=0)[0] - (began - earlier)
         other = (replayed[1] > objective_s) != (lag_s > objective_s)
         return cls(
             analysis,
@@ -321,12 +321,12 @@ class _Replay:
 
     def became(self, time_lag_s: Float64) -> Float64:
         """Return the increase of each partition's time lag over the objective, first to now."""
-        first, now = _over(time_lag_s, self.objective_s)
+        first, now = _excess(time_lag_s, self.objective_s)
         return np.asarray(now - first, np.float64)
 
     def bystanders_s(self) -> float:
         """Return the bystanders' time lag beyond the replay's, scaled up to all partitions."""
-        increase = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
+        increase = _excess(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
@@ -425,7 +425,8 @@ def _time_lag_s(
     return of_owner(time_lag_s, owner, none=0.0)
 
 
-def _over(time_lag_s: Float64, objective_s: float) -> Float64:
+def _excess(time_lag_s: Float64, objective_s: float) -> Float64:
+    """Return the time lag over the objective, seconds."""
     return np.maximum(time_lag_s - objective_s, 0.0)
 
 

@@ -17,7 +17,8 @@ from fairlead.domain.analysis.log_retention import Retention, retention_of
 from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
-from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
+from fairlead.domain.analysis.thresholds import DAY_S
 
 #: Number of standard deviations by which arrivals may be lower than estimated.
 CHANCE: Final = 2.0
@@ -121,10 +122,10 @@ class Outlook:
     def capacity_share(self, owner: Int32) -> Float64:
         """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
         can = of_owner(self.capacities, owner, none=0.0)
-        return np.where(can > 0, _over(self.arrivals, can), np.nan)
+        return quotient(self.arrivals, can, np.nan)
 
     def _utilisation(self, arrivals: Float64) -> Float64:
-        return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)
+        return quotient(arrivals, self.capacities, 0.0)
 
     def forecast_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return each member's time lag at the horizon, seconds, float64 of shape (M,).
@@ -179,7 +180,7 @@ class Outlook:
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         """Return the mean time lag of each member's partitions, seconds, (N, M)."""
-        grown = _over(self._left(loads, horizon_s), loads.arrivals)
+        grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
@@ -229,9 +230,9 @@ class Outlook:
         late = (oldest > self.objective_s) | ~stays
         # A member that reads in the order of arrival is within the objective before it has read its
         # whole backlog; a member that reads one partition after the other is not.
-        alike = np.minimum(_over(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
+        alike = np.minimum(_seconds(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
-        through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
+        through = quotient(left, spare, np.inf)
         longest = np.where(late, through, 0.0).max(axis=2, initial=0.0)
         return [
             [seconds if np.isfinite(seconds) else None for seconds in each]
@@ -255,11 +256,11 @@ class Outlook:
             return np.full(owner.size, np.inf)
         arrivals = self.by_member(self.arrivals, owner)
         waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
-        through = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
-        share = np.minimum(_over(self.capacities, arrivals), 1.0)
+        through = quotient(waiting, spare, np.inf)
+        share = np.minimum(quotient(self.capacities, arrivals, 1.0), 1.0)
         mine = of_owner(np.where(np.isfinite(through), through, 0.0), owner, none=0.0)
         catches_up = of_owner(np.isfinite(through), owner, none=False)
-        more = np.where(mine > 0, self.backlog / np.where(mine > 0, mine, 1.0), 0.0)
+        more = quotient(self.backlog, mine, 0.0)
         read = self.arrivals * of_owner(share, owner, none=0.0) + more
         until = np.where(catches_up, mine, np.inf)
         waits = (self.backlog > 0) | (owner < 0)
@@ -297,8 +298,6 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
     )
 
 
-def _over(amounts: Float64, per_s: Float64) -> Float64:
-    """Divide; a positive amount divided by zero is a day."""
-    nothing = per_s <= 0
-    quotient = amounts / np.where(nothing, 1.0, per_s)
-    return np.where(nothing, np.where(amounts > 0, 86_400.0, 0.0), quotient)
+def _seconds(records: Float64, per_s: Float64) -> Float64:
+    """Return the seconds in which records arrive; a day if none arrive."""
+    return quotient(records, per_s, np.where(records > 0, DAY_S, 0.0))

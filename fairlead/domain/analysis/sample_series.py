@@ -43,6 +43,20 @@ def median(values: Float64) -> float:
     return float((ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2)
 
 
+def quotient(
+    amounts: Float64 | Int64, divisors: Float64 | Int64, otherwise: Float64 | float
+) -> Float64:
+    """Divide amounts by positive divisors; other divisors give `otherwise`.
+
+    Examples
+    --------
+    >>> quotient(np.array([6.0, 6.0]), np.array([2.0, 0.0]), np.inf).tolist()
+    [3.0, inf]
+    """
+    positive = divisors > 0
+    return np.where(positive, amounts / np.where(positive, divisors, 1.0), otherwise)
+
+
 @dataclass(frozen=True, eq=False)
 class SampleSeries:
     """L offset samples of P partitions, with owners among M members.
@@ -388,8 +402,6 @@ class SampleSeries:
         oldest = np.minimum((~known).sum(axis=0), len(self) - 1)
         missing = np.maximum(self.end[oldest, columns] - stands, 0)
         # Without arrivals, the age is unknown: the first sample's is used.
-        filling = rates > 0
-        before_s = np.where(filling, missing / np.where(filling, rates, 1.0), 0.0)
-        extrapolated = self.at[oldest] - before_s
+        extrapolated = self.at[oldest] - quotient(missing, rates, 0.0)
         ages = self.now - np.where(inside, reached, extrapolated)
         return np.where(behind > 0, np.maximum(ages, 0.0), 0.0)

@@ -15,7 +15,7 @@ from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
 from fairlead.domain.analysis.thresholds import CLEARLY, NEGLIGIBLE
 
 #: Minimum share by which a plan must reduce the time lag of members that stay over the objective.
@@ -72,7 +72,7 @@ class CandidateInputs:
             for amounts in (outlook.backlog, outlook.arrivals)
         )
         spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
-        drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
+        drained = quotient(waits, spare, 0.0)
         longest = FURTHEST * rules.horizon_s
         found: Float64 = np.clip(CLEARLY * drained, rules.horizon_s, longest)[peers.linked]
         return found
