@@ -100,7 +100,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     "closer band": ("candidates", "_band", lambda _: None),
     "several sets of readers": (
         "candidates",
-        "_parts",
+        "_reader_sets",
         lambda inputs: [(inputs, np.ones(inputs.problem.partition_total, bool))],
     ),
 }

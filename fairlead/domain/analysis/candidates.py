@@ -138,21 +138,21 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    """Plan each set of members that share topics separately, the most behind first.
+    """Plan each reader set separately, the most behind first.
 
     Sets for which a plan is not worth its moves keep their owners.
     """
     problem, left = inputs.problem, options.get("max_moves")
     worth, needless = list[Assignment](), list[Assignment]()
-    for part, mine in _parts(inputs):
-        found = _relieved_part(part, {**options, "max_moves": left})
+    for of_set, partitions in _reader_sets(inputs):
+        found = _relieved_set(of_set, {**options, "max_moves": left})
         found = replace(
             found,
             problem=problem,
-            owner=np.where(mine, found.owner, problem.owner),
-            reasons={index: why for index, why in found.reasons.items() if mine[index]},
+            owner=np.where(partitions, found.owner, problem.owner),
+            reasons={index: why for index, why in found.reasons.items() if partitions[index]},
         )
-        if not _pays(part, found.owner):
+        if not _pays(of_set, found.owner):
             needless.append(found)
             continue
         worth.append(found)
@@ -180,43 +180,44 @@ def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
     )
 
 
-def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
-    """Return the sets of members that share topics, with their partitions, bool of shape (P,).
+def _reader_sets(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
+    """Return the inputs of each reader set to plan, and its partitions, bool of shape (P,).
 
     Only sets that are behind or have a partition without an owner; the whole group if no set does.
-    In the inputs of a set, all others have neither arrivals, backlog nor capacity.
     """
     problem, peers = inputs.problem, inputs.peers
-    set_of = peers.topics[problem.topic_of]
     numbers = np.union1d(
-        peers.linked[behind(inputs)], set_of[problem.assignable & (problem.owner < 0)]
+        peers.reader_set[behind(inputs)],
+        peers.of_partition[problem.assignable & (problem.owner < 0)],
     )
-    if peers.linked is peers.alike or not numbers.size:
+    if peers.one_subscription or not numbers.size:
         return [(inputs, np.ones(problem.partition_total, dtype=bool))]
     time_lag = inputs.outlook.forecast_time_lag(problem.owner, inputs.rules.horizon_s)
-    latest = [time_lag[peers.linked == number].max() for number in numbers]
+    latest = [time_lag[peers.reader_set == number].max() for number in numbers]
     return [
-        (_part(inputs, set_of == number, peers.linked == number), set_of == number)
+        (_of_set(inputs, number), peers.of_partition == number)
         for number in numbers[np.argsort(latest, kind="stable")[::-1]].tolist()
     ]
 
 
-def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs:
-    outlook = inputs.outlook
+def _of_set(inputs: CandidateInputs, number: int) -> CandidateInputs:
+    """Return inputs in which other reader sets have no arrivals, backlog or capacity."""
+    outlook, peers = inputs.outlook, inputs.peers
+    partitions, members = peers.of_partition == number, peers.reader_set == number
     return replace(
         inputs,
         outlook=replace(
             outlook,
-            arrivals=np.where(mine, outlook.arrivals, 0.0),
-            backlog=np.where(mine, outlook.backlog, 0.0),
-            time_lag_s=np.where(mine, outlook.time_lag_s, 0.0),
+            arrivals=np.where(partitions, outlook.arrivals, 0.0),
+            backlog=np.where(partitions, outlook.backlog, 0.0),
+            time_lag_s=np.where(partitions, outlook.time_lag_s, 0.0),
             capacities=np.where(members, outlook.capacities, 0.0),
         ),
         at_most=np.where(members, inputs.at_most, 0.0),
     )
 
 
-def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
+def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     work = _work(inputs)
     limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work)}
     found = assign(FLAGSHIP, work, **{**limits, **options})

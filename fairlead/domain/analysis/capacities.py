@@ -342,15 +342,15 @@ def _by_peers(
 ) -> Float64:
     """Return for each member a figure of the known members with the same subscription, (M,).
 
-    If none is known, of those that share topics with it; 0 if there are none.
+    If none is known, of those in its reader set; 0 if there are none.
     """
     found = np.zeros(value.size)
     if peers is None:
         classes = [np.zeros(value.size, np.int32)]
-    elif peers.linked is peers.alike:  # one subscription
+    elif peers.one_subscription:
         classes = [peers.alike]
     else:
-        classes = [peers.linked, peers.alike]
+        classes = [peers.reader_set, peers.alike]
     for numbers in classes:
         for number in set(numbers[known].tolist()):
             mine = numbers == number

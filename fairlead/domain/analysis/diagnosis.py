@@ -456,18 +456,17 @@ def _drained(found: Basis) -> Float64:
 
 
 def _overloaded(found: Basis) -> Diagnosis | None:
-    """Check each set of members that share topics, and the only readers of some topics.
-
-    Members of other sets cannot help.
-    """
+    """Check each reader set, and the only readers of some topics: other members cannot help."""
     problem, speeds = found.problem, found.speeds
-    part = found.estimates.peers.topics[problem.topic_of]
+    reader_set, of_partition = found.estimates.peers.reader_set, found.estimates.peers.of_partition
     silent = found.estimates.silent
-    read = (part >= 0) & ~of_owner(silent, found.owner, none=False)
+    read = (of_partition >= 0) & ~of_owner(silent, found.owner, none=False)
     everybody = _readers(found) & ~silent
     target_utilisation = found.rules.target_utilisation
-    linked = found.estimates.peers.linked
-    sets = [(linked == number, part == number) for number in np.unique(linked[found.late]).tolist()]
+    sets = [
+        (reader_set == number, of_partition == number)
+        for number in np.unique(reader_set[found.late]).tolist()
+    ]
     sets += [alone for alone in sole_readers(problem) if found.late[alone[0]].any()]
     for members, partitions in sets:
         of_it, mine = everybody & members, read & partitions

@@ -47,7 +47,7 @@ class Estimates:
         Partitions that `sticky-lag-aware` does not move, bool of shape (P,): stuck and throttled
         ones, and those of silent members.
     peers
-        Members that read the same topics.
+        Peers and reader sets.
     """
 
     rates: Rates
