@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.analysis.capacities import shown
+from fairlead.domain.analysis.capacities import observed_capacities
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
@@ -376,8 +376,8 @@ def _speeds(
     If the member has reached a higher speed at its limit since then, that speed replaces the bound.
     """
     then, now = (
-        shown(recent, commits),
-        shown(analysis.observations.recent, analysis.estimates.commits),
+        observed_capacities(recent, commits),
+        observed_capacities(analysis.observations.recent, analysis.estimates.commits),
     )
     speeds = np.zeros(len(members))
     for member, name in enumerate(members):

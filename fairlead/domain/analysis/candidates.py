@@ -126,7 +126,7 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
     options = _within_budget(inputs.rules, name, options)
     if name != FLAGSHIP:
         return assign(name, inputs.problem, **options)
-    if inputs.calm:
+    if inputs.racks_only:
         found = Assignment(
             inputs.problem,
             inputs.problem.owner,
@@ -134,7 +134,7 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
         )
     else:
         found = _relieved(inputs, options)
-    return _brought_near(inputs, found, _work(inputs), options)
+    return _with_less_rack_traffic(inputs, found, _work(inputs), options)
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
@@ -224,7 +224,7 @@ def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assign
     if (band := _band(work)) is not None and _overfull(inputs, found):
         closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
         found = found if _overfull(inputs, closer) else closer
-    spared = _sparing(inputs, found)
+    spared = _harmless_moves(inputs, found)
     if spared is not None:
         found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
     return found
@@ -240,7 +240,7 @@ def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mappi
     return {**options, "max_moves": rules.max_moves}
 
 
-def _brought_near(
+def _with_less_rack_traffic(
     inputs: CandidateInputs, found: Assignment, work: Problem, options: Mapping[str, Any]
 ) -> Assignment:
     """Return an assignment with less traffic between racks and no larger time lag.
@@ -255,7 +255,9 @@ def _brought_near(
         load += work.arrival_rates * inputs.horizon_s
     bounds = Bounds(
         load=_enough(inputs, work),
-        moves=options.get("max_moves") if inputs.calm else moved_partitions(before, found.owner),
+        moves=options.get("max_moves")
+        if inputs.racks_only
+        else moved_partitions(before, found.owner),
         least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
@@ -265,11 +267,11 @@ def _brought_near(
     if (owner == found.owner).all() or _late(inputs, owner) > time_lag_s:
         return found
     moves = moved_partitions(before, owner)
-    outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if inputs.calm else None
+    for_racks = f"{moves:,} move{'' if moves == 1 else 's'}: for racks"
     return replace(
         found,
         owner=owner,
-        outcome=outcome or found.outcome,
+        outcome=for_racks if inputs.racks_only else found.outcome,
         reasons=_reasons(inputs.problem, found, owner),
     )
 
@@ -291,7 +293,7 @@ def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str
     return reasons
 
 
-def _sparing(inputs: CandidateInputs, found: Assignment) -> int | None:
+def _harmless_moves(inputs: CandidateInputs, found: Assignment) -> int | None:
     """Return how many moves bring no other member of an overloaded group over the objective.
 
     None: all moves do so, or the group is not overloaded. Members that were not measured count with

@@ -88,7 +88,7 @@ class Speeds:
     surely_at_most: Float64
 
 
-def shown(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
+def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
     """Return capacities or lower bounds by member name, from samples.
 
     Members that consumed nothing, or have too few samples, are missing.
@@ -116,7 +116,7 @@ def shown(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
 def _by_steps(
     series: SampleSeries, commits: Commits, members: Places, places: Places, count: int
 ) -> dict[str, Capacity]:
-    """Return `shown` of members that commit in every step.
+    """Return `observed_capacities` of members that commit in every step.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def _without_fastest(values: Float64) -> Float64:
 def _by_intervals(
     series: SampleSeries, commits: Commits, member: int, least_steps: int
 ) -> dict[str, Capacity]:
-    """Return `shown` of a member that commits less often than samples are taken.
+    """Return `observed_capacities` of a member that commits less often than samples are taken.
 
     From stretches of several commit intervals that last for at least `least_steps`.
     """
@@ -231,7 +231,7 @@ def remembered(
     known
         Capacities known before.
     found
-        From `shown`.
+        From `observed_capacities`.
     now
         Seconds since the epoch.
 

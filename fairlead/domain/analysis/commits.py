@@ -149,8 +149,8 @@ class Commits:
 def read_commits(
     series: SampleSeries,
     *,
-    team_of: Places | None = None,
-    brought: Float64 | None = None,
+    group_of: Places | None = None,
+    per_commit: Float64 | None = None,
     slowly: Mask | None = None,
 ) -> Commits:
     """Return the findings from the commits in samples.
@@ -159,10 +159,10 @@ def read_commits(
     ----------
     series
         Samples of about the last hour, two at least.
-    team_of
+    group_of
         Group of each member, ascending, shape (M,); None: one group.
-    brought
-        Usual records of a commit of each partition (`usually_brought`), float64 of shape (P,).
+    per_commit
+        Usual records of a commit of each partition (`records_per_commit`), float64 of shape (P,).
         None: from these samples.
     slowly
         Partitions that are fetched slowly (`fetched_slowly`), bool of shape (P,); None: none.
@@ -202,9 +202,10 @@ def read_commits(
     if not series.members:
         # A member that owns nothing, so that the code below need not handle groups without members.
         series = replace(series, members=("",))
-    team_of = np.zeros(len(series.members), np.intp) if team_of is None else team_of
+    group_of = np.zeros(len(series.members), np.intp) if group_of is None else group_of
     slowly = np.zeros(series.partitions, bool) if slowly is None else slowly
-    brought = _with_usual(series, usually_brought(series) if brought is None else brought)
+    per_commit = records_per_commit(series) if per_commit is None else per_commit
+    per_commit = _with_usual(series, per_commit)
     per_member = PerMember(series)
     held = (
         (series.owner[1:] == series.owner[:-1]) & (series.owner[1:] >= 0) & series.in_one_log[:-1]
@@ -232,7 +233,7 @@ def read_commits(
     left, read_per_s = left_behind(series, held, marked, rare)
     stuck |= left & (read_per_s == 0) & overdue
     # Records that usually gather before a commit are not stuck.
-    gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * brought)
+    gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * per_commit)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
     stuck &= started & ~gathers
     proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
@@ -243,7 +244,7 @@ def read_commits(
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, series.arrived, 0))
     explained_s = explained_ages(
-        series, arrived, per_member.sum(free * series.lag[1:]), unpunctual, team_of
+        series, arrived, per_member.sum(free * series.lag[1:]), unpunctual, group_of
     )
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / series.seconds[:, None] * explained_s
@@ -252,7 +253,7 @@ def read_commits(
     busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     most = np.where(
         (batches | of_owner(unpunctual, series.owner[-1], none=False)) & ~(overdue & ~gathers),
-        _left_by_last(series, series.committed_again, proven, brought),
+        _left_by_last(series, series.committed_again, proven, per_commit),
         np.inf,
     )
     counts = ~(stuck | throttled) & started
@@ -288,19 +289,19 @@ def at_rest(series: SampleSeries) -> Int64:
     return largest
 
 
-def usually_brought(series: SampleSeries) -> Float64:
+def records_per_commit(series: SampleSeries) -> Float64:
     """Return the mean records of a commit of each partition, float64 of shape (P,); 0: none."""
     commits = (series.advanced > 0).sum(axis=0)
     usual: Float64 = series.advanced.sum(axis=0) / np.maximum(commits, 1)
     return usual
 
 
-def _with_usual(series: SampleSeries, brought: Float64) -> Float64:
-    """Return `brought`; for partitions without a commit, the mean of their owner's others, (P,)."""
+def _with_usual(series: SampleSeries, per_commit: Float64) -> Float64:
+    """Return `per_commit`, with the owner's mean for partitions without a commit, (P,)."""
     owner, count = series.owner[-1], len(series.members)
-    committed = sum_by_owner(brought > 0, owner, count)
-    mean = sum_by_owner(brought, owner, count) / np.maximum(committed, 1)
-    return np.where(brought > 0, brought, of_owner(mean, owner, none=0.0))
+    committed = sum_by_owner(per_commit > 0, owner, count)
+    mean = sum_by_owner(per_commit, owner, count) / np.maximum(committed, 1)
+    return np.where(per_commit > 0, per_commit, of_owner(mean, owner, none=0.0))
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
@@ -362,16 +363,16 @@ def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) ->
     return left | (between & rarely)
 
 
-def _left_by_last(series: SampleSeries, free: Mask, proven: Int64, brought: Float64) -> Float64:
+def _left_by_last(series: SampleSeries, free: Mask, proven: Int64, per_commit: Float64) -> Float64:
     """Return the records that the last commit of each partition left, float64 of shape (P,).
 
-    Without a commit: its lag, less the usual records of a commit (`brought`).
+    Without a commit: its lag, less the usual records of a commit (`per_commit`).
     """
     left: Float64 = series.lag[-1].astype(np.float64)
     if len(series) <= 1:
         return left
     last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
-    left = np.maximum(left - brought, 0.0)
+    left = np.maximum(left - per_commit, 0.0)
     return np.where(free.any(axis=0), proven[last, np.arange(series.partitions)], left)
 
 

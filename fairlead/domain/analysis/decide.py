@@ -192,12 +192,13 @@ def decide(
         offered = candidates(placing, assignors, options or {})
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
             return _decision(analysis, offered, *_choice(analysis, offered, choose, limit=0))
-    calm = hold is not None and not analysis.places and _reduces_traffic(analysis)
-    if hold is None or compare or analysis.places or calm:
-        offered = candidates(replace(analysis.inputs, calm=calm), assignors, options or {})
-    if calm:
-        nearer, why = _nearer(analysis, offered, choose)
-        return _decision(analysis, offered, nearer, why if nearer else f"{hold}; {why}")
+    racks_only = hold is not None and not analysis.places and _reduces_traffic(analysis)
+    if hold is None or compare or analysis.places or racks_only:
+        inputs = replace(analysis.inputs, racks_only=racks_only)
+        offered = candidates(inputs, assignors, options or {})
+    if racks_only:
+        chosen, why = _rack_plan(analysis, offered, choose)
+        return _decision(analysis, offered, chosen, why if chosen else f"{hold}; {why}")
     free = hold is None or analysis.places
     chosen, reason = _choice(analysis, offered, choose) if free else (None, hold)
     return _decision(analysis, offered, chosen, reason or "")
@@ -407,7 +408,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
     return time_lag_s, far, round(forecast.utilisation, 2), candidate.moved
 
 
-def _nearer(
+def _rack_plan(
     analysis: Analysis, offered: Sequence[Candidate], choose: Choose
 ) -> tuple[Candidate | None, str]:
     """Return a plan that reduces a healthy group's traffic between racks, with its saving."""

@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, with_common_change
-from fairlead.domain.analysis.capacities import Capacity, Speeds, remembered, shown, speeds
+from fairlead.domain.analysis.capacities import (
+    Capacity,
+    Speeds,
+    observed_capacities,
+    remembered,
+    speeds,
+)
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.costs import Costs, reported_costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
@@ -138,7 +144,7 @@ def _capacities(
     observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
 ) -> dict[str, Capacity]:
     """Return the known capacities of members, in usual records a second."""
-    found, series = shown(observations.recent, commits), observations.series
+    found, series = observed_capacities(observations.recent, commits), observations.series
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
         found |= {
@@ -147,7 +153,7 @@ def _capacities(
         }
     if len(series) > len(observations.recent) + STEPS and not before:
         # Without memory, samples before the last hour are the only source.
-        earlier = shown(series, read_commits(series).in_work(series, costs.value))
+        earlier = observed_capacities(series, read_commits(series).in_work(series, costs.value))
         found = remembered(earlier, found, series.now)
     return remembered(before, found, series.now)
 

@@ -14,7 +14,7 @@ class PerMember:
     """Sums over the partitions that a member owns at the end of each of S steps."""
 
     def __init__(self, series: SampleSeries) -> None:
-        self._looks = series
+        self._series = series
         self.steps, self.members = len(series) - 1, len(series.members)
         rows = np.arange(self.steps)[:, None] * (self.members + 1)
         # Partitions without an owner are summed in a last column, which is dropped.
@@ -36,8 +36,8 @@ class PerMember:
 
     def steady(self) -> Mask:
         """Whether a member kept its partitions during a step, and no log was replaced, (S, M)."""
-        owner = self._looks.owner
-        changed = (owner[1:] != owner[:-1]) | ~self._looks.in_one_log[:-1]
+        owner = self._series.owner
+        changed = (owner[1:] != owner[:-1]) | ~self._series.in_one_log[:-1]
         gained = self.any(changed)
         lost = np.zeros((self.steps, self.members), dtype=bool)
         step, partition = np.nonzero(changed)

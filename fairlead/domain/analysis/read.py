@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
-from fairlead.domain.analysis.commits import Commits, at_rest, read_commits, usually_brought
+from fairlead.domain.analysis.commits import Commits, at_rest, read_commits, records_per_commit
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
 from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 from fairlead.domain.analysis.stalled import fetched_slowly
@@ -63,8 +63,8 @@ def read(
         work = reported_work(reports.of(slice(len(series) - len(recent), None)), recent)
         slowly = fetched_slowly(found.recent, at_rest(found.recent), work.waits)
         if slowly.any():
-            brought = _brought(found.series, found.recent)
-            commits = read_commits(found.recent, brought=brought, slowly=slowly)
+            per_commit = _recent_records_per_commit(found.series, found.recent)
+            commits = read_commits(found.recent, per_commit=per_commit, slowly=slowly)
             found = replace(found, commits=commits)
     return replace(found, work=work)
 
@@ -101,13 +101,13 @@ def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observa
     everything = SampleSeries.beside([recent for _, recent in groups])
     counts = [max(len(recent.members), 1) for _, recent in groups]
     rates = arrival_rates(everything)
-    brought = np.concatenate([_brought(series, recent) for series, recent in groups])
-    team_of = np.repeat(np.arange(len(counts)), counts)
-    commits = read_commits(everything, team_of=team_of, brought=brought)
+    per_commit = np.concatenate([_recent_records_per_commit(*group) for group in groups])
+    group_of = np.repeat(np.arange(len(counts)), counts)
+    commits = read_commits(everything, group_of=group_of, per_commit=per_commit)
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
-        _lengthened(
+        _with_all_samples(
             series,
             Observations(
                 series,
@@ -120,7 +120,7 @@ def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observa
     ]
 
 
-def _lengthened(series: SampleSeries, found: Observations) -> Observations:
+def _with_all_samples(series: SampleSeries, found: Observations) -> Observations:
     """Return observations of all samples if a member commits too rarely for the last hour.
 
     Except if it committed in nearly every step until its last commit: then it has stopped.
@@ -137,7 +137,7 @@ def _lengthened(series: SampleSeries, found: Observations) -> Observations:
     return replace(found, recent=series, commits=commits)
 
 
-def _brought(series: SampleSeries, recent: SampleSeries) -> Float64:
+def _recent_records_per_commit(series: SampleSeries, recent: SampleSeries) -> Float64:
     """Return the usual records of a commit in the last hour; without a commit, in all samples."""
-    lately = usually_brought(recent)
-    return lately if lately.all() else np.where(lately > 0, lately, usually_brought(series))
+    lately = records_per_commit(recent)
+    return lately if lately.all() else np.where(lately > 0, lately, records_per_commit(series))

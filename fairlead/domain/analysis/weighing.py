@@ -45,7 +45,7 @@ class CandidateInputs:
         Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`.
     traffic
         Traffic between racks; None: impossible, or ignored.
-    calm
+    racks_only
         Whether partitions move only for racks, because the group is within its objective.
     """
 
@@ -56,7 +56,7 @@ class CandidateInputs:
     peers: Peers
     at_most: Float64
     traffic: RackTraffic | None = None
-    calm: bool = False
+    racks_only: bool = False
 
     @cached_property
     def horizons_s(self) -> Float64:
