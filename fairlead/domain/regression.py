@@ -294,7 +294,7 @@ class _Replay:
         )
 
     @property
-    def mine(self) -> Int32:
+    def new(self) -> Int32:
         """The owners now, int32 of shape (P,)."""
         return self.analysis.problem.owner
 
@@ -311,7 +311,7 @@ class _Replay:
     @cached_property
     def time_lag_replayed_s(self) -> Float64:
         """Replayed time lag with the present owners: first, now; float64 of shape (2, P)."""
-        return self._time_lag_s(self.mine)
+        return self._time_lag_s(self.new)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
         time_lag_s = _time_lag_s(
@@ -336,14 +336,14 @@ class _Replay:
 
     def _of_all(self, values: Float64 | Mask) -> float:
         """Return the sum of values over bystanders' partitions, scaled up to all partitions."""
-        given = np.unique(self.mine[self.mine != self.old])
-        theirs = ~np.isin(self.mine, given) & (self.mine >= 0) & self.free
-        return float(values[theirs].sum()) * self.mine.size / max(int(theirs.sum()), 1)
+        receivers = np.unique(self.new[self.new != self.old])
+        theirs = ~np.isin(self.new, receivers) & (self.new >= 0) & self.free
+        return float(values[theirs].sum()) * self.new.size / max(int(theirs.sum()), 1)
 
     def age_s(self) -> Float64:
         """Return the maximum age of the commit of each partition, float64 of shape (P,)."""
         explained_s = np.nan_to_num(self.analysis.estimates.commits.explained_s, posinf=HISTORY_S)
-        return of_owner(explained_s, self.mine, none=0.0)
+        return of_owner(explained_s, self.new, none=0.0)
 
     def resolution_s(self) -> float:
         """Return the maximum age of the commits of partitions over the objective, summed."""
@@ -363,7 +363,7 @@ class _Replay:
             capacities=self.speeds,
         )
         return (
-            of_owner(expected.sure_time_lag(self.mine, horizon_s), self.mine, none=0.0),
+            of_owner(expected.sure_time_lag(self.new, horizon_s), self.new, none=0.0),
             of_owner(before.forecast_time_lag(self.old, horizon_s), self.old, none=0.0),
         )
 

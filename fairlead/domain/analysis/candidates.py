@@ -81,16 +81,16 @@ def candidates(
     """
     for name in names:
         check_options(name, options.get(name, {}))
-    found = [_assigned(inputs, name, options.get(name, {})) for name in names]
-    made = [assignment for assignment in found if isinstance(assignment, Assignment)]
-    owners = np.array([assignment.owner for assignment in made], np.int32)
-    owners = owners.reshape(len(made), inputs.problem.partition_total)
+    results = [_assigned(inputs, name, options.get(name, {})) for name in names]
+    assignments = [assignment for assignment in results if isinstance(assignment, Assignment)]
+    owners = np.array([assignment.owner for assignment in assignments], np.int32)
+    owners = owners.reshape(len(assignments), inputs.problem.partition_total)
     forecasts = iter(inputs.outlook.forecasts(owners, inputs.rules.horizon_s))
     return tuple(
         with_figures(inputs, name, assignment, next(forecasts))
         if isinstance(assignment, Assignment)
         else Candidate(name, error=assignment)
-        for name, assignment in zip(names, found, strict=True)
+        for name, assignment in zip(names, results, strict=True)
     )
 
 
@@ -127,14 +127,14 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
     if name != FLAGSHIP:
         return assign(name, inputs.problem, **options)
     if inputs.racks_only:
-        found = Assignment(
+        assignment = Assignment(
             inputs.problem,
             inputs.problem.owner,
             "no change: within the objective",
         )
     else:
-        found = _relieved(inputs, options)
-    return _with_less_rack_traffic(inputs, found, _work(inputs), options)
+        assignment = _relieved(inputs, options)
+    return _with_less_rack_traffic(inputs, assignment, _work(inputs), options)
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
@@ -145,24 +145,24 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
     problem, left = inputs.problem, options.get("max_moves")
     worth, needless = list[Assignment](), list[Assignment]()
     for of_set, partitions in _reader_sets(inputs):
-        found = _relieved_set(of_set, {**options, "max_moves": left})
-        found = replace(
-            found,
+        plan = _relieved_set(of_set, {**options, "max_moves": left})
+        plan = replace(
+            plan,
             problem=problem,
-            owner=np.where(partitions, found.owner, problem.owner),
-            reasons={index: why for index, why in found.reasons.items() if partitions[index]},
+            owner=np.where(partitions, plan.owner, problem.owner),
+            reasons={index: why for index, why in plan.reasons.items() if partitions[index]},
         )
-        if not _pays(of_set, found.owner):
-            needless.append(found)
+        if not _pays(of_set, plan.owner):
+            needless.append(plan)
             continue
-        worth.append(found)
-        left = None if left is None else left - moved_partitions(problem.owner, found.owner)
+        worth.append(plan)
+        left = None if left is None else left - moved_partitions(problem.owner, plan.owner)
     owner, reasons = problem.owner.copy(), dict[int, str]()
     included = worth or needless[:1]
-    for found in included:
-        owner = np.where(found.owner == problem.owner, owner, found.owner)
-        reasons |= found.reasons
-    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in included[:NAMED]))
+    for plan in included:
+        owner = np.where(plan.owner == problem.owner, owner, plan.owner)
+        reasons |= plan.reasons
+    outcome = "; ".join(dict.fromkeys(plan.outcome or "" for plan in included[:NAMED]))
     if len(included) > NAMED:
         outcome += f"; and {len(included) - NAMED:,} more sets of readers"
     return Assignment(problem, owner, outcome, reasons, included[0].frontier)
@@ -173,10 +173,10 @@ def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
     before, rules = inputs.problem.owner, inputs.rules
     if ((before < 0) & (owner >= 0)).any():
         return True
-    found = gain(inputs, owner)
+    saved = gain(inputs, owner)
     return (
-        not found.slight
-        and found.avoided_s > moved_partitions(before, owner) * rules.move_downtime_s
+        not saved.slight
+        and saved.avoided_s > moved_partitions(before, owner) * rules.move_downtime_s
     )
 
 
@@ -220,14 +220,14 @@ def _of_set(inputs: CandidateInputs, number: int) -> CandidateInputs:
 def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     work = _work(inputs)
     limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work)}
-    found = assign(FLAGSHIP, work, **{**limits, **options})
-    if (band := _band(work)) is not None and _overfull(inputs, found):
+    plan = assign(FLAGSHIP, work, **{**limits, **options})
+    if (band := _band(work)) is not None and _overfull(inputs, plan):
         closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
-        found = found if _overfull(inputs, closer) else closer
-    spared = _harmless_moves(inputs, found)
-    if spared is not None:
-        found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
-    return found
+        plan = plan if _overfull(inputs, closer) else closer
+    harmless = _harmless_moves(inputs, plan)
+    if harmless is not None:
+        plan = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": harmless})
+    return plan
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -241,7 +241,7 @@ def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mappi
 
 
 def _with_less_rack_traffic(
-    inputs: CandidateInputs, found: Assignment, work: Problem, options: Mapping[str, Any]
+    inputs: CandidateInputs, assignment: Assignment, work: Problem, options: Mapping[str, Any]
 ) -> Assignment:
     """Return an assignment with less traffic between racks and no larger time lag.
 
@@ -249,7 +249,7 @@ def _with_less_rack_traffic(
     """
     traffic, before = inputs.traffic, inputs.problem.owner
     if traffic is None or not work.members:
-        return found
+        return assignment
     load: Float64 = work.weights.astype(np.float64)
     if work.arrival_rates is not None:
         load += work.arrival_rates * inputs.horizon_s
@@ -257,22 +257,22 @@ def _with_less_rack_traffic(
         load=_enough(inputs, work),
         moves=options.get("max_moves")
         if inputs.racks_only
-        else moved_partitions(before, found.owner),
+        else moved_partitions(before, assignment.owner),
         least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
     )
-    owner = reduce_rack_traffic(work, found.owner, load, traffic.per_s, bounds)
-    time_lag_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
-    if (owner == found.owner).all() or _late(inputs, owner) > time_lag_s:
-        return found
+    owner = reduce_rack_traffic(work, assignment.owner, load, traffic.per_s, bounds)
+    time_lag_s = max(inputs.rules.objective_s, _late(inputs, assignment.owner))
+    if (owner == assignment.owner).all() or _late(inputs, owner) > time_lag_s:
+        return assignment
     moves = moved_partitions(before, owner)
     for_racks = f"{moves:,} move{'' if moves == 1 else 's'}: for racks"
     return replace(
-        found,
+        assignment,
         owner=owner,
-        outcome=for_racks if inputs.racks_only else found.outcome,
-        reasons=_reasons(inputs.problem, found, owner),
+        outcome=for_racks if inputs.racks_only else assignment.outcome,
+        reasons=_reasons(inputs.problem, assignment, owner),
     )
 
 
@@ -281,19 +281,19 @@ def _late(inputs: CandidateInputs, owner: Int32) -> float:
     return float(time_lag_s.max(initial=0.0))
 
 
-def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:
+def _reasons(problem: Problem, assignment: Assignment, owner: Int32) -> dict[int, str]:
     """Return why partitions move: earlier reasons that still apply, then racks."""
     moves = (problem.owner >= 0) & (owner != problem.owner)
-    reasons = {index: why for index, why in found.reasons.items() if moves[index]}
-    far_before, far = (far_partitions(problem, owners) for owners in (found.owner, owner))
-    for index in np.flatnonzero(moves & (owner != found.owner)).tolist():
+    reasons = {index: why for index, why in assignment.reasons.items() if moves[index]}
+    far_before, far = (far_partitions(problem, owners) for owners in (assignment.owner, owner))
+    for index in np.flatnonzero(moves & (owner != assignment.owner)).tolist():
         rack = problem.racks[owner[index]]
         near = far_before[index] and not far[index]
         reasons[index] = f"is read in {rack}" if near else "makes room in that rack"
     return reasons
 
 
-def _harmless_moves(inputs: CandidateInputs, found: Assignment) -> int | None:
+def _harmless_moves(inputs: CandidateInputs, assignment: Assignment) -> int | None:
     """Return how many moves bring no other member of an overloaded group over the objective.
 
     None: all moves do so, or the group is not overloaded. Members that were not measured count with
@@ -310,25 +310,25 @@ def _harmless_moves(inputs: CandidateInputs, found: Assignment) -> int | None:
         after = outlook.forecast_time_lag(owner, horizon_s) > objective_s
         return bool((after & ~late).any())
 
-    if not spoils(found.owner):
+    if not spoils(assignment.owner):
         return None
-    moves = _moves(inputs, found)
+    moves = _moves(inputs, assignment)
     counts = np.arange(1, moves.size + 1)
-    after = _time_lag_after(inputs, outlook, found, counts, horizon_s)
+    after = _time_lag_after(inputs, outlook, assignment, counts, horizon_s)
     spoilt = ((time_lag > objective_s) & ~late for time_lag in after)
     return next((count for count, members in enumerate(spoilt) if members.any()), moves.size)
 
 
-def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
+def _moves(inputs: CandidateInputs, assignment: Assignment) -> Int64:
     """Return the owned partitions that an assignment moves, in its order."""
-    moved = np.fromiter(found.reasons, np.int64, len(found.reasons))
+    moved = np.fromiter(assignment.reasons, np.int64, len(assignment.reasons))
     return moved[inputs.problem.owner[moved] >= 0]
 
 
 def _time_lag_after(
     inputs: CandidateInputs,
     outlook: Outlook,
-    found: Assignment,
+    assignment: Assignment,
     counts: Int64,
     horizon_s: float,
 ) -> Iterator[Float64]:
@@ -336,21 +336,21 @@ def _time_lag_after(
 
     Partitions without an owner are placed first.
     """
-    moves, before = _moves(inputs, found), inputs.problem.owner
+    moves, before = _moves(inputs, assignment), inputs.problem.owner
     number = np.full(before.size, moves.size)
     number[moves] = np.arange(moves.size)
-    placed = np.where(before < 0, found.owner, before)
+    placed = np.where(before < 0, assignment.owner, before)
     at_once = max(_CELLS // max(before.size, 1), 1)
     for first in range(0, counts.size, at_once):
         done = number < counts[first : first + at_once, None]
-        yield from outlook.forecast_time_lags(np.where(done, found.owner, placed), horizon_s)
+        yield from outlook.forecast_time_lags(np.where(done, assignment.owner, placed), horizon_s)
 
 
-def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, float], ...]:
+def _frontier(inputs: CandidateInputs, assignment: Assignment) -> tuple[tuple[int, float], ...]:
     """Return `Candidate.frontier`."""
-    moves = _moves(inputs, found)
+    moves = _moves(inputs, assignment)
     counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64))
-    after = _time_lag_after(inputs, inputs.outlook, found, counts, inputs.rules.horizon_s)
+    after = _time_lag_after(inputs, inputs.outlook, assignment, counts, inputs.rules.horizon_s)
     return tuple(
         (count, float(time_lag.max(initial=0.0)))
         for count, time_lag in zip(counts.tolist(), after, strict=True)
@@ -407,8 +407,8 @@ def _enough(inputs: CandidateInputs, work: Problem) -> float:
     return min(roomy, inputs.rules.target_utilisation) * horizon_s
 
 
-def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:
-    return bool(inputs.outlook.utilisation(found.owner).max(initial=0.0) > 1.0)
+def _overfull(inputs: CandidateInputs, assignment: Assignment) -> bool:
+    return bool(inputs.outlook.utilisation(assignment.owner).max(initial=0.0) > 1.0)
 
 
 def _band(work: Problem) -> float | None:

@@ -91,7 +91,7 @@ def _quartiles(values: Float64, group_of: Places, groups: int) -> Float64:
     return quartiles
 
 
-def in_batches(series: SampleSeries, held: Mask) -> Mask:
+def in_batches(series: SampleSeries, retained: Mask) -> Mask:
     """Return whether producers of a partition send batches less often than samples are taken, (P,).
 
     Nothing arrives in some steps, and at least the mean in the next one. The lag of such a
@@ -99,12 +99,12 @@ def in_batches(series: SampleSeries, held: Mask) -> Mask:
 
     Parameters
     ----------
-    held
+    retained
         Whether a partition kept its owner in each step, bool of shape (S, P).
     """
-    steps = len(held)
+    steps = len(retained)
     usual = series.arrived.sum(axis=0) / max(steps, 1)
-    again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0) & held[1:]
+    again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0) & retained[1:]
     enough = again.sum(axis=0) >= max(2, NEGLIGIBLE * steps)
     batches: Mask = enough & (usual >= FEW_RECORDS)
     return batches

@@ -131,10 +131,10 @@ class Commits:
         """Return the same with `consumed` in usual records; `costs`: float64 of shape (P,)."""
         return replace(self, consumed=PerMember(series).sum(self.taken * costs))
 
-    def of(self, mine: slice, members: slice) -> "Commits":
+    def of(self, partitions: slice, members: slice) -> "Commits":
         """Return the findings about some partitions and members."""
         cut = {
-            name: values[..., mine if name in _BY_PARTITION else members]
+            name: values[..., partitions if name in _BY_PARTITION else members]
             for name, values in vars(self).items()
         }
         return Commits(**cut)
@@ -207,17 +207,17 @@ def read_commits(
     per_commit = records_per_commit(series) if per_commit is None else per_commit
     per_commit = _with_usual(series, per_commit)
     per_member = PerMember(series)
-    held = (
+    retained = (
         (series.owner[1:] == series.owner[:-1]) & (series.owner[1:] >= 0) & series.in_one_log[:-1]
     )
     advance = series.advanced
-    moved = held & series.committed_again
+    moved = retained & series.committed_again
     rest = at_rest(series)
     uncommitted = (series.lag > rest) | never_committed(series)
     waiting_s = waiting_seconds(series, moved, uncommitted, same_owner=False)
     owned_s = waiting_seconds(series, moved, uncommitted)
     marked = per_member.any(moved)
-    due = held & (uncommitted[:-1] | moved)
+    due = retained & (uncommitted[:-1] | moved)
     overdue = waiting_s >= SEVERAL * own_interval(series, moved, due, waiting_s)
     interval_s, rare = _intervals(series, marked, per_member.any(due))
     rarely = _intervals(series, moved, due)[1]
@@ -230,7 +230,7 @@ def read_commits(
     overdue &= waiting_s >= patience_s[np.maximum(series.owner[-1], 0)]
     stuck = stuck_partitions(series, moved, marked, owned_s, patience_s)
     stuck &= owned_s >= SEVERAL * own_interval(series, moved, due, owned_s)
-    left, read_per_s = left_behind(series, held, marked, rare)
+    left, read_per_s = left_behind(series, retained, marked, rare)
     stuck |= left & (read_per_s == 0) & overdue
     # Records that usually gather before a commit are not stuck.
     gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * per_commit)
@@ -248,7 +248,7 @@ def read_commits(
     )
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / series.seconds[:, None] * explained_s
-    batches = in_batches(series, held)
+    batches = in_batches(series, retained)
     waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
     busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     most = np.where(
@@ -342,8 +342,8 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, owner, members)
     per_s = consumed.sum(axis=0) / series.seconds.sum()
-    held: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
-    return held
+    held_back_s: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
+    return held_back_s
 
 
 def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) -> Mask:

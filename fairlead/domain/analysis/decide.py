@@ -413,20 +413,20 @@ def _rack_plan(
 ) -> tuple[Candidate | None, str]:
     """Return a plan that reduces a healthy group's traffic between racks, with its saving."""
     usable = [candidate for candidate in offered if candidate.assignment is not None]
-    mine = usable[:1] if choose == "first" else usable
-    nearer = next((candidate for candidate in mine if candidate.assignor == FLAGSHIP), None)
+    allowed = usable[:1] if choose == "first" else usable
+    plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
     traffic, rules = analysis.inputs.traffic, analysis.rules
-    if nearer is None or nearer.assignment is None or traffic is None:
+    if plan is None or plan.assignment is None or traffic is None:
         return None, f"only {FLAGSHIP} plans for racks alone"
-    before, after = analysis.problem.owner, nearer.assignment.owner
+    before, after = analysis.problem.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
-    if not nearer.moved:
+    if not plan.moved:
         return None, f"no assignment reduces it without a larger time lag; {what}"
-    if rules.max_moves is not None and nearer.moved > rules.max_moves:
+    if rules.max_moves is not None and plan.moved > rules.max_moves:
         return None, f"a plan may move {rules.max_moves:,} partitions; {what}"
     if not _saves_enough(analysis, traffic, traffic.between(before) - traffic.between(after)):
-        return None, f"not worth {nearer.moved:,} moves; {what}"
-    return nearer, f"{nearer.assignor}: {what}"
+        return None, f"not worth {plan.moved:,} moves; {what}"
+    return plan, f"{plan.assignor}: {what}"
 
 
 def _reduces_traffic(analysis: Analysis) -> bool:
@@ -468,18 +468,18 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     if not candidate.moved:
         known = "" if analysis.estimates.speeds.measured.all() else " as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
-    found = gain(analysis.inputs, owner)
+    saved = gain(analysis.inputs, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
         # The plan helps other members than the one that is furthest behind.
-        then, now = length(found.time_lag_s), length(found.planned_s)
-        what += f"; of the {found.members} members it changes: {then} without, {now} with it"
-    if found.slight:
+        then, now = length(saved.time_lag_s), length(saved.planned_s)
+        what += f"; of the {saved.members} members it changes: {then} without, {now} with it"
+    if saved.slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"
     stopped = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
     price = stopped * rules.move_downtime_s
-    if found.avoided_s <= price:
+    if saved.avoided_s <= price:
         return False, (
-            f"not worth it: {length(found.avoided_s)} of time lag avoided, {length(price)} of "
+            f"not worth it: {length(saved.avoided_s)} of time lag avoided, {length(price)} of "
             f"downtime for moves, summed over partitions; {what}"
         )
     return True, what

@@ -90,9 +90,9 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     held = commits.stuck | commits.throttled | of_owner(silent, problem.owner, none=False)
     peers = Peers.of(problem)
     # Capacities are remembered in records of each member's own mix.
-    mine = _cost_by_member(question, rates, costs)
+    mean_costs = _cost_by_member(question, rates, costs)
     remember = {
-        name: replace(capacity, records_per_s=capacity.records_per_s * mine.get(name, 1.0))
+        name: replace(capacity, records_per_s=capacity.records_per_s * mean_costs.get(name, 1.0))
         for name, capacity in question.capacities.items()
     }
     capacities = _capacities(observations, commits, costs, remember)
@@ -101,7 +101,9 @@ def estimate(question: Question, observations: Observations) -> Estimates:
         costs=costs,
         commits=commits,
         known={
-            name: replace(capacity, records_per_s=capacity.records_per_s / mine.get(name, 1.0))
+            name: replace(
+                capacity, records_per_s=capacity.records_per_s / mean_costs.get(name, 1.0)
+            )
             for name, capacity in capacities.items()
         },
         speeds=_speeds(question, capacities, commits, rates.per_s * costs.value, peers),
@@ -117,16 +119,16 @@ def _rates(question: Question, observations: Observations, unsubscribed: Mask) -
 
     Topics without a subscriber do not count, unless no topic has one.
     """
-    found, topic_of = observations.rates, question.problem.topic_of
+    rates, topic_of = observations.rates, question.problem.topic_of
     if observations.work is not None:
-        found = with_common_change(found, observations.recent, topic_of)
-    per_s = np.where(unsubscribed, 0.0, found.per_s)
-    if found.known.any() and not found.known.all():
-        topics, known = len(question.problem.topics), found.known
+        rates = with_common_change(rates, observations.recent, topic_of)
+    per_s = np.where(unsubscribed, 0.0, rates.per_s)
+    if rates.known.any() and not rates.known.all():
+        topics, known = len(question.problem.topics), rates.known
         total = np.bincount(topic_of[known], per_s[known], topics)
         counted = np.bincount(topic_of[known], minlength=topics)
         per_s = np.where(known, per_s, (total / np.maximum(counted, 1))[topic_of])
-    return replace(found, per_s=per_s)
+    return replace(rates, per_s=per_s)
 
 
 def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str, float]:
@@ -144,18 +146,18 @@ def _capacities(
     observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
 ) -> dict[str, Capacity]:
     """Return the known capacities of members, in usual records a second."""
-    found, series = observed_capacities(observations.recent, commits), observations.series
+    capacities, series = observed_capacities(observations.recent, commits), observations.series
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
-        found |= {
+        capacities |= {
             series.members[place]: Capacity(float(per_s[place]), measured=True, at=series.now)
             for place in np.flatnonzero(np.isfinite(per_s)).tolist()
         }
     if len(series) > len(observations.recent) + STEPS and not before:
         # Without memory, samples before the last hour are the only source.
         earlier = observed_capacities(series, read_commits(series).in_work(series, costs.value))
-        found = remembered(earlier, found, series.now)
-    return remembered(before, found, series.now)
+        capacities = remembered(earlier, capacities, series.now)
+    return remembered(before, capacities, series.now)
 
 
 def _speeds(
@@ -169,11 +171,11 @@ def _speeds(
     problem, count = question.problem, len(question.problem.members)
     arrivals = sum_by_owner(work_per_s, problem.owner, count)
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0
-    found = speeds(problem.members, known, arrivals, at_rest, question.series.now, peers=peers)
+    assumed = speeds(problem.members, known, arrivals, at_rest, question.series.now, peers=peers)
     silent = commits.silent[:count]
     return Speeds(
-        np.where(silent, 0.0, found.per_s),
-        found.measured & ~silent,
-        np.where(silent, 0.0, found.at_most),
-        np.where(silent, 0.0, found.surely_at_most),
+        np.where(silent, 0.0, assumed.per_s),
+        assumed.measured & ~silent,
+        np.where(silent, 0.0, assumed.at_most),
+        np.where(silent, 0.0, assumed.surely_at_most),
     )

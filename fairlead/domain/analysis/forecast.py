@@ -160,15 +160,15 @@ class Outlook:
         return least
 
     def _loads(self, owners: Int32) -> _Loads:
-        number, mine = (owners >= 0).nonzero()
+        number, partition = (owners >= 0).nonzero()
         shape = len(owners), self.capacities.size
         size = shape[0] * shape[1]
-        cell = number * shape[1] + owners[number, mine]
+        cell = number * shape[1] + owners[number, partition]
         oldest = np.zeros(size)
-        np.maximum.at(oldest, cell, self.time_lag_s[mine])
+        np.maximum.at(oldest, cell, self.time_lag_s[partition])
         return _Loads(
-            np.bincount(cell, self.arrivals[mine], size).astype(np.float64).reshape(shape),
-            np.bincount(cell, self.backlog[mine], size).astype(np.float64).reshape(shape),
+            np.bincount(cell, self.arrivals[partition], size).astype(np.float64).reshape(shape),
+            np.bincount(cell, self.backlog[partition], size).astype(np.float64).reshape(shape),
             oldest.reshape(shape),
         )
 
@@ -258,11 +258,11 @@ class Outlook:
         waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
         through = quotient(waiting, spare, np.inf)
         share = np.minimum(quotient(self.capacities, arrivals, 1.0), 1.0)
-        mine = of_owner(np.where(np.isfinite(through), through, 0.0), owner, none=0.0)
+        catch_up_s = of_owner(np.where(np.isfinite(through), through, 0.0), owner, none=0.0)
         catches_up = of_owner(np.isfinite(through), owner, none=False)
-        more = quotient(self.backlog, mine, 0.0)
+        more = quotient(self.backlog, catch_up_s, 0.0)
         read = self.arrivals * of_owner(share, owner, none=0.0) + more
-        until = np.where(catches_up, mine, np.inf)
+        until = np.where(catches_up, catch_up_s, np.inf)
         waits = (self.backlog > 0) | (owner < 0)
         if self.unread is not None:
             read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)

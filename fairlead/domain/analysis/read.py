@@ -56,17 +56,17 @@ def read(
     series: SampleSeries, reports: ReportSeries | None, observations: Observations | None = None
 ) -> Observations:
     """Read the samples of one group; `observations`: its result of `read_together`."""
-    found = observations or read_together([series])[0]
+    observed = observations or read_together([series])[0]
     work = None
     if reports is not None and len(series) > 1:
         recent = series.last(HISTORY_S, LEAST_SAMPLES)
         work = reported_work(reports.of(slice(len(series) - len(recent), None)), recent)
-        slowly = fetched_slowly(found.recent, at_rest(found.recent), work.waits)
+        slowly = fetched_slowly(observed.recent, at_rest(observed.recent), work.waits)
         if slowly.any():
-            per_commit = _recent_records_per_commit(found.series, found.recent)
-            commits = read_commits(found.recent, per_commit=per_commit, slowly=slowly)
-            found = replace(found, commits=commits)
-    return replace(found, work=work)
+            per_commit = _recent_records_per_commit(observed.series, observed.recent)
+            commits = read_commits(observed.recent, per_commit=per_commit, slowly=slowly)
+            observed = replace(observed, commits=commits)
+    return replace(observed, work=work)
 
 
 def read_together(groups: Sequence[SampleSeries]) -> list[Observations]:
@@ -88,12 +88,12 @@ def read_together(groups: Sequence[SampleSeries]) -> list[Observations]:
         if sum(recent[chosen].partitions for chosen in portions[-1]) >= _AT_ONCE:
             portions.append([])
         portions[-1].append(place)
-    found: dict[int, Observations] = {}
+    observations: dict[int, Observations] = {}
     for portion in (part for portions in together.values() for part in portions):
-        found |= zip(
+        observations |= zip(
             portion, _beside([(whole[chosen], recent[chosen]) for chosen in portion]), strict=True
         )
-    return [found[place] for place in range(len(groups))]
+    return [observations[place] for place in range(len(groups))]
 
 
 def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observations]:
@@ -111,30 +111,30 @@ def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observa
             series,
             Observations(
                 series,
-                everything.part(recent, mine := slice(*of)),
-                rates.of(mine),
-                commits.of(mine, slice(*by)),
+                everything.part(recent, columns := slice(*of)),
+                rates.of(columns),
+                commits.of(columns, slice(*by)),
             ),
         )
         for (series, recent), of, by in zip(groups, partitions, members, strict=True)
     ]
 
 
-def _with_all_samples(series: SampleSeries, found: Observations) -> Observations:
+def _with_all_samples(series: SampleSeries, lately: Observations) -> Observations:
     """Return observations of all samples if a member commits too rarely for the last hour.
 
     Except if it committed in nearly every step until its last commit: then it has stopped.
     """
-    few = found.commits.marked.sum(axis=0) <= SEVERAL
-    waits = ~np.isfinite(found.commits.interval_s)
-    if len(series) == len(found.recent) or not (few & (found.commits.rare | waits)).any():
-        return found
+    few = lately.commits.marked.sum(axis=0) <= SEVERAL
+    waits = ~np.isfinite(lately.commits.interval_s)
+    if len(series) == len(lately.recent) or not (few & (lately.commits.rare | waits)).any():
+        return lately
     commits = read_commits(series)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
     rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
-    if not (rare & few & (found.commits.rare | waits)).any():
-        return found
-    return replace(found, recent=series, commits=commits)
+    if not (rare & few & (lately.commits.rare | waits)).any():
+        return lately
+    return replace(lately, recent=series, commits=commits)
 
 
 def _recent_records_per_commit(series: SampleSeries, recent: SampleSeries) -> Float64:

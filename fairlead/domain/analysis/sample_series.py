@@ -252,8 +252,8 @@ class SampleSeries:
         follows = np.concatenate((self.seconds, [np.inf]))
         before = np.concatenate(([np.inf], self.seconds))
         usual = np.minimum(before, np.concatenate((follows, [np.inf]))[1:])
-        kept = (follows >= _SHORT * usual) | np.isinf(usual)
-        return self if kept.all() else self._at(kept)
+        chosen = (follows >= _SHORT * usual) | np.isinf(usual)
+        return self if chosen.all() else self._at(chosen)
 
     def _at(self, chosen: slice | Mask) -> "SampleSeries":
         return replace(
@@ -331,10 +331,12 @@ class SampleSeries:
             return np.zeros(self.end.shape, dtype=bool)
         stable = np.where(self.in_one_log, self.stable_end, NONE)
         readable = stable - self.position
-        held: Mask = (stable >= 0) & (self.end > stable) & (readable >= 0) & (readable <= _MARKER)
-        held[:1] = False
-        held[1:] &= np.maximum.accumulate(stable, axis=0)[:-1] == stable[1:]
-        return held
+        held_back: Mask = (
+            (stable >= 0) & (self.end > stable) & (readable >= 0) & (readable <= _MARKER)
+        )
+        held_back[:1] = False
+        held_back[1:] &= np.maximum.accumulate(stable, axis=0)[:-1] == stable[1:]
+        return held_back
 
     @cached_property
     def readable_end(self) -> Int64:
@@ -343,10 +345,10 @@ class SampleSeries:
         The end of the log, or the start of an open transaction that holds back the group in this
         sample or a later one.
         """
-        held = self.in_transaction
-        if self.stable_end is None or not held.any():
+        held_back = self.in_transaction
+        if self.stable_end is None or not held_back.any():
             return self.end
-        stable = np.where(held, self.stable_end, np.iinfo(np.int64).max)
+        stable = np.where(held_back, self.stable_end, np.iinfo(np.int64).max)
         return np.minimum(self.end, np.minimum.accumulate(stable[::-1], axis=0)[::-1])
 
     @cached_property

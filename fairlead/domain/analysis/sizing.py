@@ -83,18 +83,18 @@ def size(
         speeds = outlook.capacities[readers]
         if not (speeds > 0).any():
             return unknown
-        mine = of_partition == number
-        sets.append(_set_size(outlook, mine, speeds, target_utilisation, late=late))
+        partitions = of_partition == number
+        sets.append(_set_size(outlook, partitions, speeds, target_utilisation, late=late))
     if too_large.any():
         largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
         return Size(now, None, _too_large(problem, outlook, largest, target_utilisation))
     # The only readers of some topics may be too few while other members have time.
     alone = [
-        _set_size(outlook, mine, speeds, target_utilisation, late=late)
-        for members, mine in sole_readers(problem)
+        _set_size(outlook, partitions, speeds, target_utilisation, late=late)
+        for members, partitions in sole_readers(problem)
         if (speeds := outlook.capacities[members]).any()
         and late
-        and surely_too_much(outlook.arrivals[mine], target_utilisation * speeds)
+        and surely_too_much(outlook.arrivals[partitions], target_utilisation * speeds)
     ]
     # The sentence is about the set that lacks the most consumers, or has the fewest to spare.
     short = max([*sets, *alone], key=lambda readers: readers.wanted - readers.now)
@@ -111,7 +111,7 @@ class _SetSize:
 
     Parameters
     ----------
-    mine
+    partitions
         The set's partitions, bool of shape (P,).
     now, wanted
         Number of consumers now, and the number needed.
@@ -121,7 +121,7 @@ class _SetSize:
         Whether a single partition needs more than a consumer's target utilisation.
     """
 
-    mine: Mask
+    partitions: Mask
     now: int
     can: float
     usual: float
@@ -130,22 +130,22 @@ class _SetSize:
 
 
 def _set_size(
-    outlook: Outlook, mine: Mask, speeds: Float64, target_utilisation: float, *, late: bool
+    outlook: Outlook, partitions: Mask, speeds: Float64, target_utilisation: float, *, late: bool
 ) -> _SetSize:
     usual = median(speeds[speeds > 0])
-    loads, room = outlook.arrivals[mine], target_utilisation * usual
+    loads, room = outlook.arrivals[partitions], target_utilisation * usual
     there = target_utilisation * speeds if late else np.zeros(0)
     wanted = max(there.size + missing_members(loads, there, room), 1)
     alone = bool(loads.max() > max(room, there.max(initial=0.0)))
-    return _SetSize(mine, speeds.size, float(speeds.sum()), usual, wanted, alone)
+    return _SetSize(partitions, speeds.size, float(speeds.sum()), usual, wanted, alone)
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
     """Return the capacity of each topic's fastest subscriber, float64 of shape (T,); 0: none."""
-    found = np.zeros(len(problem.topics))
+    fastest = np.zeros(len(problem.topics))
     reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
-    np.maximum.at(found, problem.subscription_topics, speeds[reader])
-    return found
+    np.maximum.at(fastest, problem.subscription_topics, speeds[reader])
+    return fastest
 
 
 def partitions_wanted(problem: Problem, place: int, load: float, room: float) -> int:
@@ -161,17 +161,19 @@ def _why(
 
     It has their total capacity if the group is over the objective, else the usual capacity.
     """
-    mine, total = readers.mine & problem.assignable, float(outlook.arrivals[readers.mine].sum())
+    partitions = readers.partitions & problem.assignable
+    total = float(outlook.arrivals[readers.partitions].sum())
     arrive, can, each = (
-        rate(outlook.in_records(per_s, mine)) for per_s in (total, readers.can, readers.usual)
+        rate(outlook.in_records(per_s, partitions)) for per_s in (total, readers.can, readers.usual)
     )
     of, planned = "", f" (target utilisation {target_utilisation:.0%})"
-    if not (readers.mine | ~problem.assignable).all():
-        topics = [problem.topics[number] for number in np.unique(problem.topic_of[mine]).tolist()]
+    if not (readers.partitions | ~problem.assignable).all():
+        numbers = np.unique(problem.topic_of[partitions]).tolist()
+        topics = [problem.topics[number] for number in numbers]
         of = f" of {listed(topics, at_most=3)}"
     if readers.alone:
         planned += ", except for a partition that needs more"
-    arrive += f" arrive in {plural(int(mine.sum()), 'partition')}{of}"
+    arrive += f" arrive in {plural(int(partitions.sum()), 'partition')}{of}"
     room, reason = target_utilisation * readers.usual, " (partitions are not split)"
     if late:
         there = f"{arrive}, and {plural(readers.now, 'consumer')} can process {can}{planned}"
@@ -192,8 +194,8 @@ def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisatio
     """Describe the remedy for a partition that is too large for the fastest consumer."""
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
-    mine = np.arange(outlook.arrivals.size) == place
-    arrive, can = (rate(outlook.in_records(per_s, mine)) for per_s in (load, fastest))
+    chosen = np.arange(outlook.arrivals.size) == place
+    arrive, can = (rate(outlook.in_records(per_s, chosen)) for per_s in (load, fastest))
     wanted = partitions_wanted(problem, place, load, target_utilisation * fastest)
     return (
         f"{arrive} arrive in {problem.partition_label(place)}, and the fastest consumer can "

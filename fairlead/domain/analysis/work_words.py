@@ -54,9 +54,9 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         if member >= len(problem.members):
             continue
         name, ratio = problem.members[member], per_record[member] / usual_s
-        mine = work.partition[work.known & (work.member == member)]
-        alike = mine[costs.value[mine] == 1.0]
-        record = "a record" if alike.size == mine.size else "a usual record"
+        partitions = work.partition[work.known & (work.member == member)]
+        alike = partitions[costs.value[partitions] == 1.0]
+        record = "a record" if alike.size == partitions.size else "a usual record"
         doubt = ""
         if alike.size < _USUAL:
             names = ", ".join(problem.partition_label(place) for place in alike[:NAMED].tolist())
