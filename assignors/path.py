@@ -198,7 +198,7 @@ class Path:
         if cut_short:
             return f"{what}: further relief takes more than {_counted(self.budget)}; {above}"
         if goal.hot_partition is not None:
-            name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
+            name = self.problem.partition_label(goal.hot_partition)
             if end.highest_load <= goal.edge:
                 if end.moves or steps:
                     return f"{what}: {name} alone is the bound, no further move helps"

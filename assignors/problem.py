@@ -234,6 +234,10 @@ class Problem:
         topic = int(np.searchsorted(self.topic_offsets, index, side="right")) - 1
         return self.topics[topic], index - int(self.topic_offsets[topic])
 
+    def partition_label(self, index: int) -> str:
+        """Name of a partition index, such as orders-3."""
+        return "{}-{}".format(*self.partition_name(index))
+
 
 def member_ring(problem: Problem) -> Int32:
     """Members in the order of Kafka's range and round robin, int32 of shape (M,).

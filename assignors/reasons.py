@@ -104,5 +104,5 @@ class _Reasons:
         return f"relieves {self.problem.members[member]}, {above:.1%} above the lower bound"
 
     def _makes_room(self, member: int, partition: int) -> str:
-        other = "{}-{}".format(*self.problem.partition_name(partition))
+        other = self.problem.partition_label(partition)
         return f"makes room on {self.problem.members[member]} for {other}"

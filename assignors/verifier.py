@@ -72,5 +72,5 @@ def _subscribes(problem: Problem, members: Int32, topics: Int32) -> npt.NDArray[
 
 
 def _names(problem: Problem, partitions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
-    few = ["{}-{}".format(*problem.partition_name(index)) for index in partitions[:_SHOWN].tolist()]
+    few = [problem.partition_label(index) for index in partitions[:_SHOWN].tolist()]
     return ", ".join(few) + (", ..." if partitions.size > _SHOWN else "")

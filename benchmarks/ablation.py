@@ -67,7 +67,7 @@ LIMITS: Final = frozenset(
         *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
         *("POINTS", "_CELLS", "_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
         *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S", "_UNKNOWN"),
-        *("SAMPLES_NEEDED", "LEAST_LOOKS", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from others
+        *("SAMPLES_NEEDED", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from others
     )
 )
 
@@ -93,14 +93,14 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     ),
     "foreign commits": ("commits", "foreign_partitions", _no_partition),
     "lag at rest": ("commits", "at_rest", lambda series: np.zeros(series.partitions, np.int64)),
-    "a day for rare commits": ("read", "_lengthened", lambda _, found: found),
+    "a day for rare commits": ("read", "_with_all_samples", lambda _, found: found),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),
-    "spare members who are in time": ("candidates", "_sparing", lambda *_: None),
+    "spare members who are in time": ("candidates", "_harmless_moves", lambda *_: None),
     "closer band": ("candidates", "_band", lambda _: None),
     "several sets of readers": (
         "candidates",
-        "_parts",
+        "_reader_sets",
         lambda inputs: [(inputs, np.ones(inputs.problem.partition_total, bool))],
     ),
 }

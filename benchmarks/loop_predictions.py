@@ -26,7 +26,7 @@ from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.run_figures import OBJECTIVE_S
 from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.analysis.forecast import STAYS_S, Forecast
-from fairlead.domain.analysis.peers import linked
+from fairlead.domain.analysis.peers import reader_sets
 from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.loop import Cadence
@@ -262,7 +262,7 @@ def _truth(ran: ScenarioRun, step: int) -> Float64:
     costs, rates = world.costs[step], world.rates[step]
     owners = np.stack([owner for since_s, owner in ran.owners if since_s < step * world.step_s])
     _, partition = np.nonzero(owners >= 0)
-    _, connected = linked(
+    _, connected = reader_sets(
         world.speeds.shape[1], owners[owners >= 0].astype(np.intp), partition, costs.size
     )
     truth: Float64 = costs.copy()

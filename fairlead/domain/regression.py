@@ -31,9 +31,10 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.analysis.capacities import shown
+from fairlead.domain.analysis.capacities import observed_capacities
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries
@@ -118,12 +119,12 @@ def _at_last_sample(question: Question) -> Regression | None:
     replay = _Replay.of(before, since, analysis, old)
     if replay is None:
         return None
-    seen_s = float((_over(time_lag_s, objective_s) - replay.began).sum())
+    seen_s = float((_excess(time_lag_s, objective_s) - replay.began).sum())
     before_s = float(replay.became(replay.time_lag_before_s).sum())
     error_s = replay.hindcast_s + replay.bystanders_s() + replay.resolution_s()
     began_s = float(replay.began.sum())
     ahead, ahead_before = (
-        float(_over(soon_s, objective_s).sum()) - began_s
+        float(_excess(soon_s, objective_s).sum()) - began_s
         for soon_s in replay.ahead_s(question.rules.horizon_s)
     )
     later = all(
@@ -150,7 +151,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
     soon = replay.ahead_s(analysis.inputs.horizon_s)
-    soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
+    soon_sums = (float(_excess(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(
         _count_over(time_lag_s, objective_s) - _count_over(lag_before_s, objective_s) > wrong
@@ -248,7 +249,8 @@ class _Replay:
         commits = read_commits(recent).in_work(recent, costs)
         speeds = _speeds(members, recent, commits, analysis)
         free = ~(analysis.estimates.held | commits.stuck | commits.throttled)
-        theirs = np.bincount(old[free], since.arrived[:, free].sum(axis=0), len(members)) > 0
+        arrived = np.where(free, since.arrived.sum(axis=0), 0).astype(np.float64)
+        theirs = sum_by_owner(arrived, old, len(members)) > 0
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
@@ -264,9 +266,9 @@ class _Replay:
             then.at, came, waits * costs, rates * free * costs, owner=old, speeds=speeds
         )
         lag_s = before.time_lag(np.where(free, commits.backlog, 0.0), rates)
-        earlier = _over(then.until(0).time_lag(waits, rates), objective_s)
-        began = _over(lag_s, objective_s)
-        wrong = np.diff(_over(replayed, objective_s), axis=0)[0] - (began - earlier)
+        earlier = _excess(then.until(0).time_lag(waits, rates), objective_s)
+        began = _excess(lag_s, objective_s)
+        wrong = np.diff(_excess(replayed, objective_s), axis=0)[0] - (began - earlier)
         other = (replayed[1] > objective_s) != (lag_s > objective_s)
         return cls(
             analysis,
@@ -292,7 +294,7 @@ class _Replay:
         )
 
     @property
-    def mine(self) -> Int32:
+    def new(self) -> Int32:
         """The owners now, int32 of shape (P,)."""
         return self.analysis.problem.owner
 
@@ -309,7 +311,7 @@ class _Replay:
     @cached_property
     def time_lag_replayed_s(self) -> Float64:
         """Replayed time lag with the present owners: first, now; float64 of shape (2, P)."""
-        return self._time_lag_s(self.mine)
+        return self._time_lag_s(self.new)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
         time_lag_s = _time_lag_s(
@@ -319,12 +321,12 @@ class _Replay:
 
     def became(self, time_lag_s: Float64) -> Float64:
         """Return the increase of each partition's time lag over the objective, first to now."""
-        first, now = _over(time_lag_s, self.objective_s)
+        first, now = _excess(time_lag_s, self.objective_s)
         return np.asarray(now - first, np.float64)
 
     def bystanders_s(self) -> float:
         """Return the bystanders' time lag beyond the replay's, scaled up to all partitions."""
-        increase = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
+        increase = _excess(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
@@ -334,14 +336,14 @@ class _Replay:
 
     def _of_all(self, values: Float64 | Mask) -> float:
         """Return the sum of values over bystanders' partitions, scaled up to all partitions."""
-        given = np.unique(self.mine[self.mine != self.old])
-        theirs = ~np.isin(self.mine, given) & (self.mine >= 0) & self.free
-        return float(values[theirs].sum()) * self.mine.size / max(int(theirs.sum()), 1)
+        receivers = np.unique(self.new[self.new != self.old])
+        theirs = ~np.isin(self.new, receivers) & (self.new >= 0) & self.free
+        return float(values[theirs].sum()) * self.new.size / max(int(theirs.sum()), 1)
 
     def age_s(self) -> Float64:
         """Return the maximum age of the commit of each partition, float64 of shape (P,)."""
         explained_s = np.nan_to_num(self.analysis.estimates.commits.explained_s, posinf=HISTORY_S)
-        return _of_owners(explained_s, self.mine)
+        return of_owner(explained_s, self.new, none=0.0)
 
     def resolution_s(self) -> float:
         """Return the maximum age of the commits of partitions over the objective, summed."""
@@ -361,8 +363,8 @@ class _Replay:
             capacities=self.speeds,
         )
         return (
-            _of_owners(expected.sure_time_lag(self.mine, horizon_s), self.mine),
-            _of_owners(before.forecast_time_lag(self.old, horizon_s), self.old),
+            of_owner(expected.sure_time_lag(self.new, horizon_s), self.new, none=0.0),
+            of_owner(before.forecast_time_lag(self.old, horizon_s), self.old, none=0.0),
         )
 
 
@@ -374,8 +376,8 @@ def _speeds(
     If the member has reached a higher speed at its limit since then, that speed replaces the bound.
     """
     then, now = (
-        shown(recent, commits),
-        shown(analysis.observations.recent, analysis.estimates.commits),
+        observed_capacities(recent, commits),
+        observed_capacities(analysis.observations.recent, analysis.estimates.commits),
     )
     speeds = np.zeros(len(members))
     for member, name in enumerate(members):
@@ -400,17 +402,17 @@ def _time_lag_s(
     All partitions of a member have the same time lag: it reads in the order of arrival. The first
     backlog arrived at the rate `before`.
     """
-    count, owned = speeds.size, owner >= 0
+    count = speeds.size
     seconds = np.diff(at)
     came = np.zeros((seconds.size, count))
     for step in range(seconds.size):
-        came[step] = np.bincount(owner[owned], arrived[step, owned], count)
-    began = np.bincount(owner[owned], waited[owned], count).astype(np.float64)
+        came[step] = sum_by_owner(arrived[step], owner, count)
+    began = sum_by_owner(waited, owner, count)
     backlog = began
     for step, lasted in enumerate(seconds.tolist()):
         backlog = np.maximum(backlog + came[step] - speeds * lasted, 0.0)
     total = np.concatenate((np.zeros((1, count)), np.cumsum(came, axis=0)))
-    per_s = np.bincount(owner[owned], before[owned], count)
+    per_s = sum_by_owner(before, owner, count)
     usual = np.where(per_s > 0, per_s, np.inf)
     time_lag_s = np.zeros((2, count))
     time_lag_s[0] = began / usual
@@ -420,15 +422,11 @@ def _time_lag_s(
             time_lag_s[1, member] = at[-1] - np.interp(position, total[:, member], at)
         else:
             time_lag_s[1, member] = at[-1] - at[0] - position / usual[member]
-    return _of_owners(time_lag_s, owner)
+    return of_owner(time_lag_s, owner, none=0.0)
 
 
-def _of_owners(values: Float64, owner: Int32) -> Float64:
-    """Return the values of partitions' owners, from those of shape (..., M); 0 without an owner."""
-    return np.where(owner >= 0, values[..., owner], 0.0)
-
-
-def _over(time_lag_s: Float64, objective_s: float) -> Float64:
+def _excess(time_lag_s: Float64, objective_s: float) -> Float64:
+    """Return the time lag over the objective, seconds."""
     return np.maximum(time_lag_s - objective_s, 0.0)
 
 

@@ -45,9 +45,14 @@ class Rates:
     known: Mask
     seconds: Float64
 
-    def of(self, mine: slice) -> "Rates":
+    def of(self, partitions: slice) -> "Rates":
         """Return the arrivals of some of the partitions."""
-        return Rates(self.per_s[mine], self.deviation[mine], self.known[mine], self.seconds[mine])
+        return Rates(
+            self.per_s[partitions],
+            self.deviation[partitions],
+            self.known[partitions],
+            self.seconds[partitions],
+        )
 
 
 def arrival_rates(series: SampleSeries) -> Rates:

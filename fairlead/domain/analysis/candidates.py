@@ -18,6 +18,7 @@ from assignors.racks import far_partitions
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask
 from fairlead.domain.analysis.thresholds import MOSTLY, NAMED, NEGLIGIBLE
@@ -80,16 +81,16 @@ def candidates(
     """
     for name in names:
         check_options(name, options.get(name, {}))
-    found = [_assigned(inputs, name, options.get(name, {})) for name in names]
-    made = [assignment for assignment in found if isinstance(assignment, Assignment)]
-    owners = np.array([assignment.owner for assignment in made], np.int32)
-    owners = owners.reshape(len(made), inputs.problem.partition_total)
-    forecasts = iter(inputs.outlook.full_forecasts(owners, inputs.rules.horizon_s))
+    results = [_assigned(inputs, name, options.get(name, {})) for name in names]
+    assignments = [assignment for assignment in results if isinstance(assignment, Assignment)]
+    owners = np.array([assignment.owner for assignment in assignments], np.int32)
+    owners = owners.reshape(len(assignments), inputs.problem.partition_total)
+    forecasts = iter(inputs.outlook.forecasts(owners, inputs.rules.horizon_s))
     return tuple(
         with_figures(inputs, name, assignment, next(forecasts))
         if isinstance(assignment, Assignment)
         else Candidate(name, error=assignment)
-        for name, assignment in zip(names, found, strict=True)
+        for name, assignment in zip(names, results, strict=True)
     )
 
 
@@ -125,44 +126,43 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
     options = _within_budget(inputs.rules, name, options)
     if name != FLAGSHIP:
         return assign(name, inputs.problem, **options)
-    if inputs.calm:
-        found = Assignment(
+    if inputs.racks_only:
+        assignment = Assignment(
             inputs.problem,
             inputs.problem.owner,
             "no change: within the objective",
         )
     else:
-        found = _relieved(inputs, options)
-    horizon_s = inputs.horizon_s
-    return _brought_near(inputs, found, _work(inputs, horizon_s), horizon_s, options)
+        assignment = _relieved(inputs, options)
+    return _with_less_rack_traffic(inputs, assignment, _work(inputs), options)
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    """Plan each set of members that share topics separately, the most behind first.
+    """Plan each reader set separately, the most behind first.
 
     Sets for which a plan is not worth its moves keep their owners.
     """
     problem, left = inputs.problem, options.get("max_moves")
     worth, needless = list[Assignment](), list[Assignment]()
-    for part, mine in _parts(inputs):
-        found = _relieved_part(part, {**options, "max_moves": left})
-        found = replace(
-            found,
+    for of_set, partitions in _reader_sets(inputs):
+        plan = _relieved_set(of_set, {**options, "max_moves": left})
+        plan = replace(
+            plan,
             problem=problem,
-            owner=np.where(mine, found.owner, problem.owner),
-            reasons={index: why for index, why in found.reasons.items() if mine[index]},
+            owner=np.where(partitions, plan.owner, problem.owner),
+            reasons={index: why for index, why in plan.reasons.items() if partitions[index]},
         )
-        if not _pays(part, found.owner):
-            needless.append(found)
+        if not _pays(of_set, plan.owner):
+            needless.append(plan)
             continue
-        worth.append(found)
-        left = None if left is None else left - moved_partitions(problem.owner, found.owner)
+        worth.append(plan)
+        left = None if left is None else left - moved_partitions(problem.owner, plan.owner)
     owner, reasons = problem.owner.copy(), dict[int, str]()
     included = worth or needless[:1]
-    for found in included:
-        owner = np.where(found.owner == problem.owner, owner, found.owner)
-        reasons |= found.reasons
-    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in included[:NAMED]))
+    for plan in included:
+        owner = np.where(plan.owner == problem.owner, owner, plan.owner)
+        reasons |= plan.reasons
+    outcome = "; ".join(dict.fromkeys(plan.outcome or "" for plan in included[:NAMED]))
     if len(included) > NAMED:
         outcome += f"; and {len(included) - NAMED:,} more sets of readers"
     return Assignment(problem, owner, outcome, reasons, included[0].frontier)
@@ -173,61 +173,61 @@ def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
     before, rules = inputs.problem.owner, inputs.rules
     if ((before < 0) & (owner >= 0)).any():
         return True
-    found = gain(inputs, owner)
+    saved = gain(inputs, owner)
     return (
-        not found.slight
-        and found.avoided_s > moved_partitions(before, owner) * rules.move_downtime_s
+        not saved.slight
+        and saved.avoided_s > moved_partitions(before, owner) * rules.move_downtime_s
     )
 
 
-def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
-    """Return the sets of members that share topics, with their partitions, bool of shape (P,).
+def _reader_sets(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
+    """Return the inputs of each reader set to plan, and its partitions, bool of shape (P,).
 
     Only sets that are behind or have a partition without an owner; the whole group if no set does.
-    In the inputs of a set, all others have neither arrivals, backlog nor capacity.
     """
     problem, peers = inputs.problem, inputs.peers
-    set_of = peers.topics[problem.topic_of]
     numbers = np.union1d(
-        peers.linked[behind(inputs)], set_of[problem.assignable & (problem.owner < 0)]
+        peers.reader_set[behind(inputs)],
+        peers.of_partition[problem.assignable & (problem.owner < 0)],
     )
-    if peers.linked is peers.alike or not numbers.size:
+    if peers.one_subscription or not numbers.size:
         return [(inputs, np.ones(problem.partition_total, dtype=bool))]
     time_lag = inputs.outlook.forecast_time_lag(problem.owner, inputs.rules.horizon_s)
-    latest = [time_lag[peers.linked == number].max() for number in numbers]
+    latest = [time_lag[peers.reader_set == number].max() for number in numbers]
     return [
-        (_part(inputs, set_of == number, peers.linked == number), set_of == number)
+        (_of_set(inputs, number), peers.of_partition == number)
         for number in numbers[np.argsort(latest, kind="stable")[::-1]].tolist()
     ]
 
 
-def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs:
-    outlook = inputs.outlook
+def _of_set(inputs: CandidateInputs, number: int) -> CandidateInputs:
+    """Return inputs in which other reader sets have no arrivals, backlog or capacity."""
+    outlook, peers = inputs.outlook, inputs.peers
+    partitions, members = peers.of_partition == number, peers.reader_set == number
     return replace(
         inputs,
         outlook=replace(
             outlook,
-            arrivals=np.where(mine, outlook.arrivals, 0.0),
-            backlog=np.where(mine, outlook.backlog, 0.0),
-            time_lag_s=np.where(mine, outlook.time_lag_s, 0.0),
+            arrivals=np.where(partitions, outlook.arrivals, 0.0),
+            backlog=np.where(partitions, outlook.backlog, 0.0),
+            time_lag_s=np.where(partitions, outlook.time_lag_s, 0.0),
             capacities=np.where(members, outlook.capacities, 0.0),
         ),
-        at_most=None if inputs.at_most is None else np.where(members, inputs.at_most, 0.0),
+        at_most=np.where(members, inputs.at_most, 0.0),
     )
 
 
-def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    horizon_s = inputs.horizon_s
-    work = _work(inputs, horizon_s)
-    limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
-    found = assign(FLAGSHIP, work, **{**limits, **options})
-    if (band := _band(work)) is not None and _overfull(inputs, found):
+def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
+    work = _work(inputs)
+    limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work)}
+    plan = assign(FLAGSHIP, work, **{**limits, **options})
+    if (band := _band(work)) is not None and _overfull(inputs, plan):
         closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
-        found = found if _overfull(inputs, closer) else closer
-    spared = _sparing(inputs, found, horizon_s)
-    if spared is not None:
-        found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
-    return found
+        plan = plan if _overfull(inputs, closer) else closer
+    harmless = _harmless_moves(inputs, plan)
+    if harmless is not None:
+        plan = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": harmless})
+    return plan
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -240,12 +240,8 @@ def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mappi
     return {**options, "max_moves": rules.max_moves}
 
 
-def _brought_near(
-    inputs: CandidateInputs,
-    found: Assignment,
-    work: Problem,
-    horizon_s: float,
-    options: Mapping[str, Any],
+def _with_less_rack_traffic(
+    inputs: CandidateInputs, assignment: Assignment, work: Problem, options: Mapping[str, Any]
 ) -> Assignment:
     """Return an assignment with less traffic between racks and no larger time lag.
 
@@ -253,56 +249,58 @@ def _brought_near(
     """
     traffic, before = inputs.traffic, inputs.problem.owner
     if traffic is None or not work.members:
-        return found
+        return assignment
     load: Float64 = work.weights.astype(np.float64)
     if work.arrival_rates is not None:
-        load += work.arrival_rates * horizon_s
+        load += work.arrival_rates * inputs.horizon_s
     bounds = Bounds(
-        load=_enough(inputs, work, horizon_s),
-        moves=options.get("max_moves") if inputs.calm else moved_partitions(before, found.owner),
+        load=_enough(inputs, work),
+        moves=options.get("max_moves")
+        if inputs.racks_only
+        else moved_partitions(before, assignment.owner),
         least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
     )
-    owner = reduce_rack_traffic(work, found.owner, load, traffic.per_s, bounds)
-    time_lag_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
-    if (owner == found.owner).all() or _late(inputs, owner) > time_lag_s:
-        return found
+    owner = reduce_rack_traffic(work, assignment.owner, load, traffic.per_s, bounds)
+    time_lag_s = max(inputs.rules.objective_s, _late(inputs, assignment.owner))
+    if (owner == assignment.owner).all() or _late(inputs, owner) > time_lag_s:
+        return assignment
     moves = moved_partitions(before, owner)
-    outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if inputs.calm else None
+    for_racks = f"{moves:,} move{'' if moves == 1 else 's'}: for racks"
     return replace(
-        found,
+        assignment,
         owner=owner,
-        outcome=outcome or found.outcome,
-        reasons=_reasons(inputs.problem, found, owner),
+        outcome=for_racks if inputs.racks_only else assignment.outcome,
+        reasons=_reasons(inputs.problem, assignment, owner),
     )
 
 
 def _late(inputs: CandidateInputs, owner: Int32) -> float:
-    return inputs.outlook.forecast(owner, inputs.rules.horizon_s).time_lag_s
+    time_lag_s = inputs.outlook.forecast_time_lag(owner, inputs.rules.horizon_s)
+    return float(time_lag_s.max(initial=0.0))
 
 
-def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:
+def _reasons(problem: Problem, assignment: Assignment, owner: Int32) -> dict[int, str]:
     """Return why partitions move: earlier reasons that still apply, then racks."""
     moves = (problem.owner >= 0) & (owner != problem.owner)
-    reasons = {index: why for index, why in found.reasons.items() if moves[index]}
-    far_before, far = (far_partitions(problem, owners) for owners in (found.owner, owner))
-    for index in np.flatnonzero(moves & (owner != found.owner)).tolist():
+    reasons = {index: why for index, why in assignment.reasons.items() if moves[index]}
+    far_before, far = (far_partitions(problem, owners) for owners in (assignment.owner, owner))
+    for index in np.flatnonzero(moves & (owner != assignment.owner)).tolist():
         rack = problem.racks[owner[index]]
         near = far_before[index] and not far[index]
         reasons[index] = f"is read in {rack}" if near else "makes room in that rack"
     return reasons
 
 
-def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
+def _harmless_moves(inputs: CandidateInputs, assignment: Assignment) -> int | None:
     """Return how many moves bring no other member of an overloaded group over the objective.
 
     None: all moves do so, or the group is not overloaded. Members that were not measured count with
     their largest possible capacity.
     """
-    outlook, objective_s = inputs.outlook, inputs.rules.objective_s
-    if inputs.at_most is not None:
-        outlook = replace(outlook, capacities=inputs.at_most)
+    horizon_s, objective_s = inputs.horizon_s, inputs.rules.objective_s
+    outlook = replace(inputs.outlook, capacities=inputs.at_most)
     if outlook.arrivals.sum() <= outlook.capacities.sum():
         return None
     before = inputs.problem.owner
@@ -312,25 +310,25 @@ def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> in
         after = outlook.forecast_time_lag(owner, horizon_s) > objective_s
         return bool((after & ~late).any())
 
-    if not spoils(found.owner):
+    if not spoils(assignment.owner):
         return None
-    moves = _moves(inputs, found)
+    moves = _moves(inputs, assignment)
     counts = np.arange(1, moves.size + 1)
-    after = _time_lag_after(inputs, outlook, found, counts, horizon_s)
+    after = _time_lag_after(inputs, outlook, assignment, counts, horizon_s)
     spoilt = ((time_lag > objective_s) & ~late for time_lag in after)
     return next((count for count, members in enumerate(spoilt) if members.any()), moves.size)
 
 
-def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
+def _moves(inputs: CandidateInputs, assignment: Assignment) -> Int64:
     """Return the owned partitions that an assignment moves, in its order."""
-    moved = np.fromiter(found.reasons, np.int64, len(found.reasons))
+    moved = np.fromiter(assignment.reasons, np.int64, len(assignment.reasons))
     return moved[inputs.problem.owner[moved] >= 0]
 
 
 def _time_lag_after(
     inputs: CandidateInputs,
     outlook: Outlook,
-    found: Assignment,
+    assignment: Assignment,
     counts: Int64,
     horizon_s: float,
 ) -> Iterator[Float64]:
@@ -338,28 +336,28 @@ def _time_lag_after(
 
     Partitions without an owner are placed first.
     """
-    moves, before = _moves(inputs, found), inputs.problem.owner
+    moves, before = _moves(inputs, assignment), inputs.problem.owner
     number = np.full(before.size, moves.size)
     number[moves] = np.arange(moves.size)
-    placed = np.where(before < 0, found.owner, before)
+    placed = np.where(before < 0, assignment.owner, before)
     at_once = max(_CELLS // max(before.size, 1), 1)
     for first in range(0, counts.size, at_once):
         done = number < counts[first : first + at_once, None]
-        yield from outlook.forecast_time_lags(np.where(done, found.owner, placed), horizon_s)
+        yield from outlook.forecast_time_lags(np.where(done, assignment.owner, placed), horizon_s)
 
 
-def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, float], ...]:
+def _frontier(inputs: CandidateInputs, assignment: Assignment) -> tuple[tuple[int, float], ...]:
     """Return `Candidate.frontier`."""
-    moves = _moves(inputs, found)
+    moves = _moves(inputs, assignment)
     counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64))
-    after = _time_lag_after(inputs, inputs.outlook, found, counts, inputs.rules.horizon_s)
+    after = _time_lag_after(inputs, inputs.outlook, assignment, counts, inputs.rules.horizon_s)
     return tuple(
         (count, float(time_lag.max(initial=0.0)))
         for count, time_lag in zip(counts.tolist(), after, strict=True)
     )
 
 
-def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
+def _work(inputs: CandidateInputs) -> Problem:
     """Return the problem with backlogs as weights, arrival rates and capacities.
 
     A held partition has no weight, so that it stays, and its arrivals reduce its owner's capacity.
@@ -370,15 +368,15 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
     most = inputs.rules.target_utilisation * float(capacities.max(initial=0.0))
-    at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
+    at_most = np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
     fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
-    stays = fills & np.append(fastest, False)[owner]  # index -1, no owner, is the last element
+    stays = fills & of_owner(fastest, owner, none=False)
     held = (inputs.held | stays) & (owner >= 0)
-    reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
+    reserved = sum_by_owner(np.where(held, outlook.arrivals, 0.0), owner, capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)
-    room = np.maximum(most - arrivals, 0.0) * horizon_s
+    room = np.maximum(most - arrivals, 0.0) * inputs.horizon_s
     return replace(
         problem,
         weights=np.minimum(backlog, room).round().astype(np.int64),
@@ -392,12 +390,13 @@ def _least(capacities: Float64) -> float:
     return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
 
 
-def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
+def _enough(inputs: CandidateInputs, work: Problem) -> float:
     """Return the load of the most loaded member at which a plan ends, in seconds of work.
 
     Between an even load and the target utilisation: a small change of load must not require another
     plan, and unnecessary moves cost time.
     """
+    horizon_s = inputs.horizon_s
     rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
     total = float(work.weights.sum() + rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
@@ -408,8 +407,8 @@ def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
     return min(roomy, inputs.rules.target_utilisation) * horizon_s
 
 
-def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:
-    return bool(inputs.outlook.utilisation(found.owner).max(initial=0.0) > 1.0)
+def _overfull(inputs: CandidateInputs, assignment: Assignment) -> bool:
+    return bool(inputs.outlook.utilisation(assignment.owner).max(initial=0.0) > 1.0)
 
 
 def _band(work: Problem) -> float | None:

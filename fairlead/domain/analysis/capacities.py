@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.peers import Peers
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, median
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries, median
 from fairlead.domain.analysis.thresholds import (
     DAY_S,
     NEGLIGIBLE,
@@ -33,8 +32,6 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
     WEEK_S,
 )
-
-Places = npt.NDArray[np.intp]
 
 #: Assumed ratio of capacity to lower bound of a member that was never at its limit.
 FASTER: Final = 1.3
@@ -91,7 +88,7 @@ class Speeds:
     surely_at_most: Float64
 
 
-def shown(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
+def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
     """Return capacities or lower bounds by member name, from samples.
 
     Members that consumed nothing, or have too few samples, are missing.
@@ -101,25 +98,27 @@ def shown(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
     Means are taken without the fastest and the slowest fifth of steps: a rebalance stops a member
     for a moment, and a reset offset jumps.
     """
-    found: dict[str, Capacity] = {}
+    capacities: dict[str, Capacity] = {}
     prompt = ~commits.rare
     steps = np.ceil(SEVERAL * commits.held_back_s / max(series.step, 1e-9))
     needed = np.clip(steps, STEPS, max(len(series) - 1, STEPS)).astype(np.intp)
     whole = prompt & commits.steady.all(axis=0) & (needed == STEPS)
-    found |= _by_steps(series, commits, np.flatnonzero(whole), np.arange(len(series) - 1), STEPS)
+    capacities |= _by_steps(
+        series, commits, np.flatnonzero(whole), np.arange(len(series) - 1), STEPS
+    )
     for member in np.flatnonzero(prompt & ~whole).tolist():
         places = np.flatnonzero(commits.steady[:, member])
         count = max(min(int(needed[member]), places.size), STEPS)
-        found |= _by_steps(series, commits, np.array([member]), places, count)
+        capacities |= _by_steps(series, commits, np.array([member]), places, count)
     for member in np.flatnonzero(commits.rare).tolist():
-        found |= _by_intervals(series, commits, member, int(needed[member]))
-    return {name: capacity for name, capacity in found.items() if capacity.records_per_s > 0}
+        capacities |= _by_intervals(series, commits, member, int(needed[member]))
+    return {name: capacity for name, capacity in capacities.items() if capacity.records_per_s > 0}
 
 
 def _by_steps(
     series: SampleSeries, commits: Commits, members: Places, places: Places, count: int
 ) -> dict[str, Capacity]:
-    """Return `shown` of members that commit in every step.
+    """Return `observed_capacities` of members that commit in every step.
 
     Parameters
     ----------
@@ -141,7 +140,7 @@ def _by_steps(
     best = middle.argmax(axis=0)
     most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
     seen_at = series.at[places[best + count - 1] + 1]
-    found = {
+    capacities = {
         series.members[member]: Capacity(value, measured=False, at=at)
         for member, value, at in zip(members.tolist(), most.tolist(), seen_at.tolist(), strict=True)
     }
@@ -150,13 +149,13 @@ def _by_steps(
         if run is not None:
             first, last = run
             at, since = float(series.at[places[last - 1] + 1]), middle[last:, column]
-            found_now = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
-            if since.size and since.max() > _NOISE * found_now.records_per_s:
+            capacity = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
+            if since.size and since.max() > _NOISE * capacity.records_per_s:
                 # Later the member did more without being at its limit.
                 later = places[last + int(since.argmax()) + count - 1] + 1
-                found_now = Capacity(float(since.max()), measured=False, at=float(series.at[later]))
-            found[series.members[members[column]]] = found_now
-    return found
+                capacity = Capacity(float(since.max()), measured=False, at=float(series.at[later]))
+            capacities[series.members[members[column]]] = capacity
+    return capacities
 
 
 def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | None:
@@ -201,7 +200,7 @@ def _without_fastest(values: Float64) -> Float64:
 def _by_intervals(
     series: SampleSeries, commits: Commits, member: int, least_steps: int
 ) -> dict[str, Capacity]:
-    """Return `shown` of a member that commits less often than samples are taken.
+    """Return `observed_capacities` of a member that commits less often than samples are taken.
 
     From stretches of several commit intervals that last for at least `least_steps`.
     """
@@ -225,7 +224,7 @@ def _by_intervals(
 
 
 def remembered(
-    known: Mapping[str, Capacity], found: Mapping[str, Capacity], now: float
+    known: Mapping[str, Capacity], observed: Mapping[str, Capacity], now: float
 ) -> dict[str, Capacity]:
     """Return the known capacities: the newest measurement, or the best bound since.
 
@@ -233,8 +232,8 @@ def remembered(
     ----------
     known
         Capacities known before.
-    found
-        From `shown`.
+    observed
+        From `observed_capacities`.
     now
         Seconds since the epoch.
 
@@ -247,15 +246,15 @@ def remembered(
     True
     """
     merged = {}
-    for name in known.keys() | found.keys():
-        old, new = known.get(name), found.get(name)
+    for name in known.keys() | observed.keys():
+        old, new = known.get(name), observed.get(name)
         if new is not None and new.records_per_s > LARGEST_RATE:  # nearly no time between samples
             new = replace(new, records_per_s=LARGEST_RATE)
         if old is not None and not _lasts(old, now):
             old = None
-        kept = new if old is None else old if new is None else _better(old, new, now)
-        if kept is not None:
-            merged[name] = kept
+        capacity = new if old is None else old if new is None else _better(old, new, now)
+        if capacity is not None:
+            merged[name] = capacity
     return dict(sorted(merged.items()))
 
 
@@ -345,20 +344,20 @@ def _by_peers(
 ) -> Float64:
     """Return for each member a figure of the known members with the same subscription, (M,).
 
-    If none is known, of those that share topics with it; 0 if there are none.
+    If none is known, of those in its reader set; 0 if there are none.
     """
-    found = np.zeros(value.size)
+    figures = np.zeros(value.size)
     if peers is None:
         classes = [np.zeros(value.size, np.int32)]
-    elif peers.linked is peers.alike:  # one subscription
+    elif peers.one_subscription:
         classes = [peers.alike]
     else:
-        classes = [peers.linked, peers.alike]
+        classes = [peers.reader_set, peers.alike]
     for numbers in classes:
         for number in set(numbers[known].tolist()):
-            mine = numbers == number
-            found[mine] = _of(value, mine & known, figure)
-    return found
+            among = numbers == number
+            figures[among] = _of(value, among & known, figure)
+    return figures
 
 
 def _of(value: Float64, chosen: Mask, figure: Callable[[Float64], float]) -> float:

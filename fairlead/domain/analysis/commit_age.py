@@ -7,9 +7,8 @@ Belongs here: the age of commits, and batches of producers. Does not: which othe
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     AUTO_COMMIT_S,
     CLEARLY,
@@ -22,8 +21,6 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-Places = npt.NDArray[np.intp]
-
 #: Seconds. Largest age of an automatic commit: its interval, and a call of `poll`.
 _AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5
 #: Maximum ratio of the upper to the lower quartile of ages in a group that commits less often: with
@@ -32,7 +29,7 @@ _APART: Final = 2.0
 
 
 def explained_ages(
-    series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask, team_of: Places
+    series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask, group_of: Places
 ) -> Float64:
     """Return the age of a lag that each member's commits explain, seconds, float64 of shape (M,).
 
@@ -48,7 +45,7 @@ def explained_ages(
         Records of each member in each step, float64 of shape (S, M).
     rare
         Members that commit less often than samples are taken, bool of shape (M,).
-    team_of
+    group_of
         Group of each member, ascending, shape (M,).
     """
     usable = (arrived >= FEW_RECORDS) & ~rare
@@ -60,7 +57,7 @@ def explained_ages(
     ages, count = np.sort(shows, axis=0), usable.sum(axis=0)
     columns = np.arange(count.size)
     medians = ages[(count - 1) // 2, columns]
-    low, usual, high = _quartiles(medians, team_of[enough], int(team_of[-1]) + 1)[:, team_of]
+    low, usual, high = _quartiles(medians, group_of[enough], int(group_of[-1]) + 1)[:, group_of]
     auto = min(_AUTO_COMMIT_S, series.step)
     explained = np.maximum(np.minimum(auto, 2.0 * high), 2.0 * low)
     explained = np.where(low > auto, 2.0 * np.minimum(high, _APART * low), explained)
@@ -75,26 +72,26 @@ def explained_ages(
     return capped
 
 
-def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
-    """Return lower quartile, median and upper quartile by team, float64 of shape (3, teams).
+def _quartiles(values: Float64, group_of: Places, groups: int) -> Float64:
+    """Return lower quartile, median and upper quartile by group, float64 of shape (3, groups).
 
-    Infinite for a team without values.
+    Infinite for a group without values.
     """
-    ordered = values[np.lexsort((values, team_of))]
-    counts = np.bincount(team_of, minlength=teams)
+    ordered = values[np.lexsort((values, group_of))]
+    counts = np.bincount(group_of, minlength=groups)
     first, filled = np.cumsum(counts) - counts, counts > 0
     place = np.array([[0.25], [0.5], [0.75]]) * (counts[filled] - 1)
     below = place.astype(np.int64)
     above, share = np.minimum(below + 1, counts[filled] - 1), place - below
     low, high = ordered[first[filled] + below], ordered[first[filled] + above]
-    quartiles = np.full((3, teams), np.inf)
+    quartiles = np.full((3, groups), np.inf)
     near = 1.0 - share  # from the nearer end, as in numpy, for bit-equal results
     apart = high - low
     quartiles[:, filled] = np.where(share < near, low + apart * share, high - apart * near)
     return quartiles
 
 
-def in_batches(series: SampleSeries, held: Mask) -> Mask:
+def in_batches(series: SampleSeries, retained: Mask) -> Mask:
     """Return whether producers of a partition send batches less often than samples are taken, (P,).
 
     Nothing arrives in some steps, and at least the mean in the next one. The lag of such a
@@ -102,12 +99,12 @@ def in_batches(series: SampleSeries, held: Mask) -> Mask:
 
     Parameters
     ----------
-    held
+    retained
         Whether a partition kept its owner in each step, bool of shape (S, P).
     """
-    steps = len(held)
+    steps = len(retained)
     usual = series.arrived.sum(axis=0) / max(steps, 1)
-    again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0) & held[1:]
+    again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0) & retained[1:]
     enough = again.sum(axis=0) >= max(2, NEGLIGIBLE * steps)
     batches: Mask = enough & (usual >= FEW_RECORDS)
     return batches

@@ -31,11 +31,10 @@ any other                                                 the lag beyond `explai
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fairlead.domain.analysis.commit_age import explained_ages, in_batches
-from fairlead.domain.analysis.per_member import PerMember, any_owned
-from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.per_member import PerMember, any_owned, of_owner, sum_by_owner
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.stalled import (
     foreign_partitions,
     left_behind,
@@ -48,8 +47,6 @@ from fairlead.domain.analysis.stalled import (
     waiting_seconds,
 )
 from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
-
-Places = npt.NDArray[np.intp]
 
 #: Fields of `Commits` by partition; all others are by member.
 _BY_PARTITION = frozenset(
@@ -135,10 +132,10 @@ class Commits:
         """Return the same with `consumed` in usual records; `costs`: float64 of shape (P,)."""
         return replace(self, consumed=PerMember(series).sum(self.taken * costs))
 
-    def of(self, mine: slice, members: slice) -> "Commits":
+    def of(self, partitions: slice, members: slice) -> "Commits":
         """Return the findings about some partitions and members."""
         cut = {
-            name: values[..., mine if name in _BY_PARTITION else members]
+            name: values[..., partitions if name in _BY_PARTITION else members]
             for name, values in vars(self).items()
         }
         return Commits(**cut)
@@ -153,8 +150,8 @@ class Commits:
 def read_commits(
     series: SampleSeries,
     *,
-    team_of: Places | None = None,
-    brought: Float64 | None = None,
+    group_of: Places | None = None,
+    per_commit: Float64 | None = None,
     slowly: Mask | None = None,
 ) -> Commits:
     """Return the findings from the commits in samples.
@@ -163,10 +160,10 @@ def read_commits(
     ----------
     series
         Samples of about the last hour, two at least.
-    team_of
+    group_of
         Group of each member, ascending, shape (M,); None: one group.
-    brought
-        Usual records of a commit of each partition (`usually_brought`), float64 of shape (P,).
+    per_commit
+        Usual records of a commit of each partition (`records_per_commit`), float64 of shape (P,).
         None: from these samples.
     slowly
         Partitions that are fetched slowly (`fetched_slowly`), bool of shape (P,); None: none.
@@ -206,21 +203,22 @@ def read_commits(
     if not series.members:
         # A member that owns nothing, so that the code below need not handle groups without members.
         series = replace(series, members=("",))
-    team_of = np.zeros(len(series.members), np.intp) if team_of is None else team_of
+    group_of = np.zeros(len(series.members), np.intp) if group_of is None else group_of
     slowly = np.zeros(series.partitions, bool) if slowly is None else slowly
-    brought = _with_usual(series, usually_brought(series) if brought is None else brought)
+    per_commit = records_per_commit(series) if per_commit is None else per_commit
+    per_commit = _with_usual(series, per_commit)
     per_member = PerMember(series)
-    held = (
+    retained = (
         (series.owner[1:] == series.owner[:-1]) & (series.owner[1:] >= 0) & series.in_one_log[:-1]
     )
     advance = series.advanced
-    moved = held & series.committed_again
+    moved = retained & series.committed_again
     rest = at_rest(series)
     uncommitted = (series.lag > rest) | never_committed(series)
     waiting_s = waiting_seconds(series, moved, uncommitted, same_owner=False)
     owned_s = waiting_seconds(series, moved, uncommitted)
     marked = per_member.any(moved)
-    due = held & (uncommitted[:-1] | moved)
+    due = retained & (uncommitted[:-1] | moved)
     overdue = waiting_s >= SEVERAL * own_interval(series, moved, due, waiting_s)
     interval_s, rare = _intervals(series, marked, per_member.any(due))
     rarely = _intervals(series, moved, due)[1]
@@ -233,33 +231,36 @@ def read_commits(
     overdue &= waiting_s >= patience_s[np.maximum(series.owner[-1], 0)]
     stuck = stuck_partitions(series, moved, marked, owned_s, patience_s)
     stuck &= owned_s >= SEVERAL * own_interval(series, moved, due, owned_s)
-    left, read_per_s = left_behind(series, held, marked, rare)
+    left, read_per_s = left_behind(series, retained, marked, rare)
     stuck |= left & (read_per_s == 0) & overdue
     stuck |= overdue & stuck_under_owners(series, waiting_s)
     # Records that usually gather before a commit are not stuck.
-    gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * brought)
+    gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * per_commit)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
     stuck &= started & ~gathers
     proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
     throttled = left & (read_per_s > 0) | slowly
-    throttled &= ~stuck & ~any_owned(series, stuck)[np.maximum(series.owner[-1], 0)]
+    throttled &= ~stuck & ~of_owner(any_owned(series, stuck), series.owner[-1], none=False)
     free = moved & ~stuck & ~throttled
     taken: Int64 = np.where(free, advance, 0)
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, series.arrived, 0))
     explained_s = explained_ages(
-        series, arrived, per_member.sum(free * series.lag[1:]), unpunctual, team_of
+        series, arrived, per_member.sum(free * series.lag[1:]), unpunctual, group_of
     )
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / series.seconds[:, None] * explained_s
-    batches, owned = in_batches(series, held), series.owner[-1] >= 0
+    batches, owned = in_batches(series, retained), series.owner[-1] >= 0
     waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
     busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     most = np.where(
-        # -1, no owner, is the last.
-        (batches | np.append(unpunctual, False)[series.owner[-1]] | (owned & ~moved.any(axis=0)))
+        (
+            batches
+            | of_owner(unpunctual, series.owner[-1], none=False)
+            | (owned & ~moved.any(axis=0))
+        )
         & ~(overdue & ~gathers),
-        _left_by_last(series, series.committed_again, proven, brought),
+        _left_by_last(series, series.committed_again, proven, per_commit),
         np.inf,
     )
     counts = ~(stuck | throttled) & started
@@ -304,20 +305,19 @@ def at_rest(series: SampleSeries) -> Int64:
     return largest
 
 
-def usually_brought(series: SampleSeries) -> Float64:
+def records_per_commit(series: SampleSeries) -> Float64:
     """Return the mean records of a commit of each partition, float64 of shape (P,); 0: none."""
     commits = (series.advanced > 0).sum(axis=0)
     usual: Float64 = series.advanced.sum(axis=0) / np.maximum(commits, 1)
     return usual
 
 
-def _with_usual(series: SampleSeries, brought: Float64) -> Float64:
-    """Return `brought`; for partitions without a commit, the mean of their owner's others, (P,)."""
+def _with_usual(series: SampleSeries, per_commit: Float64) -> Float64:
+    """Return `per_commit`, with the owner's mean for partitions without a commit, (P,)."""
     owner, count = series.owner[-1], len(series.members)
-    mine = (brought > 0) & (owner >= 0)
-    total = np.bincount(owner[mine], brought[mine], count)
-    mean = np.append(total / np.maximum(np.bincount(owner[mine], minlength=count), 1), 0.0)
-    return np.where(brought > 0, brought, mean[owner])
+    committed = sum_by_owner(per_commit > 0, owner, count)
+    mean = sum_by_owner(per_commit, owner, count) / np.maximum(committed, 1)
+    return np.where(per_commit > 0, per_commit, of_owner(mean, owner, none=0.0))
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
@@ -356,11 +356,10 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
     if not taken.any():
         return np.zeros(members)
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
-    owned = owner >= 0
-    together = np.bincount(owner[owned], squares[owned], members)
+    together = sum_by_owner(squares, owner, members)
     per_s = consumed.sum(axis=0) / series.seconds.sum()
-    held: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
-    return held
+    held_back_s: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
+    return held_back_s
 
 
 def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) -> Mask:
@@ -380,16 +379,16 @@ def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) ->
     return left | (between & rarely)
 
 
-def _left_by_last(series: SampleSeries, free: Mask, proven: Int64, brought: Float64) -> Float64:
+def _left_by_last(series: SampleSeries, free: Mask, proven: Int64, per_commit: Float64) -> Float64:
     """Return the records that the last commit of each partition left, float64 of shape (P,).
 
-    Without a commit: its lag, less the usual records of a commit (`brought`).
+    Without a commit: its lag, less the usual records of a commit (`per_commit`).
     """
     left: Float64 = series.lag[-1].astype(np.float64)
     if len(series) <= 1:
         return left
     last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
-    left = np.maximum(left - brought, 0.0)
+    left = np.maximum(left - per_commit, 0.0)
     return np.where(free.any(axis=0), proven[last, np.arange(series.partitions)], left)
 
 
@@ -402,8 +401,7 @@ def _backlog(series: SampleSeries, most: Float64, rest: Int64, explained_s: Floa
     lag: Float64 = np.maximum(series.lag[-1] - rest, 0).astype(np.float64)
     if len(series) <= 1:
         return lag
-    owner = series.owner[-1]
-    explains = np.where(owner >= 0, explained_s[np.maximum(owner, 0)], 0.0)
+    explains = of_owner(explained_s, series.owner[-1], none=0.0)
     explained = series.arrived[-1] / series.seconds[-1] * explains
     fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
     return np.where(np.isfinite(most), np.minimum(most, lag), fresh)

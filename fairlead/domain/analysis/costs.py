@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.reported_work import MeasuredWork
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
-Places = npt.NDArray[np.intp]
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 """Topic to partition to three numbers."""
 
@@ -166,12 +165,12 @@ class Costs:
 
 def _by_topic(problem: Problem, chosen: Mask, values: Float64) -> CostRows:
     """Return some rows of values, float64 of shape (P, 3), to five digits."""
-    found: dict[str, dict[str, list[float]]] = {}
+    rows: dict[str, dict[str, list[float]]] = {}
     for place in np.flatnonzero(chosen).tolist():
         topic, partition = problem.partition_name(place)
         digits = [float(f"{value:.5g}") for value in values[place, :2].tolist()]
-        found.setdefault(topic, {})[str(partition)] = [*digits, round(float(values[place, 2]), 4)]
-    return found
+        rows.setdefault(topic, {})[str(partition)] = [*digits, round(float(values[place, 2]), 4)]
+    return rows
 
 
 def reported_costs(
@@ -236,8 +235,8 @@ def reported_costs(
         if np.abs(common - last).max() < NEAR:
             break
     speed = common[kinds:]
-    found = (data - np.bincount(pair, weight * speed[member])) / total
-    found -= weighted_median(found, per_s)
+    relative = (data - np.bincount(pair, weight * speed[member])) / total
+    relative -= weighted_median(relative, per_s)
     # Precision of speeds relative to the usual speed, without their prior.
     free = np.repeat((False, True, False), (kinds, members.size, 1))
     covariance = np.linalg.inv(reduced + np.diag(np.where(free, NEAR, prior)))
@@ -247,7 +246,7 @@ def reported_costs(
     variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
     variance[-1] = 0.0
     deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
-    return before.with_estimates(read, found, deviation, since=since, now=series.now)
+    return before.with_estimates(read, relative, deviation, since=since, now=series.now)
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:

@@ -18,6 +18,7 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
 from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.domain.analysis.per_member import sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
@@ -191,12 +192,13 @@ def decide(
         offered = candidates(placing, assignors, options or {})
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
             return _decision(analysis, offered, *_choice(analysis, offered, choose, limit=0))
-    calm = hold is not None and not analysis.places and _reduces_traffic(analysis)
-    if hold is None or compare or analysis.places or calm:
-        offered = candidates(replace(analysis.inputs, calm=calm), assignors, options or {})
-    if calm:
-        nearer, why = _nearer(analysis, offered, choose)
-        return _decision(analysis, offered, nearer, why if nearer else f"{hold}; {why}")
+    racks_only = hold is not None and not analysis.places and _reduces_traffic(analysis)
+    if hold is None or compare or analysis.places or racks_only:
+        inputs = replace(analysis.inputs, racks_only=racks_only)
+        offered = candidates(inputs, assignors, options or {})
+    if racks_only:
+        chosen, why = _rack_plan(analysis, offered, choose)
+        return _decision(analysis, offered, chosen, why if chosen else f"{hold}; {why}")
     free = hold is None or analysis.places
     chosen, reason = _choice(analysis, offered, choose) if free else (None, hold)
     return _decision(analysis, offered, chosen, reason or "")
@@ -329,9 +331,7 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     rates, series = analysis.estimates.rates, analysis.observations.recent
     changed = theirs & (rates.seconds <= series.now - changed_at)
     changed &= rates.seconds < series.now - series.at[0]
-    count = late.size
-    owner = problem.owner[changed]
-    raised = np.bincount(owner, rates.per_s[changed], count)
+    raised = sum_by_owner(np.where(changed, rates.per_s, 0.0), problem.owner, late.size)
     return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
 
 
@@ -408,25 +408,25 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
     return time_lag_s, far, round(forecast.utilisation, 2), candidate.moved
 
 
-def _nearer(
+def _rack_plan(
     analysis: Analysis, offered: Sequence[Candidate], choose: Choose
 ) -> tuple[Candidate | None, str]:
     """Return a plan that reduces a healthy group's traffic between racks, with its saving."""
     usable = [candidate for candidate in offered if candidate.assignment is not None]
-    mine = usable[:1] if choose == "first" else usable
-    nearer = next((candidate for candidate in mine if candidate.assignor == FLAGSHIP), None)
+    allowed = usable[:1] if choose == "first" else usable
+    plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
     traffic, rules = analysis.inputs.traffic, analysis.rules
-    if nearer is None or nearer.assignment is None or traffic is None:
+    if plan is None or plan.assignment is None or traffic is None:
         return None, f"only {FLAGSHIP} plans for racks alone"
-    before, after = analysis.problem.owner, nearer.assignment.owner
+    before, after = analysis.problem.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
-    if not nearer.moved:
+    if not plan.moved:
         return None, f"no assignment reduces it without a larger time lag; {what}"
-    if rules.max_moves is not None and nearer.moved > rules.max_moves:
+    if rules.max_moves is not None and plan.moved > rules.max_moves:
         return None, f"a plan may move {rules.max_moves:,} partitions; {what}"
     if not _saves_enough(analysis, traffic, traffic.between(before) - traffic.between(after)):
-        return None, f"not worth {nearer.moved:,} moves; {what}"
-    return nearer, f"{nearer.assignor}: {what}"
+        return None, f"not worth {plan.moved:,} moves; {what}"
+    return plan, f"{plan.assignor}: {what}"
 
 
 def _reduces_traffic(analysis: Analysis) -> bool:
@@ -468,18 +468,18 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     if not candidate.moved:
         known = "" if analysis.estimates.speeds.measured.all() else " as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
-    found = gain(analysis.inputs, owner)
+    saved = gain(analysis.inputs, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
         # The plan helps other members than the one that is furthest behind.
-        then, now = length(found.time_lag_s), length(found.planned_s)
-        what += f"; of the {found.members} members it changes: {then} without, {now} with it"
-    if found.slight:
+        then, now = length(saved.time_lag_s), length(saved.planned_s)
+        what += f"; of the {saved.members} members it changes: {then} without, {now} with it"
+    if saved.slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"
     stopped = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
     price = stopped * rules.move_downtime_s
-    if found.avoided_s <= price:
+    if saved.avoided_s <= price:
         return False, (
-            f"not worth it: {length(found.avoided_s)} of time lag avoided, {length(price)} of "
+            f"not worth it: {length(saved.avoided_s)} of time lag avoided, {length(price)} of "
             f"downtime for moves, summed over partitions; {what}"
         )
     return True, what

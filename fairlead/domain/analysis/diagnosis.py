@@ -39,6 +39,7 @@ from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import sole_readers
+from fairlead.domain.analysis.per_member import of_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
@@ -125,34 +126,34 @@ class Basis:
 
     def partition(self, index: int) -> str:
         """Return the name of a partition, such as orders-3."""
-        return "{}-{}".format(*self.problem.partition_name(index))
+        return self.problem.partition_label(index)
 
 
-def diagnose(found: Basis) -> Diagnosis:
+def diagnose(basis: Basis) -> Diagnosis:
     """Return the diagnosis of a group."""
-    diagnosis, work = _diagnose(found), found.observations.work
-    sentences = [f"{diagnosis.evidence}{_transactions(found)}"]
-    losses_s = found.outlook.losses_s(found.owner)
-    sentences += _uncounted(found)
+    diagnosis, work = _diagnose(basis), basis.observations.work
+    sentences = [f"{diagnosis.evidence}{_transactions(basis)}"]
+    losses_s = basis.outlook.losses_s(basis.owner)
+    sentences += _uncounted(basis)
     if (losses_s < SOON_S).any():
-        sentences.append(f"{found.partition(int(losses_s.argmin()))}{_loss(found, losses_s)}")
+        sentences.append(f"{basis.partition(int(losses_s.argmin()))}{_loss(basis, losses_s)}")
     if work is not None:
-        sentences += work_sentences(work, found.estimates.costs, found.problem)
+        sentences += work_sentences(work, basis.estimates.costs, basis.problem)
         if work.ignored:
             sentences.append(f"{plural(work.ignored, 'impossible report')} ignored.")
-    if found.question.forgotten:
+    if basis.question.forgotten:
         sentences.append("The stored memory is invalid and is ignored.")
     return replace(diagnosis, evidence=" ".join(sentences))
 
 
-def _uncounted(found: Basis) -> list[str]:
+def _uncounted(basis: Basis) -> list[str]:
     """Describe partitions that do not count: never committed, or empty."""
-    series, sentences = found.recent, []
-    idle = np.flatnonzero(~found.commits.started & (series.lag[-1] > 0))
+    series, sentences = basis.recent, []
+    idle = np.flatnonzero(~basis.commits.started & (series.lag[-1] > 0))
     if idle.size:
         waiting = int(series.end[-1, idle[0]] - max(int(series.begin[-1, idle[0]]), 0))
         sentences.append(
-            f"{found.partition(int(idle[0]))} was never committed, and nothing arrived: "
+            f"{basis.partition(int(idle[0]))} was never committed, and nothing arrived: "
             f"{plural(waiting, 'record')} would be read by consumers that start at the earliest "
             f"offset, none by others (auto_offset_reset){_and_more(idle.size)}."
         )
@@ -160,40 +161,40 @@ def _uncounted(found: Basis) -> list[str]:
     beyond = np.flatnonzero(empty & (series.committed[-1] > series.end[-1]))
     if beyond.size:
         sentences.append(
-            f"{found.partition(int(beyond[0]))} is empty, and its committed offset is "
+            f"{basis.partition(int(beyond[0]))} is empty, and its committed offset is "
             f"{int(series.committed[-1, beyond[0]]):,}: the commit belongs to another log"
             f"{_and_more(beyond.size)}."
         )
     return sentences
 
 
-def _transactions(found: Basis) -> str:
+def _transactions(basis: Basis) -> str:
     """Describe the open transaction that has held back the group for longest; empty: none."""
-    series = found.recent
+    series = basis.recent
     held = series.in_transaction[-1]
     if not held.any():
         return ""
     stable = series.readable_end[-1]
     waiting = np.where(held, series.end[-1] - stable, 0)
-    open_s = series.time_lag(waiting.astype(np.float64), found.arrivals)
+    open_s = series.time_lag(waiting.astype(np.float64), basis.arrivals)
     longest = int(np.where(held, open_s, -1.0).argmax())
     seen_s = series.now - float(series.at[0])
     before = "before " if series.end[0, longest] > stable[longest] else ""
     seconds = min(float(open_s[longest]), seen_s)
     since = datetime.fromtimestamp(series.now - seconds, UTC)
     return (
-        f" A transaction has been open on {found.partition(longest)} since {before}"
+        f" A transaction has been open on {basis.partition(longest)} since {before}"
         f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): consumers that read committed can read "
         f"the {plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} only "
         f"after it ends{_and_more(int(held.sum()))}."
     )
 
 
-def _loss(found: Basis, losses_s: Float64) -> str:
+def _loss(basis: Basis, losses_s: Float64) -> str:
     """Describe the time until records are lost, and the number of partitions concerned."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = _and_more(many)
-    if seconds < max(found.recent.step, 1.0):
+    if seconds < max(basis.recent.step, 1.0):
         return f" loses records now{others}: retention deletes them before they are read."
     return (
         f" loses records in {length(seconds)}{others}: retention deletes them before they are read."
@@ -205,32 +206,32 @@ def _and_more(partitions: int) -> str:
     return f" (and {plural(partitions - 1, 'more partition')})" if partitions > 1 else ""
 
 
-def _diagnose(found: Basis) -> Diagnosis:
-    doubt = _too_little_known(found)
+def _diagnose(basis: Basis) -> Diagnosis:
+    doubt = _too_little_known(basis)
     if doubt is None:
-        return _problem(found)
-    if found.late.any() and _few_silent(found, doubt):
-        problem = _problem(found)
+        return _problem(basis)
+    if basis.late.any() and _few_silent(basis, doubt):
+        problem = _problem(basis)
         return replace(problem, evidence=f"{problem.evidence} {doubt.evidence}")
     return doubt
 
 
-def _problem(found: Basis) -> Diagnosis:
-    rules, outlook, owner = found.rules, found.outlook, found.owner
-    if found.commits.stuck.any():
-        return _stuck(found)
-    of_partitions = _throttled(found) or _without_owner(found)
+def _problem(basis: Basis) -> Diagnosis:
+    rules, outlook, owner = basis.rules, basis.outlook, basis.owner
+    if basis.commits.stuck.any():
+        return _stuck(basis)
+    of_partitions = _throttled(basis) or _without_owner(basis)
     if of_partitions is not None:
         return of_partitions
-    if found.late.any():
+    if basis.late.any():
         return (
-            _no_capacity(found)
-            or _hot(found)
-            or _overloaded(found)
-            or _slow(found)
-            or _catching_up(found)
-            or _unmeasured(found)
-            or _unbalanced(found)
+            _no_capacity(basis)
+            or _hot(basis)
+            or _overloaded(basis)
+            or _slow(basis)
+            or _catching_up(basis)
+            or _unmeasured(basis)
+            or _unbalanced(basis)
         )
     time_lag_s = float(outlook.time_lag_s.max(initial=0.0))
     if time_lag_s > rules.objective_s:
@@ -240,24 +241,24 @@ def _problem(found: Basis) -> Diagnosis:
         )
         return Diagnosis(
             "recovering",
-            (found.partition(place),),
-            f"{found.partition(place)} is {length(time_lag_s)} behind; in "
+            (basis.partition(place),),
+            f"{basis.partition(place)} is {length(time_lag_s)} behind; in "
             f"{length(rules.horizon_s)} no partition will be more than {length(worst)} behind.",
         )
-    return _healthy(found)
+    return _healthy(basis)
 
 
-def _too_little_known(found: Basis) -> Diagnosis | None:
-    return _unowned(found) or _unseen(found) or _uncommitted(found)
+def _too_little_known(basis: Basis) -> Diagnosis | None:
+    return _unowned(basis) or _unseen(basis) or _uncommitted(basis)
 
 
-def _unowned(found: Basis) -> Diagnosis | None:
-    problem = found.problem
+def _unowned(basis: Basis) -> Diagnosis | None:
+    problem = basis.problem
     if not problem.members:
         return Diagnosis("unknown", (), NO_MEMBERS)
     if not problem.assignable.any():
         return Diagnosis("unknown", (), "No member subscribes to a topic that has partitions.")
-    ownerless = problem.assignable & (found.owner < 0)
+    ownerless = problem.assignable & (basis.owner < 0)
     if ownerless.sum() * 2 > problem.assignable.sum():
         return Diagnosis(
             "unknown",
@@ -268,10 +269,10 @@ def _unowned(found: Basis) -> Diagnosis | None:
     return None
 
 
-def _unseen(found: Basis) -> Diagnosis | None:
-    count = len(found.recent)
+def _unseen(basis: Basis) -> Diagnosis | None:
+    count = len(basis.recent)
     if count >= SAMPLES_NEEDED:
-        return _new_logs(found)
+        return _new_logs(basis)
     return Diagnosis(
         "unknown",
         (),
@@ -280,10 +281,10 @@ def _unseen(found: Basis) -> Diagnosis | None:
     )
 
 
-def _new_logs(found: Basis) -> Diagnosis | None:
+def _new_logs(basis: Basis) -> Diagnosis | None:
     """Return unknown if most logs are new or were not sampled."""
-    assignable = found.problem.assignable
-    few = assignable & (found.recent.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
+    assignable = basis.problem.assignable
+    few = assignable & (basis.recent.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
     if few.sum() * 2 <= assignable.sum():
         return None
     return Diagnosis(
@@ -294,24 +295,24 @@ def _new_logs(found: Basis) -> Diagnosis | None:
     )
 
 
-def _uncommitted(found: Basis) -> Diagnosis | None:
-    problem, commits = found.problem, found.commits
-    silent = _names(problem.members, found.estimates.silent)
+def _uncommitted(basis: Basis) -> Diagnosis | None:
+    problem, commits = basis.problem, basis.commits
+    silent = _names(problem.members, basis.estimates.silent)
     foreign = np.flatnonzero(commits.foreign)
     if silent and foreign.size:
         first = int(foreign[0])
         return Diagnosis(
             "unknown",
             silent,
-            f"The committed offset of {found.partition(first)} is "
-            f"{int(found.recent.committed[-1, first]):,}, and its log ends at "
-            f"{int(found.recent.end[-1, first]):,}: the commit belongs to another log, and the "
+            f"The committed offset of {basis.partition(first)} is "
+            f"{int(basis.recent.committed[-1, first]):,}, and its log ends at "
+            f"{int(basis.recent.end[-1, first]):,}: the commit belongs to another log, and the "
             f"position of {a_few(silent)} is unknown.",
         )
     if silent:
-        waiting_s = np.minimum(commits.waiting_s, found.recent.owned_s)
-        owned = found.owner >= 0
-        longest = waiting_s[owned][found.estimates.silent[found.owner[owned]]].max(initial=0.0)
+        waiting_s = np.minimum(commits.waiting_s, basis.recent.owned_s)
+        owned = basis.owner >= 0
+        longest = waiting_s[owned][basis.estimates.silent[basis.owner[owned]]].max(initial=0.0)
         return Diagnosis(
             "unknown",
             silent,
@@ -319,12 +320,12 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             f"{length(float(longest))}, although records have arrived. Whether "
             f"{_verb(silent, 'it reads', 'they read')} them is unknown.",
         )
-    owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
+    owns = np.bincount(basis.owner[basis.owner >= 0], minlength=len(problem.members)) > 0
     few = commits.marked.sum(axis=0) <= SEVERAL
     young = (commits.rare & few)[: len(problem.members)] & owns
     if 2 * young.sum() < owns.sum():  # a few members matter only if they seem to be behind
-        time_lag_s = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
-        young &= time_lag_s > found.rules.objective_s
+        time_lag_s = basis.outlook.forecast_time_lag(basis.owner, basis.rules.horizon_s)
+        young &= time_lag_s > basis.rules.objective_s
     early = _names(problem.members, young)
     if early:
         usual = float(commits.interval_s[: young.size][young].max())
@@ -337,18 +338,18 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
     return None
 
 
-def _few_silent(found: Basis, doubt: Diagnosis) -> bool:
+def _few_silent(basis: Basis, doubt: Diagnosis) -> bool:
     """Whether the doubt is only about silent members, and these are less than half the group."""
-    owning = np.unique(found.owner[found.owner >= 0])
-    silent = _names(found.problem.members, found.estimates.silent)
+    owning = np.unique(basis.owner[basis.owner >= 0])
+    silent = _names(basis.problem.members, basis.estimates.silent)
     return bool(silent) and doubt.names == silent and 2 * len(silent) < owning.size
 
 
-def _stuck(found: Basis) -> Diagnosis:
-    stuck = np.flatnonzero(found.commits.stuck)
-    names = tuple(found.partition(index) for index in stuck.tolist())
-    first = int(stuck[found.commits.waiting_s[stuck].argmax()])
-    series, waited_s = found.recent, found.commits.waiting_s[first]
+def _stuck(basis: Basis) -> Diagnosis:
+    stuck = np.flatnonzero(basis.commits.stuck)
+    names = tuple(basis.partition(index) for index in stuck.tolist())
+    first = int(stuck[basis.commits.waiting_s[stuck].argmax()])
+    series, waited_s = basis.recent, basis.commits.waiting_s[first]
     since = series.at >= series.now - waited_s
     least = "" if (series.advanced[:, first] > 0).any() else "at least "
     owners = np.unique(series.owner[since, first])
@@ -358,26 +359,26 @@ def _stuck(found: Basis) -> Diagnosis:
     return Diagnosis(
         "stuck partition",
         names,
-        f"{found.partition(first)} has not been committed for {least}{length(waited_s)} "
+        f"{basis.partition(first)} has not been committed for {least}{length(waited_s)} "
         f"{meanwhile}; {int(series.lag[-1, first]):,} records wait{_and_more(len(names))}.",
     )
 
 
-def _throttled(found: Basis) -> Diagnosis | None:
+def _throttled(basis: Basis) -> Diagnosis | None:
     """Return the throttled partitions that are or will be over the objective, if any."""
-    series, rules, commits = found.recent, found.rules, found.commits
+    series, rules, commits = basis.recent, basis.rules, basis.commits
     if not commits.throttled.any():
         return None
-    lag, come = series.lag[-1].astype(np.float64), found.arrivals
+    lag, come = series.lag[-1].astype(np.float64), basis.arrivals
     time_lag_s = series.time_lag(lag, come)
     grows = 1.0 - commits.read_per_s / np.maximum(come, 1e-9)
     then_s = time_lag_s + np.maximum(grows, 0.0) * rules.horizon_s
     late = commits.throttled & (then_s > rules.objective_s)
     if not late.any():
         return None
-    names = tuple(found.partition(index) for index in np.flatnonzero(late).tolist())
+    names = tuple(basis.partition(index) for index in np.flatnonzero(late).tolist())
     worst = int(np.where(late, time_lag_s, -1.0).argmax())
-    member, work = int(series.owner[-1, worst]), found.observations.work
+    member, work = int(series.owner[-1, worst]), basis.observations.work
     does, why = "keeps up with its other partitions", "what its records wait for"
     if work is not None and work.waits[member]:
         does, why = (
@@ -387,35 +388,35 @@ def _throttled(found: Basis) -> Diagnosis | None:
     return Diagnosis(
         "throttled partition",
         names,
-        f"{found.partition(worst)}{_and_more(len(names))} is {length(time_lag_s[worst])} behind: "
+        f"{basis.partition(worst)}{_and_more(len(names))} is {length(time_lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
         f"{series.members[member]} {does}. A faster consumer would not read it faster: find out "
         f"{why}.",
     )
 
 
-def _without_owner(found: Basis) -> Diagnosis | None:
+def _without_owner(basis: Basis) -> Diagnosis | None:
     """Return the partitions without an owner that are or will be over the objective, if any."""
-    rules, arrivals = found.rules, found.arrivals
-    lag_s = found.recent.time_lag(found.recent.lag[-1].astype(np.float64), arrivals)
-    late = found.problem.assignable & (found.owner < 0)
+    rules, arrivals = basis.rules, basis.arrivals
+    lag_s = basis.recent.time_lag(basis.recent.lag[-1].astype(np.float64), arrivals)
+    late = basis.problem.assignable & (basis.owner < 0)
     late &= lag_s + np.where(arrivals > 0, rules.horizon_s, 0.0) > rules.objective_s
     if not late.any():
         return None
     worst = int(np.where(late, lag_s, -1.0).argmax())
     return Diagnosis(
         "unbalanced",
-        tuple(found.partition(index) for index in np.flatnonzero(late).tolist()),
-        f"{found.partition(worst)} has no owner, and "
-        f"{plural(int(found.recent.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
+        tuple(basis.partition(index) for index in np.flatnonzero(late).tolist()),
+        f"{basis.partition(worst)} has no owner, and "
+        f"{plural(int(basis.recent.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
     )
 
 
-def _no_capacity(found: Basis) -> Diagnosis | None:
+def _no_capacity(basis: Basis) -> Diagnosis | None:
     """Return unknown if the capacity of no member that is behind is known."""
-    if found.speeds.per_s[found.late].any():
+    if basis.speeds.per_s[basis.late].any():
         return None
-    names = _names(found.problem.members, found.late)
+    names = _names(basis.problem.members, basis.late)
     return Diagnosis(
         "unknown",
         names,
@@ -424,157 +425,157 @@ def _no_capacity(found: Basis) -> Diagnosis | None:
     )
 
 
-def _hot(found: Basis) -> Diagnosis | None:
-    arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
-    of_late = np.append(found.late, False)[owner]  # -1, no owner, is the last
-    fastest = fastest_readers(problem, found.speeds.per_s)[problem.topic_of]
-    fastest = np.maximum(fastest, _drained(found))
+def _hot(basis: Basis) -> Diagnosis | None:
+    arrivals, owner, problem = basis.outlook.arrivals, basis.owner, basis.problem
+    of_late = of_owner(basis.late, owner, none=False)
+    fastest = fastest_readers(problem, basis.speeds.per_s)[problem.topic_of]
+    fastest = np.maximum(fastest, _drained(basis))
     hot = np.flatnonzero(of_late & (arrivals > fastest) & (fastest > 0))
     if not hot.size:
         return None
     hottest = int(hot[arrivals[hot].argmax()])
     topic, _ = problem.partition_name(hottest)
     count, speed = (int(problem.partition_counts[problem.topic_of[hottest]]), fastest[hottest])
-    room = float(speed) * found.rules.target_utilisation
+    room = float(speed) * basis.rules.target_utilisation
     wanted = partitions_wanted(problem, hottest, float(arrivals[hottest]), room)
     of_its, remedy = "", "spread its keys"
-    if found.estimates.costs.value[hottest] > 1.0:
+    if basis.estimates.costs.value[hottest] > 1.0:
         of_its, remedy = " of its records", "make its records cheaper"
-    mine = np.arange(found.recent.partitions) == hottest
+    partitions = np.arange(basis.recent.partitions) == hottest
     fills, drains = (
-        rate(found.outlook.in_records(float(per_s), mine)) for per_s in (arrivals[hottest], speed)
+        rate(basis.outlook.in_records(float(per_s), partitions))
+        for per_s in (arrivals[hottest], speed)
     )
     return Diagnosis(
         "hot partition",
-        tuple(found.partition(index) for index in hot.tolist()),
-        f"{fills} arrive in {found.partition(hottest)}; the fastest member can process {drains}"
-        f"{of_its}: no assignment helps{_as_known(found, _readers(found))}. Raise the partitions "
+        tuple(basis.partition(index) for index in hot.tolist()),
+        f"{fills} arrive in {basis.partition(hottest)}; the fastest member can process {drains}"
+        f"{of_its}: no assignment helps{_as_known(basis, _readers(basis))}. Raise the partitions "
         f"of {topic} from {count:,} to {wanted:,}, or {remedy}.",
     )
 
 
-def _drained(found: Basis) -> Float64:
+def _drained(basis: Basis) -> Float64:
     """Return the reading speed of each partition in its second fastest step, (P,)."""
-    commits, series = found.commits, found.recent
+    commits, series = basis.commits, basis.recent
     if len(series) <= STEPS:
         return np.zeros(series.partitions)
-    per_s = commits.taken * found.estimates.costs.value / series.seconds[:, None]
-    rare = np.append(commits.rare, True)[series.owner[-1]]  # -1, no owner, is the last
+    per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
+    rare = of_owner(commits.rare, series.owner[-1], none=True)
     return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
 
 
-def _overloaded(found: Basis) -> Diagnosis | None:
-    """Check each set of members that share topics, and the only readers of some topics.
-
-    Members of other sets cannot help.
-    """
-    problem, speeds = found.problem, found.speeds
-    part = found.estimates.peers.topics[problem.topic_of]
-    silent = found.estimates.silent
-    read = (part >= 0) & ~np.append(silent, False)[found.owner]  # -1, no owner, is the last
-    everybody = _readers(found) & ~silent
-    target_utilisation = found.rules.target_utilisation
-    linked = found.estimates.peers.linked
-    sets = [(linked == number, part == number) for number in np.unique(linked[found.late]).tolist()]
-    sets += [alone for alone in sole_readers(problem) if found.late[alone[0]].any()]
+def _overloaded(basis: Basis) -> Diagnosis | None:
+    """Check each reader set, and the only readers of some topics: other members cannot help."""
+    problem, speeds = basis.problem, basis.speeds
+    reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
+    silent = basis.estimates.silent
+    read = (of_partition >= 0) & ~of_owner(silent, basis.owner, none=False)
+    everybody = _readers(basis) & ~silent
+    target_utilisation = basis.rules.target_utilisation
+    sets = [
+        (reader_set == number, of_partition == number)
+        for number in np.unique(reader_set[basis.late]).tolist()
+    ]
+    sets += [alone for alone in sole_readers(problem) if basis.late[alone[0]].any()]
     for members, partitions in sets:
-        of_it, mine = everybody & members, read & partitions
-        loads = found.outlook.arrivals[mine]
-        rooms = target_utilisation * speeds.surely_at_most[of_it]
+        of_set, counted = everybody & members, read & partitions
+        loads = basis.outlook.arrivals[counted]
+        rooms = target_utilisation * speeds.surely_at_most[of_set]
         if not surely_too_much(loads, rooms):
             continue
-        arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_it].sum())
-        count = int(of_it.sum())
+        arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_set].sum())
+        fills, drains = (rate(basis.outlook.in_records(per_s, counted)) for per_s in (arrive, most))
+        count = int(of_set.sum())
         that_read = f" that {'reads' if count == 1 else 'read'} these topics"
         readers = plural(count, "member") + (that_read if count < everybody.sum() else "")
         whole = ""
         if arrive < target_utilisation * most:
-            up_to = loads.max() / speeds.at_most[of_it].max()
+            up_to = loads.max() / speeds.at_most[of_set].max()
             whole = f" in partitions that each need up to {up_to:.0%} of a member"
-        surely = " at most" if most > float(speeds.per_s[of_it].sum()) else ""
+        surely = " at most" if most > float(speeds.per_s[of_set].sum()) else ""
         full = f", of which {target_utilisation:.0%} is planned" if arrive <= most else ""
         return Diagnosis(
             "overloaded",
             (),
-            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole}, and the {readers} can "
-            f"process {rate(found.outlook.in_records(most, mine))}{surely}{full}: no assignment "
-            f"keeps every member within its capacity{_as_known(found, of_it)}.",
+            f"{fills} arrive{whole}, and the {readers} can process {drains}{surely}{full}: no "
+            f"assignment keeps every member within its capacity{_as_known(basis, of_set)}.",
         )
     return None
 
 
-def _as_known(found: Basis, members: Mask) -> str:
+def _as_known(basis: Basis, members: Mask) -> str:
     """Return a reservation if the capacity of some of these members was not measured."""
-    return "" if found.speeds.measured[members].all() else " as far as is known"
+    return "" if basis.speeds.measured[members].all() else " as far as is known"
 
 
-def _readers(found: Basis) -> Mask:
+def _readers(basis: Basis) -> Mask:
     """Return the members that subscribe to a topic with partitions, bool of shape (M,)."""
-    readers = np.zeros(len(found.problem.members), dtype=bool)
-    readers[found.problem.readers] = True
+    readers = np.zeros(len(basis.problem.members), dtype=bool)
+    readers[basis.problem.readers] = True
     return readers
 
 
-def _usual(found: Basis, member: int, readers: Mask) -> float:
+def _usual(basis: Basis, member: int, readers: Mask) -> float:
     """Return the median capacity of a member's peers, records a second; 0 without peers."""
-    peers = found.estimates.peers.of_member(member, readers)
-    return median(found.speeds.per_s[peers]) if peers.size else 0.0
+    peers = basis.estimates.peers.of_member(member, readers)
+    return median(basis.speeds.per_s[peers]) if peers.size else 0.0
 
 
-def _slow(found: Basis) -> Diagnosis | None:
-    speeds = found.speeds
-    readers = _readers(found)
-    measured = np.flatnonzero(found.late & speeds.measured).tolist()
-    peers = {member: _usual(found, member, readers) for member in measured}
+def _slow(basis: Basis) -> Diagnosis | None:
+    speeds = basis.speeds
+    readers = _readers(basis)
+    measured = np.flatnonzero(basis.late & speeds.measured).tolist()
+    peers = {member: _usual(basis, member, readers) for member in measured}
     usual = {member: by for member, by in peers.items() if speeds.per_s[member] < SLOW * by}
     if not usual:
         return None
     slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
-    arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
-    members = tuple(found.problem.members[member] for member in usual)
+    arrivals = basis.outlook.by_member(basis.outlook.arrivals, basis.owner)
+    members = tuple(basis.problem.members[member] for member in usual)
     does, peers_do, arrive = (
-        rate(found.outlook.in_records(float(per_s), found.owner == slowest))
+        rate(basis.outlook.in_records(float(per_s), basis.owner == slowest))
         for per_s in (speeds.per_s[slowest], usual[slowest], arrivals[slowest])
     )
     doubt = ""
-    if found.observations.work is None:
+    if basis.observations.work is None:
         doubt = " Or its records take longer. Reported work would show which is true."
     return Diagnosis(
         "slow member",
         members,
-        f"{found.problem.members[slowest]} can process {does}, its peers {peers_do}; {arrive} "
+        f"{basis.problem.members[slowest]} can process {does}, its peers {peers_do}; {arrive} "
         f"arrive in its partitions.{doubt}",
     )
 
 
-def _catching_up(found: Basis) -> Diagnosis | None:
+def _catching_up(basis: Basis) -> Diagnosis | None:
     """Return recovering if all members catch up, about as soon as any assignment allows."""
-    outlook, owner = found.outlook, found.owner
+    outlook, owner = basis.outlook, basis.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
-    readers, waiting = _readers(found), outlook.by_member(outlook.backlog, owner)
-    readers &= ~found.estimates.silent
+    readers, waiting = _readers(basis), outlook.by_member(outlook.backlog, owner)
+    readers &= ~basis.estimates.silent
     if (spare[readers] <= 0).any():
         return None
-    longest = float((waiting / np.maximum(spare, 1e-9))[found.late & readers].max(initial=0.0))
+    longest = float((waiting / np.maximum(spare, 1e-9))[basis.late & readers].max(initial=0.0))
     if longest > EVENLY * float(waiting.sum() / spare[readers].sum()):
         return None
     place = int(outlook.time_lag_s.argmax())
     return Diagnosis(
         "recovering",
-        (found.partition(place),),
-        f"{found.partition(place)} is {length(float(outlook.time_lag_s[place]))} behind, and every "
+        (basis.partition(place),),
+        f"{basis.partition(place)} is {length(float(outlook.time_lag_s[place]))} behind, and every "
         f"member catches up, the last one in {length(longest)}.",
     )
 
 
-def _unmeasured(found: Basis) -> Diagnosis | None:
+def _unmeasured(basis: Basis) -> Diagnosis | None:
     """Return unknown if more arrives at every member than its lower bound of capacity."""
-    readers = _readers(found) & ~found.estimates.silent
-    used = found.outlook.utilisation(found.owner)[readers]
+    readers = _readers(basis) & ~basis.estimates.silent
+    used = basis.outlook.utilisation(basis.owner)[readers]
     if not used.size or used.min() < 1.0:
         return None
-    owned = found.owner >= 0
-    arrive = found.outlook.in_records(float(found.outlook.arrivals[owned].sum()), owned)
+    owned = basis.owner >= 0
+    arrive = basis.outlook.in_records(float(basis.outlook.arrivals[owned].sum()), owned)
     return Diagnosis(
         "unknown",
         (),
@@ -583,38 +584,38 @@ def _unmeasured(found: Basis) -> Diagnosis | None:
     )
 
 
-def _unbalanced(found: Basis) -> Diagnosis:
-    used = found.outlook.utilisation(found.owner)
-    time_lag = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
+def _unbalanced(basis: Basis) -> Diagnosis:
+    used = basis.outlook.utilisation(basis.owner)
+    time_lag = basis.outlook.forecast_time_lag(basis.owner, basis.rules.horizon_s)
     worst = int(time_lag.argmax())
-    others = _readers(found) & ~found.estimates.silent
+    others = _readers(basis) & ~basis.estimates.silent
     others[worst] = False
     lightest = ""
     if others.any():
         member = int(np.where(others, used, np.inf).argmin())
-        lightest = f"; {found.problem.members[member]} is at {used[member]:.0%}"
+        lightest = f"; {basis.problem.members[member]} is at {used[member]:.0%}"
     return Diagnosis(
         "unbalanced",
-        _names(found.problem.members, found.late),
-        f"{found.problem.members[worst]} is at {used[worst]:.0%} of its capacity and will be "
-        f"{length(time_lag[worst])} behind in {length(found.rules.horizon_s)}{lightest}.",
+        _names(basis.problem.members, basis.late),
+        f"{basis.problem.members[worst]} is at {used[worst]:.0%} of its capacity and will be "
+        f"{length(time_lag[worst])} behind in {length(basis.rules.horizon_s)}{lightest}.",
     )
 
 
-def _healthy(found: Basis) -> Diagnosis:
-    used = found.outlook.utilisation(found.owner)
-    time_lag = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
-    readers = _readers(found)
+def _healthy(basis: Basis) -> Diagnosis:
+    used = basis.outlook.utilisation(basis.owner)
+    time_lag = basis.outlook.forecast_time_lag(basis.owner, basis.rules.horizon_s)
+    readers = _readers(basis)
     slow = [
-        found.problem.members[member]
-        for member in np.flatnonzero(found.speeds.measured).tolist()
-        if found.speeds.per_s[member] < SLOW * _usual(found, member, readers)
+        basis.problem.members[member]
+        for member in np.flatnonzero(basis.speeds.measured).tolist()
+        if basis.speeds.per_s[member] < SLOW * _usual(basis, member, readers)
     ]
     worst, most = float(time_lag.max(initial=0.0)), int(used.argmax()) if used.size else 0
     does = "did not reach its limit"
-    if found.speeds.measured[most : most + 1].any():
+    if basis.speeds.measured[most : most + 1].any():
         does = f"is at {used[most]:.0%} of its capacity"
-    chance = " (possibly by chance)" if worst > found.rules.objective_s else ""
+    chance = " (possibly by chance)" if worst > basis.rules.objective_s else ""
     harmless = (
         f" {a_few(slow)} {_verb(slow, 'is slow, but keeps', 'are slow, but keep')} up."
         if slow
@@ -624,7 +625,7 @@ def _healthy(found: Basis) -> Diagnosis:
         "healthy",
         (),
         f"The most utilised member {does}; the worst partition will be {length(worst)} behind in "
-        f"{length(found.rules.horizon_s)}{chance}.{harmless}",
+        f"{length(basis.rules.horizon_s)}{chance}.{harmless}",
     )
 
 

@@ -10,11 +10,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, with_common_change
-from fairlead.domain.analysis.capacities import Capacity, Speeds, remembered, shown, speeds
+from fairlead.domain.analysis.capacities import (
+    Capacity,
+    Speeds,
+    observed_capacities,
+    remembered,
+    speeds,
+)
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.costs import Costs, reported_costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
 from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.sample_series import Float64, Mask
@@ -46,7 +53,7 @@ class Estimates:
         Partitions that `sticky-lag-aware` does not move, bool of shape (P,): stuck and throttled
         ones, and those of silent members.
     peers
-        Members that read the same topics.
+        Peers and reader sets.
     """
 
     rates: Rates
@@ -80,13 +87,12 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     if not costs.equal:
         commits = commits.in_work(observations.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
-    # -1, no owner, is the last.
-    held = commits.stuck | commits.throttled | np.append(silent, False)[problem.owner]
+    held = commits.stuck | commits.throttled | of_owner(silent, problem.owner, none=False)
     peers = Peers.of(problem)
     # Capacities are remembered in records of each member's own mix.
-    mine = _cost_by_member(question, rates, costs)
+    mean_costs = _cost_by_member(question, rates, costs)
     remember = {
-        name: replace(capacity, records_per_s=capacity.records_per_s * mine.get(name, 1.0))
+        name: replace(capacity, records_per_s=capacity.records_per_s * mean_costs.get(name, 1.0))
         for name, capacity in question.capacities.items()
     }
     capacities = _capacities(observations, commits, costs, remember)
@@ -95,7 +101,9 @@ def estimate(question: Question, observations: Observations) -> Estimates:
         costs=costs,
         commits=commits,
         known={
-            name: replace(capacity, records_per_s=capacity.records_per_s / mine.get(name, 1.0))
+            name: replace(
+                capacity, records_per_s=capacity.records_per_s / mean_costs.get(name, 1.0)
+            )
             for name, capacity in capacities.items()
         },
         speeds=_speeds(question, capacities, commits, rates.per_s * costs.value, peers),
@@ -111,16 +119,16 @@ def _rates(question: Question, observations: Observations, unsubscribed: Mask) -
 
     Topics without a subscriber do not count, unless no topic has one.
     """
-    found, topic_of = observations.rates, question.problem.topic_of
+    rates, topic_of = observations.rates, question.problem.topic_of
     if observations.work is not None:
-        found = with_common_change(found, observations.recent, topic_of)
-    per_s = np.where(unsubscribed, 0.0, found.per_s)
-    if found.known.any() and not found.known.all():
-        topics, known = len(question.problem.topics), found.known
+        rates = with_common_change(rates, observations.recent, topic_of)
+    per_s = np.where(unsubscribed, 0.0, rates.per_s)
+    if rates.known.any() and not rates.known.all():
+        topics, known = len(question.problem.topics), rates.known
         total = np.bincount(topic_of[known], per_s[known], topics)
         counted = np.bincount(topic_of[known], minlength=topics)
         per_s = np.where(known, per_s, (total / np.maximum(counted, 1))[topic_of])
-    return replace(found, per_s=per_s)
+    return replace(rates, per_s=per_s)
 
 
 def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str, float]:
@@ -128,10 +136,8 @@ def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str,
     problem, count = question.problem, len(question.problem.members)
     if costs.equal:
         return {}
-    owned = problem.owner >= 0
-    owner, per_s = problem.owner[owned], rates.per_s[owned]
-    work = np.bincount(owner, per_s * costs.value[owned], count)
-    total = np.bincount(owner, per_s, count)
+    work = sum_by_owner(rates.per_s * costs.value, problem.owner, count)
+    total = sum_by_owner(rates.per_s, problem.owner, count)
     mean = np.where(total > 0, work / np.maximum(total, 1e-9), 1.0)
     return dict(zip(problem.members, mean.tolist(), strict=True))
 
@@ -140,18 +146,18 @@ def _capacities(
     observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
 ) -> dict[str, Capacity]:
     """Return the known capacities of members, in usual records a second."""
-    found, series = shown(observations.recent, commits), observations.series
+    capacities, series = observed_capacities(observations.recent, commits), observations.series
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
-        found |= {
+        capacities |= {
             series.members[place]: Capacity(float(per_s[place]), measured=True, at=series.now)
             for place in np.flatnonzero(np.isfinite(per_s)).tolist()
         }
     if len(series) > len(observations.recent) + STEPS and not before:
         # Without memory, samples before the last hour are the only source.
-        earlier = shown(series, read_commits(series).in_work(series, costs.value))
-        found = remembered(earlier, found, series.now)
-    return remembered(before, found, series.now)
+        earlier = observed_capacities(series, read_commits(series).in_work(series, costs.value))
+        capacities = remembered(earlier, capacities, series.now)
+    return remembered(before, capacities, series.now)
 
 
 def _speeds(
@@ -163,15 +169,13 @@ def _speeds(
 ) -> Speeds:
     """Return the assumed capacity of each member; a silent member gets no partitions."""
     problem, count = question.problem, len(question.problem.members)
-    owned = problem.owner >= 0
-    owner = problem.owner[owned]
-    arrivals: Float64 = np.bincount(owner, work_per_s[owned], count).astype(np.float64)
-    at_rest = np.bincount(owner, commits.backlog[owned] > 0, count) == 0
-    found = speeds(problem.members, known, arrivals, at_rest, question.series.now, peers=peers)
+    arrivals = sum_by_owner(work_per_s, problem.owner, count)
+    at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0
+    assumed = speeds(problem.members, known, arrivals, at_rest, question.series.now, peers=peers)
     silent = commits.silent[:count]
     return Speeds(
-        np.where(silent, 0.0, found.per_s),
-        found.measured & ~silent,
-        np.where(silent, 0.0, found.at_most),
-        np.where(silent, 0.0, found.surely_at_most),
+        np.where(silent, 0.0, assumed.per_s),
+        assumed.measured & ~silent,
+        np.where(silent, 0.0, assumed.at_most),
+        np.where(silent, 0.0, assumed.surely_at_most),
     )

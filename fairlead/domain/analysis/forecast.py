@@ -7,16 +7,18 @@ A member gets `a` records a second, can process `c`, and has a backlog of `B`: i
 horizon H is max(0, B + (a - c) H), and its time lag is that divided by `a`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.log_retention import Retention, retention_of
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
-from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
+from fairlead.domain.analysis.thresholds import DAY_S
 
 #: Number of standard deviations by which arrivals may be lower than estimated.
 CHANCE: Final = 2.0
@@ -49,9 +51,9 @@ class Forecast:
 
     time_lag_s: float
     utilisation: float
-    loss_s: float | None = None
-    catch_up_s: float | None = 0.0
-    catch_up_between_s: tuple[float | None, float | None] = (0.0, 0.0)
+    loss_s: float | None
+    catch_up_s: float | None
+    catch_up_between_s: tuple[float | None, float | None]
 
 
 class _Loads(NamedTuple):
@@ -111,9 +113,7 @@ class Outlook:
 
     def by_member(self, values: Float64, owner: Int32) -> Float64:
         """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
-        owned = owner >= 0
-        count = self.capacities.size
-        return np.bincount(owner[owned], weights=values[owned], minlength=count).astype(np.float64)
+        return sum_by_owner(values, owner, self.capacities.size)
 
     def utilisation(self, owner: Int32) -> Float64:
         """Return arrivals over capacity of each member, float64 of shape (M,); 0: no capacity."""
@@ -121,11 +121,11 @@ class Outlook:
 
     def capacity_share(self, owner: Int32) -> Float64:
         """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
-        can = np.append(self.capacities, 0.0)[owner]  # -1, no owner, is the last
-        return np.where(can > 0, _over(self.arrivals, can), np.nan)
+        can = of_owner(self.capacities, owner, none=0.0)
+        return quotient(self.arrivals, can, np.nan)
 
     def _utilisation(self, arrivals: Float64) -> Float64:
-        return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)
+        return quotient(arrivals, self.capacities, 0.0)
 
     def forecast_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return each member's time lag at the horizon, seconds, float64 of shape (M,).
@@ -160,15 +160,15 @@ class Outlook:
         return least
 
     def _loads(self, owners: Int32) -> _Loads:
-        number, mine = (owners >= 0).nonzero()
+        number, partition = (owners >= 0).nonzero()
         shape = len(owners), self.capacities.size
         size = shape[0] * shape[1]
-        cell = number * shape[1] + owners[number, mine]
+        cell = number * shape[1] + owners[number, partition]
         oldest = np.zeros(size)
-        np.maximum.at(oldest, cell, self.time_lag_s[mine])
+        np.maximum.at(oldest, cell, self.time_lag_s[partition])
         return _Loads(
-            np.bincount(cell, self.arrivals[mine], size).astype(np.float64).reshape(shape),
-            np.bincount(cell, self.backlog[mine], size).astype(np.float64).reshape(shape),
+            np.bincount(cell, self.arrivals[partition], size).astype(np.float64).reshape(shape),
+            np.bincount(cell, self.backlog[partition], size).astype(np.float64).reshape(shape),
             oldest.reshape(shape),
         )
 
@@ -180,7 +180,7 @@ class Outlook:
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         """Return the mean time lag of each member's partitions, seconds, (N, M)."""
-        grown = _over(self._left(loads, horizon_s), loads.arrivals)
+        grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
@@ -190,7 +190,7 @@ class Outlook:
         return np.maximum(loads.waiting + more, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return time lag, utilisation and loss.
+        """Return the forecast of an assignment.
 
         Examples
         --------
@@ -201,36 +201,23 @@ class Outlook:
         (163.63636363636363, 1.1)
         >>> outlook.forecast(one_each, 1800.0).time_lag_s
         0.0
-        """
-        return self._forecasts(self._loads(owner[None]), owner[None], horizon_s)[0]
-
-    def _forecasts(self, loads: _Loads, owners: Int32, horizon_s: float) -> list[Forecast]:
-        time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
-        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
-        return [
-            Forecast(time_lag_s=late, utilisation=share, loss_s=self.loss_s(owner))
-            for late, share, owner in zip(time_lag_s.tolist(), used.tolist(), owners, strict=True)
-        ]
-
-    def full_forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the forecast with the time until the group has caught up.
-
-        Examples
-        --------
         >>> none, hour = np.zeros(1), np.array([3600.0])
-        >>> outlook = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
-        >>> outlook.full_forecast(np.array([0], np.int32), 1800.0).catch_up_s
+        >>> behind = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
+        >>> behind.forecast(np.array([0], np.int32), 1800.0).catch_up_s
         5310.0
         """
-        return self.full_forecasts(owner[None], horizon_s)[0]
+        return self.forecasts(owner[None], horizon_s)[0]
 
-    def full_forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
-        """Return `full_forecast` for N assignments, int32 of shape (N, P)."""
+    def forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
+        """Return `forecast` for N assignments, int32 of shape (N, P)."""
         loads = self._loads(owners)
+        time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
+        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
+        catch_up_s = self._catch_up_s(loads)
         return [
-            replace(forecast, catch_up_s=likely, catch_up_between_s=(soonest, latest))
-            for forecast, (likely, soonest, latest) in zip(
-                self._forecasts(loads, owners, horizon_s), self._catch_up_s(loads), strict=True
+            Forecast(late, share, self.loss_s(owner), likely, (soonest, latest))
+            for owner, late, share, (likely, soonest, latest) in zip(
+                owners, time_lag_s.tolist(), used.tolist(), catch_up_s, strict=True
             )
         ]
 
@@ -243,9 +230,9 @@ class Outlook:
         late = (oldest > self.objective_s) | ~stays
         # A member that reads in the order of arrival is within the objective before it has read its
         # whole backlog; a member that reads one partition after the other is not.
-        alike = np.minimum(_over(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
+        alike = np.minimum(_seconds(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
-        through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
+        through = quotient(left, spare, np.inf)
         longest = np.where(late, through, 0.0).max(axis=2, initial=0.0)
         return [
             [seconds if np.isfinite(seconds) else None for seconds in each]
@@ -269,13 +256,13 @@ class Outlook:
             return np.full(owner.size, np.inf)
         arrivals = self.by_member(self.arrivals, owner)
         waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
-        through = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
-        share = np.minimum(_over(self.capacities, arrivals), 1.0)
-        mine = np.append(np.where(np.isfinite(through), through, 0.0), 0.0)[owner]  # no owner: last
-        catches_up = np.append(np.isfinite(through), False)[owner]
-        more = np.where(mine > 0, self.backlog / np.where(mine > 0, mine, 1.0), 0.0)
-        read = self.arrivals * np.append(share, 0.0)[owner] + more
-        until = np.where(catches_up, mine, np.inf)
+        through = quotient(waiting, spare, np.inf)
+        share = np.minimum(quotient(self.capacities, arrivals, 1.0), 1.0)
+        catch_up_s = of_owner(np.where(np.isfinite(through), through, 0.0), owner, none=0.0)
+        catches_up = of_owner(np.isfinite(through), owner, none=False)
+        more = quotient(self.backlog, catch_up_s, 0.0)
+        read = self.arrivals * of_owner(share, owner, none=0.0) + more
+        until = np.where(catches_up, catch_up_s, np.inf)
         waits = (self.backlog > 0) | (owner < 0)
         if self.unread is not None:
             read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
@@ -311,8 +298,6 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
     )
 
 
-def _over(amounts: Float64, per_s: Float64) -> Float64:
-    """Divide; a positive amount divided by zero is a day."""
-    nothing = per_s <= 0
-    quotient = amounts / np.where(nothing, 1.0, per_s)
-    return np.where(nothing, np.where(amounts > 0, 86_400.0, 0.0), quotient)
+def _seconds(records: Float64, per_s: Float64) -> Float64:
+    """Return the seconds in which records arrive; a day if none arrive."""
+    return quotient(records, per_s, np.where(records > 0, DAY_S, 0.0))

@@ -85,29 +85,29 @@ def inferred_costs(
     # Each remembered cost adds an equation.
     settled = np.isfinite(before.deviation[read]) & (before.at[read] < series.at[0])
     known, error = np.log(before.estimate[read[settled]]), before.deviation[read[settled]]
-    found = np.zeros(spread.size)
-    found[: read.size][settled] = known
-    found[-1] = np.median(np.log(records.sum(axis=1) / seconds))
+    solution = np.zeros(spread.size)
+    solution[: read.size][settled] = known
+    solution[-1] = np.median(np.log(records.sum(axis=1) / seconds))
     for _ in range(ROUNDS):
-        last, free = found, spread + found**2 / FREEDOM
-        work = records * np.exp(own @ found)
+        last, free = solution, spread + solution**2 / FREEDOM
+        work = records * np.exp(own @ solution)
         shares = work / work.sum(axis=1)[:, None]
         kinds = np.zeros((member.size, topics.size))
         np.add.at(kinds.T, topic, shares.T)
         matrix = np.vstack((np.hstack((shares, kinds, speed)), own[settled]))
-        off = np.log(work.sum(axis=1) / seconds) + speed @ found[read.size + topics.size :]
-        apart = own[settled] @ found - known
+        off = np.log(work.sum(axis=1) / seconds) + speed @ solution[read.size + topics.size :]
+        apart = own[settled] @ solution - known
         wider = max(1.0, float(np.mean(off**2 / noise)))
         variance = np.concatenate((noise * wider, error**2 + apart**2 / FREEDOM))
         square = (matrix * free) @ matrix.T + np.diag(variance)
-        side = matrix @ found - np.concatenate((off, apart))
-        step = free * (matrix.T @ np.linalg.solve(square, side)) - found
-        found = found + np.clip(step, -_STEP, _STEP)
-        if np.abs(found - last).max() < NEAR:
+        side = matrix @ solution - np.concatenate((off, apart))
+        step = free * (matrix.T @ np.linalg.solve(square, side)) - solution
+        solution = solution + np.clip(step, -_STEP, _STEP)
+        if np.abs(solution - last).max() < NEAR:
             break
     # Costs are relative to the usual cost, which includes partitions without an equation.
     weights = np.maximum(rates, 1e-9) / np.maximum(rates, 1e-9).sum()
-    logarithm, usual = own @ found, np.zeros(rates.size)
+    logarithm, usual = own @ solution, np.zeros(rates.size)
     usual[read] = logarithm
     logarithm -= weighted_median(usual, weights)
     own -= weights[read] @ own
@@ -135,9 +135,9 @@ def _stretches(
     broken = np.vstack((np.zeros((1, commits.steady.shape[1])), (~commits.steady).cumsum(axis=0)))
     total = np.vstack((np.zeros((1, series.partitions)), commits.taken.cumsum(axis=0)))
     members = np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist()
-    found: list[tuple[int, float, Float64]] = []
+    stretches: list[tuple[int, float, Float64]] = []
     for member in members:
-        mine: list[tuple[int, float, Float64]] = []
+        own: list[tuple[int, float, Float64]] = []
         # Samples after a commit; between two consecutive ones with a backlog, work is at the limit.
         ends = np.flatnonzero(commits.marked[:, member]) + 1
         left = commits.busy[ends - 1, member]
@@ -152,10 +152,10 @@ def _stretches(
                 owned = series.owner[last] == member
                 records = np.where(owned, total[last] - total[first], 0.0)
                 if records.any():
-                    mine.append((member, seconds, records))
+                    own.append((member, seconds, records))
                 start = place + 1
-        found += mine[-max(_MOST // len(members), 1) :]
-    if not found:
+        stretches += own[-max(_MOST // len(members), 1) :]
+    if not stretches:
         return np.zeros(0, np.intp), np.zeros(0), np.zeros((0, series.partitions))
-    member_of, seconds_of, records_of = zip(*found, strict=True)
+    member_of, seconds_of, records_of = zip(*stretches, strict=True)
     return np.array(member_of, np.intp), np.array(seconds_of), np.stack(records_of)

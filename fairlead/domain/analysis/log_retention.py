@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, quotient
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +49,9 @@ class Retention:
         [600.0, inf]
         """
         closing = self.per_s - read
-        nears = waits & (self.per_s > 0) & (closing > 0)
-        seconds = np.where(nears, self.room / np.where(nears, closing, 1.0), np.inf)
-        return np.where(seconds < catch_up_s, seconds, np.inf)
+        seconds = quotient(self.room, closing, np.inf)
+        nears = waits & (self.per_s > 0) & (seconds < catch_up_s)
+        return np.where(nears, seconds, np.inf)
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
@@ -79,9 +79,7 @@ def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
     last = jumped.shape[0] - 1 - jumped[::-1].argmax(axis=0)
     span = series.at[last + 1] - series.at[first + 1]
     taken = series.begin[last + 1, columns] - series.begin[first + 1, columns]
-    several = span > 0
-    per_s = np.where(several, taken / np.where(several, span, 1.0), arrivals)
-    per_s = np.where(jumped.any(axis=0), per_s, 0.0)
+    per_s = np.where(jumped.any(axis=0), quotient(taken, span, arrivals), 0.0)
     since = series.now - series.at[last + 1]
     ahead = np.minimum(per_s * since, jumps.max(axis=0))
     room = series.position[-1] - series.begin[-1] - ahead

@@ -1,7 +1,11 @@
-"""Peers: members that read the same topics.
+"""Peers and reader sets: members that read the same topics.
 
 Belongs here: sets of members by their subscriptions. Does not: capacities (`capacities`), nor the
 diagnosis (`diagnosis`).
+
+A *reader set* consists of members that share topics, directly or through others, and of these
+topics and their partitions. No other member may read them. The number of a reader set is the index
+of its first member.
 """
 
 from collections.abc import Iterator
@@ -11,28 +15,29 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.sample_series import Int32, Mask
-
-Places = npt.NDArray[np.intp]
+from fairlead.domain.analysis.sample_series import Int32, Mask, Places
 
 
 @dataclass(frozen=True, eq=False)
 class Peers:
-    """Sets of M members and T topics, by number.
+    """Sets of M members, T topics and P partitions.
 
     Parameters
     ----------
     alike
         Equal for members with the same subscription, int32 of shape (M,).
-    linked
-        Equal for members that share topics, directly or through others, int32 of shape (M,).
-    topics
-        The `linked` number of each topic's subscribers, int32 of shape (T,); -1: none.
+    reader_set
+        Number of each member's reader set, int32 of shape (M,).
+    of_topic
+        Number of each topic's reader set, int32 of shape (T,); -1: no subscriber.
+    of_partition
+        Number of each partition's reader set, int32 of shape (P,); -1: no subscriber.
     """
 
     alike: Int32
-    linked: Int32
-    topics: Int32
+    reader_set: Int32
+    of_topic: Int32
+    of_partition: Int32
 
     @classmethod
     def of(cls, problem: Problem) -> "Peers":
@@ -42,23 +47,28 @@ class Peers:
         --------
         >>> members = {"a": ["A"], "b": ["A", "B"], "c": ["C"], "d": ["C"]}
         >>> peers = Peers.of(Problem.of({"A": 2, "B": 2, "C": 2}, members))
-        >>> peers.alike.tolist(), peers.linked.tolist(), peers.topics.tolist()
+        >>> peers.alike.tolist(), peers.reader_set.tolist(), peers.of_topic.tolist()
         ([0, 1, 2, 2], [0, 0, 2, 2], [0, 0, 2])
         """
         count = len(problem.members)
         if problem.equal_subscriptions:
-            none = np.zeros(count, np.int32)
-            return cls(none, none, np.where(problem.subscriber_counts > 0, 0, -1).astype(np.int32))
+            first = np.zeros(count, np.int32)
+            of_topic = np.where(problem.subscriber_counts > 0, 0, -1).astype(np.int32)
+            return cls(first, first, of_topic, of_topic[problem.topic_of])
         member = np.repeat(np.arange(count), np.diff(problem.subscription_offsets))
         topic = problem.subscription_topics
         used = (problem.partition_counts > 0)[topic]
-        return cls(
-            _alike(count, member[used], topic[used]),
-            *linked(count, member[used], topic[used], len(problem.topics)),
-        )
+        alike = _alike(count, member[used], topic[used])
+        reader_set, of_topic = reader_sets(count, member[used], topic[used], len(problem.topics))
+        return cls(alike, reader_set, of_topic, of_topic[problem.topic_of])
+
+    @property
+    def one_subscription(self) -> bool:
+        """Whether all topics are read by all members or by none."""
+        return self.reader_set is self.alike
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return a member's peers: those with its subscription, else those that share topics.
+        """Return a member's peers: those with its subscription, else those in its reader set.
 
         Parameters
         ----------
@@ -68,9 +78,9 @@ class Peers:
         others = among.copy()
         others[member] = False
         alike = np.flatnonzero(others & (self.alike == self.alike[member]))
-        return (
-            alike if alike.size else np.flatnonzero(others & (self.linked == self.linked[member]))
-        )
+        if alike.size:
+            return alike
+        return np.flatnonzero(others & (self.reader_set == self.reader_set[member]))
 
 
 def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
@@ -106,10 +116,10 @@ def _alike(count: int, member: Places, topic: Int32) -> Int32:
     return np.array([first.setdefault(row.tobytes(), at) for at, row in enumerate(rows)], np.int32)
 
 
-def linked(
+def reader_sets(
     count: int, member: Places, topic: npt.NDArray[np.integer], topics: int
 ) -> tuple[Int32, Int32]:
-    """Return `Peers.linked` and `Peers.topics`."""
+    """Return `Peers.reader_set` and `Peers.of_topic`."""
     of_member = np.arange(count, dtype=np.int32)
     while True:
         of_topic = np.full(topics, count, np.int32)

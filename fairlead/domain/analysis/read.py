@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
-from fairlead.domain.analysis.commits import Commits, at_rest, read_commits, usually_brought
+from fairlead.domain.analysis.commits import Commits, at_rest, read_commits, records_per_commit
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
 from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 from fairlead.domain.analysis.stalled import fetched_slowly
@@ -56,17 +56,17 @@ def read(
     series: SampleSeries, reports: ReportSeries | None, observations: Observations | None = None
 ) -> Observations:
     """Read the samples of one group; `observations`: its result of `read_together`."""
-    found = observations or read_together([series])[0]
+    observed = observations or read_together([series])[0]
     work = None
     if reports is not None and len(series) > 1:
         recent = series.last(HISTORY_S, LEAST_SAMPLES)
         work = reported_work(reports.of(slice(len(series) - len(recent), None)), recent)
-        slowly = fetched_slowly(found.recent, at_rest(found.recent), work.waits)
+        slowly = fetched_slowly(observed.recent, at_rest(observed.recent), work.waits)
         if slowly.any():
-            brought = _brought(found.series, found.recent)
-            commits = read_commits(found.recent, brought=brought, slowly=slowly)
-            found = replace(found, commits=commits)
-    return replace(found, work=work)
+            per_commit = _recent_records_per_commit(observed.series, observed.recent)
+            commits = read_commits(observed.recent, per_commit=per_commit, slowly=slowly)
+            observed = replace(observed, commits=commits)
+    return replace(observed, work=work)
 
 
 def read_together(groups: Sequence[SampleSeries]) -> list[Observations]:
@@ -88,12 +88,12 @@ def read_together(groups: Sequence[SampleSeries]) -> list[Observations]:
         if sum(recent[chosen].partitions for chosen in portions[-1]) >= _AT_ONCE:
             portions.append([])
         portions[-1].append(place)
-    found: dict[int, Observations] = {}
+    observations: dict[int, Observations] = {}
     for portion in (part for portions in together.values() for part in portions):
-        found |= zip(
+        observations |= zip(
             portion, _beside([(whole[chosen], recent[chosen]) for chosen in portion]), strict=True
         )
-    return [found[place] for place in range(len(groups))]
+    return [observations[place] for place in range(len(groups))]
 
 
 def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observations]:
@@ -101,53 +101,53 @@ def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observa
     everything = SampleSeries.beside([recent for _, recent in groups])
     counts = [max(len(recent.members), 1) for _, recent in groups]
     rates = arrival_rates(everything)
-    brought = np.concatenate([_brought(series, recent) for series, recent in groups])
-    team_of = np.repeat(np.arange(len(counts)), counts)
-    commits = read_commits(everything, team_of=team_of, brought=brought)
+    per_commit = np.concatenate([_recent_records_per_commit(*group) for group in groups])
+    group_of = np.repeat(np.arange(len(counts)), counts)
+    commits = read_commits(everything, group_of=group_of, per_commit=per_commit)
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
-        _lengthened(
+        _with_all_samples(
             series,
             Observations(
                 series,
-                everything.part(recent, mine := slice(*of)),
-                rates.of(mine),
-                commits.of(mine, slice(*by)),
+                everything.part(recent, columns := slice(*of)),
+                rates.of(columns),
+                commits.of(columns, slice(*by)),
             ),
         )
         for (series, recent), of, by in zip(groups, partitions, members, strict=True)
     ]
 
 
-def _lengthened(series: SampleSeries, found: Observations) -> Observations:
+def _with_all_samples(series: SampleSeries, lately: Observations) -> Observations:
     """Return observations that use all samples for members with few commits in the last hour.
 
     If a member has always committed rarely, everything is read from all samples. If it committed in
     nearly every step until its last commit, it has stopped, and only its interval is.
     """
-    few = found.commits.marked.sum(axis=0) <= SEVERAL
-    few &= found.commits.rare | ~np.isfinite(found.commits.interval_s)
-    if len(series) == len(found.recent) or not few.any():
-        return found
+    few = lately.commits.marked.sum(axis=0) <= SEVERAL
+    few &= lately.commits.rare | ~np.isfinite(lately.commits.interval_s)
+    if len(series) == len(lately.recent) or not few.any():
+        return lately
     commits = read_commits(series)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
     rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
     if (few & rare).any():
-        return replace(found, recent=series, commits=commits)
+        return replace(lately, recent=series, commits=commits)
     stopped = few & commits.silent
     return replace(
-        found,
+        lately,
         commits=replace(
-            found.commits,
-            interval_s=np.where(stopped, commits.interval_s, found.commits.interval_s),
-            rare=found.commits.rare & ~stopped,
-            silent=found.commits.silent | stopped,
+            lately.commits,
+            interval_s=np.where(stopped, commits.interval_s, lately.commits.interval_s),
+            rare=lately.commits.rare & ~stopped,
+            silent=lately.commits.silent | stopped,
         ),
     )
 
 
-def _brought(series: SampleSeries, recent: SampleSeries) -> Float64:
+def _recent_records_per_commit(series: SampleSeries, recent: SampleSeries) -> Float64:
     """Return the usual records of a commit in the last hour; without a commit, in all samples."""
-    lately = usually_brought(recent)
-    return lately if lately.all() else np.where(lately > 0, lately, usually_brought(series))
+    lately = records_per_commit(recent)
+    return lately if lately.all() else np.where(lately > 0, lately, records_per_commit(series))

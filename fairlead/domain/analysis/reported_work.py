@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.stalled import newest_steps
 from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN, SAMPLE_S
-
-Places = npt.NDArray[np.intp]
 
 #: Seconds. Tolerance for clocks that differ.
 SLACK_S: Final = 2.0

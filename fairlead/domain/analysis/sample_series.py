@@ -16,6 +16,8 @@ Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
+#: Indices of partitions, members or steps.
+Places = npt.NDArray[np.intp]
 
 #: Value of an unknown offset, a missing commit, or a missing owner.
 NONE = -1
@@ -39,6 +41,20 @@ def median(values: Float64) -> float:
     """
     ordered = np.sort(values)
     return float((ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2)
+
+
+def quotient(
+    amounts: Float64 | Int64, divisors: Float64 | Int64, otherwise: Float64 | float
+) -> Float64:
+    """Divide amounts by positive divisors; other divisors give `otherwise`.
+
+    Examples
+    --------
+    >>> quotient(np.array([6.0, 6.0]), np.array([2.0, 0.0]), np.inf).tolist()
+    [3.0, inf]
+    """
+    positive = divisors > 0
+    return np.where(positive, amounts / np.where(positive, divisors, 1.0), otherwise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +252,8 @@ class SampleSeries:
         follows = np.concatenate((self.seconds, [np.inf]))
         before = np.concatenate(([np.inf], self.seconds))
         usual = np.minimum(before, np.concatenate((follows, [np.inf]))[1:])
-        kept = (follows >= _SHORT * usual) | np.isinf(usual)
-        return self if kept.all() else self._at(kept)
+        chosen = (follows >= _SHORT * usual) | np.isinf(usual)
+        return self if chosen.all() else self._at(chosen)
 
     def _at(self, chosen: slice | Mask) -> "SampleSeries":
         return replace(
@@ -323,10 +339,12 @@ class SampleSeries:
             return np.zeros(self.end.shape, dtype=bool)
         stable = np.where(self.in_one_log, self.stable_end, NONE)
         readable = stable - self.position
-        held: Mask = (stable >= 0) & (self.end > stable) & (readable >= 0) & (readable <= _MARKER)
-        held[:1] = False
-        held[1:] &= np.maximum.accumulate(stable, axis=0)[:-1] == stable[1:]
-        return held
+        held_back: Mask = (
+            (stable >= 0) & (self.end > stable) & (readable >= 0) & (readable <= _MARKER)
+        )
+        held_back[:1] = False
+        held_back[1:] &= np.maximum.accumulate(stable, axis=0)[:-1] == stable[1:]
+        return held_back
 
     @cached_property
     def readable_end(self) -> Int64:
@@ -335,10 +353,10 @@ class SampleSeries:
         The end of the log, or the start of an open transaction that holds back the group in this
         sample or a later one.
         """
-        held = self.in_transaction
-        if self.stable_end is None or not held.any():
+        held_back = self.in_transaction
+        if self.stable_end is None or not held_back.any():
             return self.end
-        stable = np.where(held, self.stable_end, np.iinfo(np.int64).max)
+        stable = np.where(held_back, self.stable_end, np.iinfo(np.int64).max)
         return np.minimum(self.end, np.minimum.accumulate(stable[::-1], axis=0)[::-1])
 
     @cached_property
@@ -394,8 +412,6 @@ class SampleSeries:
         oldest = np.minimum((~known).sum(axis=0), len(self) - 1)
         missing = np.maximum(self.end[oldest, columns] - stands, 0)
         # Without arrivals, the age is unknown: the first sample's is used.
-        filling = rates > 0
-        before_s = np.where(filling, missing / np.where(filling, rates, 1.0), 0.0)
-        extrapolated = self.at[oldest] - before_s
+        extrapolated = self.at[oldest] - quotient(missing, rates, 0.0)
         ages = self.now - np.where(inside, reached, extrapolated)
         return np.where(behind > 0, np.maximum(ages, 0.0), 0.0)

@@ -58,7 +58,7 @@ def size(
     Parameters
     ----------
     problem, outlook, peers
-        The group, its expected loads and capacities, and its sets of members with the same topics.
+        The group, its expected loads and capacities, and its reader sets.
     target_utilisation
         Target utilisation of a member.
     late
@@ -74,44 +74,45 @@ def size(
         return unknown
     if throttled:
         return Size(now, None, "More consumers would not read throttled partitions faster.")
-    set_of = peers.topics[problem.topic_of]
+    of_partition = peers.of_partition
     fastest = fastest_readers(problem, outlook.capacities)[problem.topic_of]
-    too_large = (set_of >= 0) & (outlook.arrivals > fastest)
-    parts: list[_Part] = []
-    for number in np.unique(set_of[set_of >= 0]).tolist():
-        readers = problem.readers[peers.linked[problem.readers] == number]
+    too_large = (of_partition >= 0) & (outlook.arrivals > fastest)
+    sets: list[_SetSize] = []
+    for number in np.unique(of_partition[of_partition >= 0]).tolist():
+        readers = problem.readers[peers.reader_set[problem.readers] == number]
         speeds = outlook.capacities[readers]
         if not (speeds > 0).any():
             return unknown
-        parts.append(_part(outlook, set_of == number, speeds, target_utilisation, late=late))
+        partitions = of_partition == number
+        sets.append(_set_size(outlook, partitions, speeds, target_utilisation, late=late))
     if too_large.any():
         largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
         return Size(now, None, _too_large(problem, outlook, largest, target_utilisation))
     # The only readers of some topics may be too few while other members have time.
     alone = [
-        _part(outlook, mine, speeds, target_utilisation, late=late)
-        for members, mine in sole_readers(problem)
+        _set_size(outlook, partitions, speeds, target_utilisation, late=late)
+        for members, partitions in sole_readers(problem)
         if (speeds := outlook.capacities[members]).any()
         and late
-        and surely_too_much(outlook.arrivals[mine], target_utilisation * speeds)
+        and surely_too_much(outlook.arrivals[partitions], target_utilisation * speeds)
     ]
-    # The sentence is about the part that lacks the most consumers, or has the fewest to spare.
-    short = max([*parts, *alone], key=lambda part: part.wanted - part.now)
-    wanted = max(sum(part.wanted for part in parts), now + short.wanted - short.now)
+    # The sentence is about the set that lacks the most consumers, or has the fewest to spare.
+    short = max([*sets, *alone], key=lambda readers: readers.wanted - readers.now)
+    wanted = max(sum(readers.wanted for readers in sets), now + short.wanted - short.now)
     why = _why(problem, outlook, short, target_utilisation, late=late)
-    if len(parts) > 1:
+    if len(sets) > 1:
         why += f" In all, {plural(wanted, 'consumer')} would be enough; there are {now:,}."
     return Size(now, wanted, why)
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """Consumers that share topics, and the partitions of these topics.
+class _SetSize:
+    """Number of consumers of a reader set, or of the only readers of some topics.
 
     Parameters
     ----------
-    mine
-        The part's partitions, bool of shape (P,).
+    partitions
+        The set's partitions, bool of shape (P,).
     now, wanted
         Number of consumers now, and the number needed.
     can, usual
@@ -120,7 +121,7 @@ class _Part:
         Whether a single partition needs more than a consumer's target utilisation.
     """
 
-    mine: Mask
+    partitions: Mask
     now: int
     can: float
     usual: float
@@ -128,23 +129,23 @@ class _Part:
     alone: bool
 
 
-def _part(
-    outlook: Outlook, mine: Mask, speeds: Float64, target_utilisation: float, *, late: bool
-) -> _Part:
+def _set_size(
+    outlook: Outlook, partitions: Mask, speeds: Float64, target_utilisation: float, *, late: bool
+) -> _SetSize:
     usual = median(speeds[speeds > 0])
-    loads, room = outlook.arrivals[mine], target_utilisation * usual
+    loads, room = outlook.arrivals[partitions], target_utilisation * usual
     there = target_utilisation * speeds if late else np.zeros(0)
     wanted = max(there.size + missing_members(loads, there, room), 1)
     alone = bool(loads.max() > max(room, there.max(initial=0.0)))
-    return _Part(mine, speeds.size, float(speeds.sum()), usual, wanted, alone)
+    return _SetSize(partitions, speeds.size, float(speeds.sum()), usual, wanted, alone)
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
     """Return the capacity of each topic's fastest subscriber, float64 of shape (T,); 0: none."""
-    found = np.zeros(len(problem.topics))
+    fastest = np.zeros(len(problem.topics))
     reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
-    np.maximum.at(found, problem.subscription_topics, speeds[reader])
-    return found
+    np.maximum.at(fastest, problem.subscription_topics, speeds[reader])
+    return fastest
 
 
 def partitions_wanted(problem: Problem, place: int, load: float, room: float) -> int:
@@ -154,50 +155,54 @@ def partitions_wanted(problem: Problem, place: int, load: float, room: float) ->
 
 
 def _why(
-    problem: Problem, outlook: Outlook, part: _Part, target_utilisation: float, *, late: bool
+    problem: Problem, outlook: Outlook, readers: _SetSize, target_utilisation: float, *, late: bool
 ) -> str:
-    """Return the sentence about the consumers of a part of the group.
+    """Return the sentence about the consumers of a reader set.
 
     It has their total capacity if the group is over the objective, else the usual capacity.
     """
-    mine, total = part.mine & problem.assignable, float(outlook.arrivals[part.mine].sum())
+    partitions = readers.partitions & problem.assignable
+    total = float(outlook.arrivals[readers.partitions].sum())
     arrive, can, each = (
-        rate(outlook.in_records(per_s, mine)) for per_s in (total, part.can, part.usual)
+        rate(outlook.in_records(per_s, partitions)) for per_s in (total, readers.can, readers.usual)
     )
     of, planned = "", f" (target utilisation {target_utilisation:.0%})"
-    if not (part.mine | ~problem.assignable).all():
-        topics = [problem.topics[number] for number in np.unique(problem.topic_of[mine]).tolist()]
+    if not (readers.partitions | ~problem.assignable).all():
+        numbers = np.unique(problem.topic_of[partitions]).tolist()
+        topics = [problem.topics[number] for number in numbers]
         of = f" of {listed(topics, at_most=3)}"
-    if part.alone:
+    if readers.alone:
         planned += ", except for a partition that needs more"
-    arrive += f" arrive in {plural(int(mine.sum()), 'partition')}{of}"
-    room, reason = target_utilisation * part.usual, " (partitions are not split)"
+    arrive += f" arrive in {plural(int(partitions.sum()), 'partition')}{of}"
+    room, reason = target_utilisation * readers.usual, " (partitions are not split)"
     if late:
-        there = f"{arrive}, and {plural(part.now, 'consumer')} can process {can}{planned}"
-        more = part.wanted - part.now
+        there = f"{arrive}, and {plural(readers.now, 'consumer')} can process {can}{planned}"
+        more = readers.wanted - readers.now
         if not more:
             return f"{there}: no more are needed."
-        whole = reason if total <= target_utilisation * part.can + (more - 1) * room else ""
+        whole = reason if total <= target_utilisation * readers.can + (more - 1) * room else ""
         return f"{there}: {more:,} more, of {each} each, would be enough{whole}."
-    whole = reason if total <= (part.wanted - 1) * room else ""
-    are = "is" if part.now == 1 else "are"
-    enough = f"{plural(part.wanted, 'consumer')} would be enough{whole}; there {are} {part.now:,}."
-    if part.wanted == part.now:
-        enough = f"{plural(part.now, 'consumer')} {are} enough{whole}."
+    whole = reason if total <= (readers.wanted - 1) * room else ""
+    are = "is" if readers.now == 1 else "are"
+    enough = (
+        f"{plural(readers.wanted, 'consumer')} would be enough{whole}; there {are} {readers.now:,}."
+    )
+    if readers.wanted == readers.now:
+        enough = f"{plural(readers.now, 'consumer')} {are} enough{whole}."
     return f"{arrive}, and a consumer can process {each}{planned}: {enough}"
 
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisation: float) -> str:
     """Describe the remedy for a partition that is too large for the fastest consumer."""
-    topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
-    mine = np.arange(outlook.arrivals.size) == place
-    arrive, can = (rate(outlook.in_records(per_s, mine)) for per_s in (load, fastest))
+    chosen = np.arange(outlook.arrivals.size) == place
+    arrive, can = (rate(outlook.in_records(per_s, chosen)) for per_s in (load, fastest))
     wanted = partitions_wanted(problem, place, load, target_utilisation * fastest)
     return (
-        f"{arrive} arrive in {topic}-{partition}, and the fastest consumer can process {can}: more "
-        f"consumers do not help. {wanted:,} partitions of {topic} instead of "
+        f"{arrive} arrive in {problem.partition_label(place)}, and the fastest consumer can "
+        f"process {can}: more consumers do not help. {wanted:,} partitions of "
+        f"{problem.topics[of_topic]} instead of "
         f"{int(problem.partition_counts[of_topic]):,} would, or cheaper records."
     )
 

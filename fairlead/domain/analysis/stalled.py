@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.domain.analysis.per_member import PerMember
+from fairlead.domain.analysis.per_member import PerMember, of_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     CLEARLY,
@@ -145,8 +145,8 @@ def stuck_partitions(
     took = _turns(series, moved & (series.owner[1:] == owner))
     turns = np.concatenate((np.zeros((1, series.partitions)), took.cumsum(axis=0)))
     for partition in np.flatnonzero(waits).tolist():
-        mine = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
-        taken = (turns[-1] - turns[since[partition]])[mine]
+        beside = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
+        taken = (turns[-1] - turns[since[partition]])[beside]
         usual = np.median(taken[taken > 0]) if taken.any() else 0.0
         stuck[partition] = usual >= SEVERAL
     return stuck
@@ -193,7 +193,7 @@ def _turns(series: SampleSeries, moved: Mask) -> Mask:
     cell = np.where(moved & (owner >= 0), owner + len(series.members) * steps, -1)
     size = len(series.members) * len(moved)
     every = np.bincount(cell[cell >= 0], minlength=size).reshape(len(moved), -1)
-    others = np.where(owner >= 0, every[:, np.maximum(owner, 0)] - moved, 0)
+    others = of_owner(every, owner, none=0) - moved
     between = (others > 0).cumsum(axis=0)
     columns = np.arange(moved.shape[1])
     since = np.where(before >= 0, between[np.maximum(before, 0), columns], 0)
@@ -221,8 +221,8 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
         Whether each member waited for most of the newest steps, bool of shape (M,).
     """
     count, owner = newest_steps(series), series.owner
-    mine = np.append(waits, False)[owner[-1]]  # index -1, no owner, is the last element
-    if len(series) <= count or not mine.any():
+    owner_waits = of_owner(waits, owner[-1], none=False)
+    if len(series) <= count or not owner_waits.any():
         return np.zeros(series.partitions, dtype=bool)
     # Each commit left records that had arrived before the step.
     left = series.readable_end[:-1] - series.position[1:] > rest
@@ -232,10 +232,12 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
     changes = np.abs(arrived - read) > DEVIATIONS * np.sqrt(arrived + read)
     newest = slice(-count, None)
     catches_up = series.advanced[newest].sum(axis=0) >= CLEARLY * series.arrived[newest].sum(axis=0)
-    return np.asarray(mine & (since.sum(axis=0) >= count) & changes & ~catches_up)
+    return np.asarray(owner_waits & (since.sum(axis=0) >= count) & changes & ~catches_up)
 
 
-def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
+def left_behind(
+    series: SampleSeries, retained: Mask, marked: Mask, rare: Mask
+) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner keeps up with others.
 
     Uses the newest steps in which a partition kept its owner, and the owner committed something. If
@@ -243,7 +245,7 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
 
     Parameters
     ----------
-    held
+    retained
         Whether a partition kept its owner in each step, bool of shape (S, P).
     marked
         Whether each member committed anything, bool of shape (S, M).
@@ -260,14 +262,14 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
         return nothing > 0, nothing
     newest = max(len(series) - 1 - SEVERAL * count, 0)
     steps = slice(0 if rare.any() else newest, None)
-    held, owner = held[steps], series.owner[1:][steps]
+    retained, owner = retained[steps], series.owner[1:][steps]
     if rare.any():
         recent = np.arange(len(owner)) >= newest
-        held = held & (recent[:, None] | rare[np.maximum(owner, 0)])
-    shows = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
+        retained = retained & (recent[:, None] | of_owner(rare, owner, none=False))
+    shows = retained & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
     following = shows[::-1].cumsum(axis=0)[::-1]
     wanted = np.where(rare[np.maximum(series.owner[-1], 0)], SEVERAL, count)
-    counts = held & (following >= 1) & (following <= wanted)
+    counts = retained & (following >= 1) & (following <= wanted)
     shows &= counts
     # The commit left records that had arrived before the step.
     behind = series.position[1:][steps] < series.readable_end[:-1][steps]
@@ -278,14 +280,14 @@ def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> t
     enough = (shows.sum(axis=0) == wanted) & (series.owner[-1] >= 0)
     left = enough & (behind | ~shows).all(axis=0) & (read_per_s < arrived_per_s)
     # The owner must have read another partition to its end at least once.
-    rests_at, resting = np.nonzero(held & ~behind)
+    rests_at, resting = np.nonzero(retained & ~behind)
     idle = np.zeros((len(owner), len(series.members) + 1), dtype=bool)
     idle[rests_at, owner[rests_at, resting]] = True
     left &= (shows & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
     for partition in np.flatnonzero(left).tolist():
-        mine = shows[:, partition]
-        beside = held[mine] & (owner[mine] == owner[mine, partition, None])
-        rests = (beside & ~behind[mine]).sum(axis=0) >= MOSTLY * beside.sum(axis=0)
+        showing = shows[:, partition]
+        beside = retained[showing] & (owner[showing] == owner[showing, partition, None])
+        rests = (beside & ~behind[showing]).sum(axis=0) >= MOSTLY * beside.sum(axis=0)
         faster = (arrived_per_s > 0) & (arrived_per_s >= _FASTER * read_per_s[partition])
         others = (beside & rests & faster).sum(axis=1) >= _OTHERS
         left[partition] = others.mean() >= MOSTLY

@@ -75,7 +75,7 @@ def analyse(question: Question) -> Analysis:
     observations = read(question.series, question.reports, question.observations)
     estimates = estimate(question, observations)
     outlook = expect(question, observations, estimates)
-    kept = outlook.full_forecast(problem.owner, rules.horizon_s)
+    kept = outlook.forecast(problem.owner, rules.horizon_s)
     late = outlook.sure_time_lag(problem.owner, rules.horizon_s) > rules.objective_s
     diagnosis = diagnose(Basis(question, observations, estimates, outlook, late))
     traffic = None

@@ -5,6 +5,7 @@ candidates (`candidates`), nor choosing one (`decide`).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.per_member import sum_by_owner
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
 from fairlead.domain.analysis.thresholds import CLEARLY, NEGLIGIBLE
 
 #: Minimum share by which a plan must reduce the time lag of members that stay over the objective.
@@ -38,13 +40,12 @@ class CandidateInputs:
     rules
         The policy's rules.
     peers
-        Members that share topics.
+        Peers and reader sets.
     at_most
-        Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`; None:
-        as in `outlook`.
+        Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`.
     traffic
         Traffic between racks; None: impossible, or ignored.
-    calm
+    racks_only
         Whether partitions move only for racks, because the group is within its objective.
     """
 
@@ -53,31 +54,30 @@ class CandidateInputs:
     held: Mask
     rules: Rules
     peers: Peers
-    at_most: Float64 | None = None
+    at_most: Float64
     traffic: RackTraffic | None = None
-    calm: bool = False
+    racks_only: bool = False
 
-    @property
+    @cached_property
     def horizons_s(self) -> Float64:
         """Time over which each member's load is added up, seconds, float64 of shape (M,).
 
-        Long enough to read the whole backlog of members that share topics: over a shorter time,
+        Long enough to read the whole backlog of the member's reader set: over a shorter time,
         members would get mostly backlog, and later too few arrivals.
         """
         outlook, rules, peers = self.outlook, self.rules, self.peers
-        set_of = peers.topics[self.problem.topic_of]
-        mine, count = set_of >= 0, peers.linked.size
+        reader_set, count = peers.reader_set, peers.reader_set.size
         waits, arrives = (
-            np.bincount(set_of[mine], amounts[mine], count)
+            sum_by_owner(amounts, peers.of_partition, count)
             for amounts in (outlook.backlog, outlook.arrivals)
         )
-        spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
-        drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
-        longest = FURTHEST * rules.horizon_s
-        found: Float64 = np.clip(CLEARLY * drained, rules.horizon_s, longest)[peers.linked]
-        return found
+        spare = np.bincount(reader_set, outlook.capacities, count) - arrives
+        drained_s = CLEARLY * quotient(waits, spare, 0.0)
+        longest_s = FURTHEST * rules.horizon_s
+        horizons_s: Float64 = np.clip(drained_s, rules.horizon_s, longest_s)[reader_set]
+        return horizons_s
 
-    @property
+    @cached_property
     def horizon_s(self) -> float:
         """The longest of `horizons_s`, in seconds."""
         return float(self.horizons_s.max(initial=self.rules.horizon_s))
@@ -124,15 +124,13 @@ def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
 
 
 def behind(inputs: CandidateInputs) -> Mask:
-    """Return the members whose set is over the objective and does not catch up soon, bool (M,).
+    """Return the members whose reader set is over the objective and does not catch up soon, (M,).
 
-    A set consists of the members that share topics. It catches up if its backlog is read about as
-    soon as any assignment allows.
+    A set catches up if its backlog is read about as soon as any assignment allows.
     """
-    outlook, rules, linked = inputs.outlook, inputs.rules, inputs.peers.linked
+    outlook, rules, reader_set = inputs.outlook, inputs.rules, inputs.peers.reader_set
     owner, spans = inputs.problem.owner, inputs.horizons_s
     close_s = np.maximum(rules.objective_s, NEGLIGIBLE * (spans - rules.horizon_s))
     late = outlook.forecast_time_lag(owner, rules.horizon_s) > rules.objective_s
     slow = outlook.forecast_time_lag(owner, spans) > close_s
-    found: Mask = np.isin(linked, np.intersect1d(linked[late], linked[slow]))
-    return found
+    return np.isin(reader_set, np.intersect1d(reader_set[late], reader_set[slow]))

@@ -43,7 +43,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         share = work.share(place, owner)
         of_time = f": {share:.0%} of {problem.members[owner]}'s time" if np.isfinite(share) else ""
         sentences.append(
-            f"A record of {'{}-{}'.format(*problem.partition_name(place))} takes "
+            f"A record of {problem.partition_label(place)} takes "
             f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"
             f"{of_time}."
         )
@@ -54,14 +54,12 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         if member >= len(problem.members):
             continue
         name, ratio = problem.members[member], per_record[member] / usual_s
-        mine = work.partition[work.known & (work.member == member)]
-        alike = mine[costs.value[mine] == 1.0]
-        record = "a record" if alike.size == mine.size else "a usual record"
+        partitions = work.partition[work.known & (work.member == member)]
+        alike = partitions[costs.value[partitions] == 1.0]
+        record = "a record" if alike.size == partitions.size else "a usual record"
         doubt = ""
         if alike.size < _USUAL:
-            names = ", ".join(
-                "{}-{}".format(*problem.partition_name(place)) for place in alike[:NAMED].tolist()
-            )
+            names = ", ".join(problem.partition_label(place) for place in alike[:NAMED].tolist())
             doubt = f": either it is slow, or records of {names} are expensive"
         sentences.append(
             f"{name} takes {milliseconds(per_record[member])} for {record}, {ratio:.2g} times as "

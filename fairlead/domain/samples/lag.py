@@ -45,7 +45,7 @@ import numpy.typing as npt
 
 from fairlead.domain.analysis.arrivals import arrival_rates
 from fairlead.domain.analysis.commits import at_rest
-from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries, quotient
 from fairlead.domain.analysis.thresholds import SEVERAL
 
 #: Seconds. Minimum time without a commit that is a stall.
@@ -329,8 +329,7 @@ class _Block:
         share = (position - low) / np.where(inside, high - low, 1)
         began, ended = self._at[last, columns], self._at[first, columns]
         seen = self._now - (began + share * (ended - began))
-        filling = arrival_rate > 0
-        guessed = np.where(filling, lag / np.where(filling, arrival_rate, 1.0), np.nan)
+        guessed = quotient(lag, arrival_rate, np.nan)
         return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
 
     def status(self, group_still_s: Float64, group_interval_s: Float64) -> Int64:

@@ -6,7 +6,7 @@ the estimator itself (`fairlead.domain.analysis.capacities`).
 
 import numpy as np
 
-from fairlead.domain.analysis.capacities import FASTER, shown
+from fairlead.domain.analysis.capacities import FASTER, observed_capacities
 from fairlead.domain.analysis.commits import read_commits
 from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
 from fairlead.domain.analysis.sample_series import SampleSeries
@@ -28,7 +28,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
         until = series.at[0] + (hour + 1) * HISTORY_S
         newest = max(int(np.searchsorted(series.at, until, side="right")) - 1, 0)
         part = series.until(newest).last(HISTORY_S, LEAST_SAMPLES)
-        for name, capacity in shown(part, read_commits(part)).items():
+        for name, capacity in observed_capacities(part, read_commits(part)).items():
             member = series.members.index(name)
             least[hour, member] = capacity.records_per_s
             if capacity.measured and capacity.at >= until - HISTORY_S:

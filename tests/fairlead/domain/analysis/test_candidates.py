@@ -28,7 +28,9 @@ def planned(
     per_s = np.concatenate([arrivals[topic] for topic in problem.topics])
     none = np.zeros(per_s.size)
     outlook = Outlook(per_s, none, none, none, np.array(speeds))
-    inputs = CandidateInputs(problem, outlook, none > 0, rules or Rules(), Peers.of(problem))
+    inputs = CandidateInputs(
+        problem, outlook, none > 0, rules or Rules(), Peers.of(problem), outlook.capacities
+    )
     (candidate,) = candidates(inputs, [FLAGSHIP], {})
     return candidate
 

@@ -72,7 +72,7 @@ def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
 
 def test_time_to_catch_up_has_an_interval() -> None:
     """60,000 records at a spare 40/s take 25 min, less 90 s for the objective of a minute."""
-    forecast = outlook([60.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
+    forecast = outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0)
     assert forecast.catch_up_s == pytest.approx(60_000 / 40 - 90)
     low, high = forecast.catch_up_between_s
     assert low == pytest.approx((60_000 - 60 * 60) / (1.13 * 100 - 60), rel=0.01)
@@ -82,9 +82,9 @@ def test_time_to_catch_up_has_an_interval() -> None:
 def test_a_member_over_capacity_never_catches_up() -> None:
     """At 95 % of a member's capacity, the time to catch up has no upper bound."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
-    assert well.full_forecast(APART, 1800.0).catch_up_s == 0.0
-    assert ill.full_forecast(APART, 1800.0).catch_up_s is None
-    close = outlook([95.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
+    assert well.forecast(APART, 1800.0).catch_up_s == 0.0
+    assert ill.forecast(APART, 1800.0).catch_up_s is None
+    close = outlook([95.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0)
     assert close.catch_up_s is not None
     assert close.catch_up_between_s[1] is None
 
@@ -94,5 +94,5 @@ def test_catching_up_ends_with_the_last_partition() -> None:
     none = np.zeros(2)
     waiting, time_lag_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
     group = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))
-    catch_up_s = group.full_forecast(TOGETHER, 1800.0).catch_up_s
+    catch_up_s = group.forecast(TOGETHER, 1800.0).catch_up_s
     assert catch_up_s == pytest.approx(108_000 / 40, rel=0.01)
