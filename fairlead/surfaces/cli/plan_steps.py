@@ -192,7 +192,7 @@ def rollback(
         _require_other_than_published(document)
         print_plan(document, stderr=as_json)
         ask(f"Propose the assignment of version {version} of {group} again?", yes=yes)
-        with KafkaGateway(_kafka()) as gateway:
+        with KafkaGateway(settings.kafka) as gateway:
             result = roll_back(
                 PlanStore(engine, settings.source),
                 group,
@@ -222,12 +222,13 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
     """Withdraw the published plan: its consumers return to their fallback."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plans
     from fairlead.workflows import reconciling
     from fairlead.workflows.delivery import PublishOptions
 
-    kafka = _kafka()
+    kafka = load_settings().kafka
     with opened_engine() as engine:
         published = read_plans(engine, group, state="published", limit=1)
         if not published:
@@ -318,14 +319,14 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"  reason    {plan['reason']}",
         f"  moves     {moved}, places {as_text(plan['placed'])}",
         f"  max lag   {_change(plan, 'lag_max', ' records')}",
-        f"  sha256    {plan['sha256']}",
+        f"  topics    the worst {_change(plan, 'topic_spread', ' its even share')}",
     ]
-    lines.insert(-1, f"  topics    the worst {_change(plan, 'topic_spread', ' its even share')}")
     if plan["rack_gb_per_day_before"] is not None:
         racks = _change(plan, "rack_gb_per_day", " a day from other racks")
         if plan["rack_cost_per_day_before"] is not None:
             racks += f"; {_change(plan, 'rack_cost_per_day', ' a day')}"
-        lines.insert(-1, f"  racks     {racks}")
+        lines.append(f"  racks     {racks}")
+    lines.append(f"  sha256    {plan['sha256']}")
     if plan["expires_at"]:
         lines.append(f"  expires   {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
@@ -363,17 +364,6 @@ def _require_other_than_published(plan: Mapping[str, Any]) -> None:
             f"group {plan['group']}: version {plan['version']} is already published; "
             f"`fairlead plans withdraw {shell_quote(plan['group'])}` withdraws it"
         )
-
-
-def _kafka() -> "KafkaSettings":
-    """Return the Kafka settings, without librdkafka's log."""
-    from pydantic import SecretStr
-
-    from fairlead.settings import load_settings
-
-    kafka = load_settings().kafka
-    quiet = {"log_level": SecretStr("2"), **kafka.properties}
-    return kafka.model_copy(update={"properties": quiet})
 
 
 def _say(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
