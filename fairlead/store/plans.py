@@ -32,9 +32,9 @@ from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
+    Decision,
     Findings,
     MeasuredLag,
-    NoPlan,
     PlanDraft,
     SeenAdoption,
     StoredDecision,
@@ -126,7 +126,7 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return insert_lag(connection, lag)
 
-    def record_decisions(self, decisions: Sequence[PlanDraft | NoPlan]) -> list[StoredDecision]:
+    def record_decisions(self, decisions: Sequence[Decision]) -> list[StoredDecision]:
         """Store decisions, at most one per group; drafts become the next versions.
 
         Decisions, plans with their moves, candidates and balances are one transaction, under the
@@ -152,9 +152,7 @@ class PlanStore:
             return self.record_decisions(decisions[:half]) + self.record_decisions(decisions[half:])
         return [stored.get(wanted.group) or set_aside(wanted, _HELD) for wanted in decisions]
 
-    def _record_decisions(
-        self, decisions: Sequence[PlanDraft | NoPlan]
-    ) -> dict[str, StoredDecision]:
+    def _record_decisions(self, decisions: Sequence[Decision]) -> dict[str, StoredDecision]:
         """Store decisions in one transaction; leave out groups that another transaction locks."""
         groups = [decision.group for decision in decisions]
         self._ensure_days(decision.snapshot_at for decision in decisions)

@@ -15,7 +15,7 @@ import psycopg
 from sqlalchemy.exc import IntegrityError
 
 from fairlead.errors import FairleadError, PlanStateError
-from fairlead.store import NoPlan, PlanStore
+from fairlead.store import Decision, PlanStore
 from fairlead.store.outbox import Outbox, OutboxEntry, PublishRequest
 from fairlead.wire.document import content_hash
 from tests.fairlead.store.life_model import (
@@ -95,7 +95,7 @@ class Database:
             if operation.expires_in is None
             else NOW + timedelta(hours=operation.expires_in),
         )
-        nothing = NoPlan(
+        nothing = Decision(
             group=group, snapshot_id=draft.snapshot_id, snapshot_at=SNAPSHOT_AT, reason="even"
         )
         stored = record_decision(self.stores[operation.who], draft if operation.plan else nothing)

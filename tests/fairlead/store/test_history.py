@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store import Decision, PlanStore, StoredPlan
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import (
@@ -148,7 +148,7 @@ def test_plan_history_has_a_row_for_each_version(
     store: PlanStore,
     publish: Plans,
     propose: Plans,
-    no_plan: NoPlan,
+    no_plan: Decision,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
     """The row has approver, moves, prediction and result."""
