@@ -31,10 +31,12 @@ _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
 ]
+#: Columns of candidates with the analysis's outlook: a number per partition.
+_OUTLOOK: Final = ("arrival_rates", "backlog", "behind_s", "capacity_used")
 #: Columns of candidates with an array per row, read one row at a time.
 _ARRAYS: Final = (
     *("topics", "partition_counts", "members", "weights", "owner", "reasons"),
-    *("arrival_rates", "backlog", "behind_s", "capacity_used"),
+    *_OUTLOOK,
 )
 
 
@@ -230,7 +232,7 @@ class _Layout:
     def outlook(self, table: pa.Table, row: int) -> Outlook | None:
         """Return the analysis's outlook; None if there is none."""
         arrivals, backlog, behind_s, capacities = (
-            _numbers(table, name, row).astype(np.float64) for name in _ARRAYS[-4:]
+            _numbers(table, name, row).astype(np.float64) for name in _OUTLOOK
         )
         if arrivals.size < self.owner.size:
             return None
