@@ -118,19 +118,18 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             raise StalePlanError(
                 f"group {group}: version {result.version} was not published: {result.reason}{again}"
             )
-    if sent is None or sent.position is None:
+    if sent is None or sent.record is None:
         return
-    partition, offset = sent.position
     _say(
         {
             "group": group,
             "version": sent.version,
-            "topic": kafka.plan_topic,
-            "partition": partition,
-            "offset": offset,
+            "topic": sent.record.topic,
+            "partition": sent.record.partition,
+            "offset": sent.record.offset,
             "followed": followed.adherence if followed else None,
         },
-        f"{group}: version {sent.version} is published: {sent.reason}. {_whether(followed)} "
+        f"{group}: version {sent.version} is published: {sent.place}. {_whether(followed)} "
         f"`fairlead plans withdraw {shell_quote(group)}` withdraws it",
         as_json=as_json,
     )
@@ -242,16 +241,16 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
                 options=PublishOptions.of(kafka),
                 reason=reason,
             )
-    assert result.position is not None  # noqa: S101 - otherwise an error was raised
+    assert result.record is not None  # noqa: S101 - otherwise an error was raised
     _say(
         {
             "group": group,
             "version": result.version,
-            "topic": kafka.plan_topic,
-            "partition": result.position[0],
-            "offset": result.position[1],
+            "topic": result.record.topic,
+            "partition": result.record.partition,
+            "offset": result.record.offset,
         },
-        f"{group}: version {result.version} is withdrawn, by {result.reason}",
+        f"{group}: version {result.version} is withdrawn, by {result.place}",
         as_json=as_json,
     )
 
@@ -273,8 +272,8 @@ def reconcile(
     from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.workflows.delivery import PublishOptions
+    from fairlead.workflows.differences import differences
     from fairlead.workflows.publication import publish_groups
-    from fairlead.workflows.reconciling import differences
 
     settings = load_settings()
     kafka = settings.kafka
@@ -293,10 +292,7 @@ def reconcile(
             ]
         else:
             _, results = publish_groups(store, store.known_groups(), settings)
-            rows = [
-                _row(result, f"{result.action.name.lower()}: {result.why or result.reason}")
-                for result in results
-            ]
+            rows = [_row(result, result.summary) for result in results]
     if as_json:
         print_json(rows)
     elif rows:

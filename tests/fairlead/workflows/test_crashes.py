@@ -21,8 +21,8 @@ from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.wire.record import withdrawn_value
+from fairlead.workflows.differences import differences
 from fairlead.workflows.publication import publish_groups
-from fairlead.workflows.reconciling import differences
 from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, WITHDRAWAL, plan, start
