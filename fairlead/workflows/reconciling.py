@@ -15,7 +15,7 @@ publisher may have sent it.
 step                state of the plan    done by                             after a crash
 ==================  ===================  ==================================  =====================
 `PublishRequest`    approved             `_Pass`, after verifying            approved still
-`OutboxEntry`       sending              `Turn.intend`: Postgres commits     sent, or stale
+`OutboxEntry`       sending              `Turn.add`: Postgres commits        sent, or stale
 record in topic     sending              `PlanChannel.send`: Kafka commits   published
 `PublishedRecord`   published            `Outbox.confirm`: Postgres commits
 (the topic          refused              `Outbox.refuse`: Postgres commits
@@ -332,12 +332,12 @@ class _Pass:
             return
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
-            entries = turn.intend(requests)
+            entries = turn.add(requests)
         with channel:  # no other publisher can send now: the topic's records of entries are final
             if unfinished:
-                entries += yield from self._finish(unfinished, described, turn.held)
+                entries += yield from self._finish(unfinished, described, turn.lock)
             if entries:
-                yield from self._send(entries, channel, turn.held)
+                yield from self._send(entries, channel, turn.lock)
         left_out = {request.group for request in requests} - {entry.group for entry in entries}
         if left_out:
             for plan in self.plans.in_state("approved", groups=left_out):
@@ -414,7 +414,7 @@ class _Pass:
         self,
         groups: Sequence[str],
         described: Mapping[str, LiveGroup | GroupError],
-        held: PartitionLock,
+        lock: PartitionLock,
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
         """Confirm entries in the topic, discard entries that do not fit, return the rest.
 
@@ -422,7 +422,7 @@ class _Pass:
         """
         outbox = self.plans.outbox()
         outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries
-        arrived = self._arrived(outstanding, held)
+        arrived = self._arrived(outstanding, lock)
         outbox.confirm(arrived)
         discarded: dict[str, tuple[OutboxEntry, str]] = {}
         missing: list[OutboxEntry] = []
@@ -442,16 +442,16 @@ class _Pass:
             else:
                 until = None if entry.kind == "withdrawn" else self.now + self.options.lease
                 missing.append(replace(entry, lease_until=until))
-        outbox.discard(discarded, held)
+        outbox.discard(discarded, lock)
         for entry, reason in discarded.values():
             yield _result(entry.plan, Action.DISCARD, reason)
         return missing
 
     def _arrived(
-        self, left: Sequence[OutboxEntry], held: PartitionLock
+        self, entries: Sequence[OutboxEntry], lock: PartitionLock
     ) -> dict[str, tuple[OutboxEntry, PublishedRecord]]:
         """Return the entries found in the topic, and their records."""
-        wanted = {entry.group: entry for entry in left}
+        wanted = {entry.group: entry for entry in entries}
         leases: dict[str, datetime | None] = {}
 
         def is_the_entry(record: Record) -> bool:
@@ -463,14 +463,14 @@ class _Pass:
             leases[record.group] = read.lease_until
             return True
 
-        newest = self.topic.newest(held.partition, list(wanted), is_the_entry) if wanted else {}
+        newest = self.topic.newest(lock.partition, list(wanted), is_the_entry) if wanted else {}
         return {
-            group: (wanted[group], _record(wanted[group], held, leases[group], record.position[1]))
+            group: (wanted[group], _record(wanted[group], lock, leases[group], record.position[1]))
             for group, record in newest.items()
         }
 
     def _send(
-        self, entries: Sequence[OutboxEntry], channel: PlanChannel, held: PartitionLock
+        self, entries: Sequence[OutboxEntry], channel: PlanChannel, lock: PartitionLock
     ) -> Iterator[StepResult]:
         """Send entries, and record which were accepted."""
         topic, outbox = self.topic, self.plans.outbox()
@@ -483,11 +483,11 @@ class _Pass:
                 why = f"the topic {topic.name} does not accept it: {answer}"
                 refused[entry.group] = (entry, why)
             else:
-                sent[entry.group] = (entry, _record(entry, held, entry.lease_until, answer))
+                sent[entry.group] = (entry, _record(entry, lock, entry.lease_until, answer))
         outbox.confirm(sent)
-        outbox.refuse(refused, held)
+        outbox.refuse(refused, lock)
         last = max((at.offset for _, at in sent.values()), default=None)
-        since = None if last is None else topic.held_up(held.partition, last)
+        since = None if last is None else topic.held_up(lock.partition, last)
         for entry, at in sent.values():
             yield replace(_sent(entry, _action(entry), at), hidden_from=since)
         for entry, reason in refused.values():
@@ -543,9 +543,9 @@ def _action(entry: OutboxEntry) -> Action:
 
 
 def _record(
-    entry: OutboxEntry, held: PartitionLock, until: datetime | None, offset: int
+    entry: OutboxEntry, lock: PartitionLock, until: datetime | None, offset: int
 ) -> PublishedRecord:
-    return PublishedRecord(entry.epoch, until, held.topic, held.partition, offset)
+    return PublishedRecord(entry.epoch, until, lock.topic, lock.partition, offset)
 
 
 def _result(plan: StoredPlan, action: Action, reason: str) -> StepResult:

@@ -77,14 +77,14 @@ def test_open_approval_delays_no_publication(
     with psycopg.connect(store_url) as other:
         other.execute("SELECT fairlead_raw.lock_group('g2')")
         with outbox.turn("plans", 0) as turn:
-            intents = turn.intend(wanted)
-        assert [intent.group for intent in intents] == ["g0", "g1"]
+            entries = turn.add(wanted)
+        assert [entry.group for entry in entries] == ["g0", "g1"]
         other.execute("SELECT fairlead_raw.lock_group('g1')")
-        outbox.confirm({intent.group: (intent, sent(1)) for intent in intents})
+        outbox.confirm({entry.group: (entry, sent(1)) for entry in entries})
         states = {plan.group: plan.state for plan in map(store.get, GROUPS, (1, 1, 1))}
         assert states == {"g0": "published", "g1": "sending", "g2": "approved"}
     left = outbox.outstanding()
-    outbox.confirm({intent.group: (intent, sent(1)) for intent in left})
+    outbox.confirm({entry.group: (entry, sent(1)) for entry in left})
     assert store.get("g1", 1).state == "published"
 
 
