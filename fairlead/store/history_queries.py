@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Engine, text
 
 from fairlead.common.commands import shell_quote
-from fairlead.common.nearest import nearest
+from fairlead.common.nearest import hint
 from fairlead.domain.worst_first import worst_first
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store.engine import transaction
@@ -577,9 +577,9 @@ def require_group(engine: Engine, group: str) -> None:
     """Raise GroupError if nothing is stored of a group; the message suggests a similar name."""
     statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
     if not read_rows(engine, statement, group=group):
-        close = nearest(group, read_group_names(engine, limit=_NAMES))
-        hint = f"did you mean {close}?" if close else "`fairlead groups` lists what there is"
-        raise GroupError(f"group {group}: nothing is stored of it; {hint}")
+        names = read_group_names(engine, limit=_NAMES)
+        advice = hint(group, names, "`fairlead groups` lists what there is")
+        raise GroupError(f"group {group}: nothing is stored of it{advice}")
 
 
 def _no_version(group: str, version: int | None) -> str:
