@@ -17,7 +17,7 @@ from assets.shown.plans import describe_step
 from assets.shown.publication import describe
 from fairlead.common.words import listed
 from fairlead.domain.cohorts import by_cohort, cohort_of, discover
-from fairlead.store.history_queries import read_steps
+from fairlead.store.event_queries import read_steps
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication import due_groups
 from orchestration.jobs import adoption

@@ -268,7 +268,7 @@ def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     step
-        A row of `fairlead.store.history_queries.read_steps`.
+        A row of `fairlead.store.event_queries.read_steps`.
     """
     version, state = step["version"], step["state"]
     at = f"{step['at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"

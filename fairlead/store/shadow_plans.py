@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import Engine, text
 
 from fairlead.store.engine import transaction
-from fairlead.store.history_queries import read_rows
+from fairlead.store.queries import read_rows
 
 _COLUMNS: Final = """
 day, until, over_objective_recorded_s, over_objective_s, over_objective_planned_s, plans, downtime_s

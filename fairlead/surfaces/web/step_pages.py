@@ -18,7 +18,8 @@ from fairlead.errors import PlanStateError
 from fairlead.store import PlanStore
 from fairlead.store.acts import Acted, Verb, agreed
 from fairlead.store.freezes import Freeze, freeze_on, read_freezes
-from fairlead.store.history_queries import read_diff, require_group
+from fairlead.store.history_queries import read_diff
+from fairlead.store.queries import require_group
 from fairlead.surfaces.review.facts import gather
 from fairlead.surfaces.review.page import summary
 from fairlead.surfaces.review.risks import Risk, risks
