@@ -64,10 +64,10 @@ class ShadowDay:
     downtime_s: float
 
 
-def record_shadow_day(engine: Engine, group: str, found: ShadowDay) -> None:
+def record_shadow_day(engine: Engine, group: str, day: ShadowDay) -> None:
     """Store a day; replaces a replay of the day until an earlier sample."""
     with transaction(engine) as connection:
-        connection.execute(_RECORD, {"group": group, **vars(found)})
+        connection.execute(_RECORD, {"group": group, **vars(day)})
 
 
 def newest_shadow_days(engine: Engine, groups: Iterable[str]) -> dict[str, ShadowDay]:

@@ -1,7 +1,6 @@
 """Shared arguments of commands, their completion, and the database.
 
-Belongs here: what several command groups share. Does not: any query
-(`fairlead.store.queries`).
+Belongs here: what several command groups share. Does not: any query (`fairlead.store.queries`).
 """
 
 from collections.abc import Callable, Iterator

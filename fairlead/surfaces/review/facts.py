@@ -160,6 +160,6 @@ def before(document: PlanDocument, moves: Sequence[Mapping[str, Any]]) -> Owners
         if move["member"] is not None:
             owned.get(move["member"], {}).get(topic, set()).discard(partition)
         if move["previous_member"] is not None:
-            mine = owned.setdefault(move["previous_member"], {})
-            mine.setdefault(topic, set()).add(partition)
+            share = owned.setdefault(move["previous_member"], {})
+            share.setdefault(topic, set()).add(partition)
     return owned

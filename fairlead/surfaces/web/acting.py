@@ -178,14 +178,14 @@ class Acting:
         return HTMLResponse(page, status, self._headers)
 
 
-def _read_step(given: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
+def _read_step(parameters: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
     """Return the step, the group and the version that a query or a form names."""
-    verb, group = given.get("do"), given.get("group")
+    verb, group = parameters.get("do"), parameters.get("group")
     if verb not in VERBS or "\0" in (group or ""):
         raise HTTPException(400, f"Parameter do must be one of {', '.join(VERBS)}")
     if group == "":
         raise HTTPException(400, "Parameter group is empty: leave it out to mean all groups")
-    return cast("Verb", verb), group, asked_version(given.get("version"))
+    return cast("Verb", verb), group, asked_version(parameters.get("version"))
 
 
 def _wanted(fields: Mapping[str, str], person: Person) -> Act:
