@@ -246,7 +246,7 @@ class CoordinationReader:
                     record = (message.timestamp()[1], message.value())
                     self._read.records.setdefault(message.key() or b"", []).append(record)
                     self._read.next[message.partition() or 0] = (message.offset() or 0) + 1
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+                elif error.code() == KafkaError._PARTITION_EOF:
                     pending.discard(message.partition())
                 elif not error.retriable() and error.code() not in ABOUT_A_GROUP:
                     raise KafkaException(error)

@@ -329,7 +329,7 @@ class PlanTopic:
                 for message in consumer.consume(_AT_ONCE, 0.1):
                     if (error := message.error()) is None:
                         yield message
-                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+                    elif error.code() == KafkaError._PARTITION_EOF:
                         return
                     elif error.code() not in ABOUT_A_GROUP:
                         raise KafkaException(error)  # noqa: TRY301 - the handler below names the topic

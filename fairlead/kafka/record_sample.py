@@ -178,7 +178,7 @@ class TopicLog:
             number, error = message.partition(), message.error()
             if error is not None and error.code() in ABOUT_A_GROUP:
                 continue
-            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if number not in unfinished:  # fetched beyond the end of its run
                 continue

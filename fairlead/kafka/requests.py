@@ -35,15 +35,15 @@ GRACE_S: Final = 5.0
 # Errors that mean that no broker was reached; they are independent of the group or partition.
 _UNREACHABLE: Final = frozenset(
     {
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - so librdkafka names its local errors
-        KafkaError._MSG_TIMED_OUT,  # noqa: SLF001 - the same
-        KafkaError._TIMED_OUT,  # noqa: SLF001 - the same
-        KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001 - the same
-        KafkaError._TRANSPORT,  # noqa: SLF001 - the same
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._MSG_TIMED_OUT,
+        KafkaError._TIMED_OUT,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._TRANSPORT,
     }
 )
 TRANSIENT: Final = _UNREACHABLE | {
-    KafkaError._WAIT_COORD,  # noqa: SLF001 - the same
+    KafkaError._WAIT_COORD,
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -59,8 +59,8 @@ TRANSIENT: Final = _UNREACHABLE | {
 
 MISSING: Final = frozenset(
     {
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - the same
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - the same
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
@@ -188,7 +188,7 @@ def _collect(
         except KafkaException as error:
             answers.errors[key] = kafka_error(error)
         except TimeoutError:
-            answers.errors[key] = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - as above
+            answers.errors[key] = KafkaError(KafkaError._TIMED_OUT)
     return len(futures)
 
 

@@ -57,10 +57,10 @@ _BROKEN: Final = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.UNKNOWN_TOPIC_ID,  # type: ignore[attr-defined] # newer than the stubs
         KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - librdkafka's name
-        KafkaError._LOG_TRUNCATION,  # noqa: SLF001
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+        KafkaError._AUTO_OFFSET_RESET,
+        KafkaError._LOG_TRUNCATION,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
     }
 )
 #: Errors that a broker returns before it writes anything; the client does not retry them.
@@ -76,9 +76,9 @@ _NOT_WRITTEN: Final = frozenset(
         KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._PURGE_QUEUE,  # noqa: SLF001 - librdkafka's name
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+        KafkaError._PURGE_QUEUE,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
     }
 )
 
@@ -338,7 +338,7 @@ class KafkaCoordinationTopic:
         try:
             policy = described[resource].result(timeout_s + 1)["cleanup.policy"].value or ""
         except TimeoutError as error:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error
         except KafkaException as error:
             if cause_of(error).code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
@@ -384,4 +384,4 @@ class KafkaCoordinationTopic:
             if code != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
         except TimeoutError as error:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error

@@ -115,9 +115,9 @@ class TopicIdRequest:
         try:
             return kafka_uuid(str(self._described.result(self._timeout_s + 1).topic_id))
         except TimeoutError as error:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error
         except KafkaException as error:
-            if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
+            if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:
                 return ""
             raise
 

@@ -402,7 +402,7 @@ def _raise_unless_closed(error: KafkaException) -> None:
     During `close` the client may have left its group. An exception in its callback would become a
     KafkaError that the application cannot catch.
     """
-    if cause_of(error).code() != KafkaError._DESTROY:  # noqa: SLF001 - librdkafka's name
+    if cause_of(error).code() != KafkaError._DESTROY:
         raise error
 
 

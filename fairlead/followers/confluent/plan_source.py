@@ -173,7 +173,7 @@ class ConfluentSource:
                 message.value(),
                 tuple(message.headers() or ()),
             )
-        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+        if error.code() != KafkaError._PARTITION_EOF:
             raise KafkaException(error)
         return None
 
