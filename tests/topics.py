@@ -3,7 +3,7 @@
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fairlead.kafka.requests import kafka_error
+from fairlead.common.librdkafka import kafka_error
 from tests.waiting import PATIENCE_S, eventually
 
 #: An earlier attempt of the same request created the topic; names are unique.

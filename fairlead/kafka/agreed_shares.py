@@ -20,11 +20,12 @@ from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.domain.advice import AGREED, CLASSIC
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
-from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
+from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING
 from fairlead.settings import KafkaSettings
 from fairlead.wire.agreement import AssignmentRecord, decode
 from fairlead.wire.partitions import partition_for_key

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.common.kafka_python import connect
+from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import (
     CommittedOffsets,
@@ -51,7 +52,7 @@ from fairlead.kafka.offsets import (
 )
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
-from fairlead.kafka.requests import Answers, backoff, kafka_error
+from fairlead.kafka.requests import Answers, backoff
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError, InvalidPlanError, KafkaUnavailableError
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.kafka.requests import TRANSIENT, kafka_error
+from fairlead.kafka.requests import TRANSIENT
 from fairlead.settings import KafkaSettings
 from fairlead.wire.members_record import Membership, read_membership
 

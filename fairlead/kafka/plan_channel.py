@@ -15,8 +15,9 @@ from typing import Final, NoReturn, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
-from fairlead.kafka.requests import TRANSIENT, kafka_error
+from fairlead.kafka.requests import TRANSIENT
 from fairlead.settings import KafkaSettings
 from fairlead.wire.record import Headers
 

@@ -32,12 +32,13 @@ from confluent_kafka.admin import (
 )
 
 from fairlead.common.commands import alter_topic
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, PlanChannel
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused
-from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
+from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import EPOCH_HEADER, Headers, Origin

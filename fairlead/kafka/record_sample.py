@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.domain.record_sample import CELLS, Int64, LogWindow, RecordSample, Runs, plan_runs
 from fairlead.errors import KafkaUnavailableError, TopicError
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused
-from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
+from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING
 from fairlead.kafka.rights import remedy
 from fairlead.settings import KafkaSettings
 

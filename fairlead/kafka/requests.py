@@ -19,6 +19,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportCount
 from fairlead.errors import KafkaUnavailableError
 from fairlead.settings import KafkaSettings
@@ -169,12 +170,6 @@ def backoff(timeout_s: float) -> dict[str, Any]:
         "wait": wait_exponential_jitter(multiplier=0.1, max=2.0, jitter=0.1),
         "stop": stop_after_attempt(ATTEMPTS) | stop_after_delay(timeout_s),
     }
-
-
-def kafka_error(error: KafkaException) -> KafkaError:
-    """Return the error that a KafkaException carries."""
-    carried = error.args[0]
-    return carried if isinstance(carried, KafkaError) else KafkaError(KafkaError.UNKNOWN)
 
 
 def _collect(

@@ -22,8 +22,9 @@ from confluent_kafka.admin import (
 )
 
 from fairlead.common.commands import shell_quote
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import KafkaUnavailableError
-from fairlead.kafka.requests import GRACE_S, kafka_error
+from fairlead.kafka.requests import GRACE_S
 from fairlead.settings import KafkaSettings
 
 CLUSTER: Final = "cluster"

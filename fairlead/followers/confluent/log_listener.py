@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.followers.confluent.agreement_log import Entry, Sent
-from fairlead.followers.confluent.clients import cause_of
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.agreement import Mark, Record
 
@@ -234,7 +234,7 @@ class LogListener:
             self._check_at = self._now() + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
             self._log = self._topic.open(request_s)
         except KafkaException as error:
-            cause = cause_of(error)
+            cause = kafka_error(error)
             self._report(cause.str())
             if cause.code() in _MISSING:
                 self._create_topic()
@@ -245,7 +245,7 @@ class LogListener:
         try:
             self._topic.create(self._patience * REQUEST_S)
         except KafkaException as error:
-            self._report(cause_of(error).str())
+            self._report(kafka_error(error).str())
 
     def _report(self, problem: str) -> None:
         problem = f"the coordination topic {self._topic.name} cannot be used: {problem}"
