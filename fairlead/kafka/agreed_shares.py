@@ -107,20 +107,12 @@ def _present_record(
     members: Sequence[LiveMember], records: Iterable[AssignmentRecord]
 ) -> AssignmentRecord | None:
     """Return the assignment record of the group's present generation; None: there is none."""
-    owned = {
-        member.member_id: {(t, p) for t, numbers in member.partitions.items() for p in numbers}
-        for member in members
-    }
+    given = {member.member_id: member.partitions for member in members}
     decided: AssignmentRecord | None = None
-    for record in records:
-        if not record.shares or not record.shares.keys() <= owned.keys():
-            continue
-        dealt = [(t, p) for share in record.shares.values() for t, ps in share.items() for p in ps]
-        given_up = set().union(*(owned[member] for member in record.shares))
-        if len(dealt) != len(given_up) or set(dealt) != given_up:
-            continue
-        if decided is None or record.generation > decided.generation:
-            decided = record  # only the first record of a generation counts
+    for record in records:  # only the first valid record of a generation counts
+        newer = decided is None or record.generation > decided.generation
+        if newer and record.assigns_exactly(given):
+            decided = record
     return decided
 
 

@@ -30,12 +30,13 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.agreement_log import KafkaCoordinationTopic
 from fairlead.followers.confluent.config import check, connection_of
 from fairlead.followers.confluent.log_listener import LogListener
-from fairlead.followers.confluent.member import Event, FollowingMember, Pair
+from fairlead.followers.confluent.member import Event, FollowingMember
 from fairlead.followers.confluent.plan_source import shared_reader
 from fairlead.followers.confluent.reporting import Reporting, without_reports
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.status import FollowerStatus
+from fairlead.wire.partitions import Pair
 from fairlead.wire.seals import read_secrets
 
 RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]

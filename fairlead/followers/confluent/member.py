@@ -35,13 +35,12 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.plan_or_fallback import lapsed
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerState, FollowerStatus
-from fairlead.wire.agreement import Announcement, Mark, Partitions
+from fairlead.wire.agreement import Announcement, Mark
 from fairlead.wire.members import AssignmentNote
-from fairlead.wire.partitions import by_topic
+from fairlead.wire.partitions import Pair, Partitions, by_topic, pairs
 
 log = logging.getLogger(__name__)
 
-Pair = tuple[str, int]
 Event = Literal["assign", "revoke", "lost"]
 Fetched = TypeVar("Fetched")
 
@@ -588,7 +587,7 @@ class FollowingMember:
         if not self._is_current():
             self._end_round()
             return
-        share = sorted((topic, n) for topic, numbers in verdict.share.items() for n in numbers)
+        share = sorted(pairs(verdict.share))
         self._announced_share, self._share = True, share
         error = self._call_back("assign", share)
         if self.state is State.AGREEING:  # else the application has left the group

@@ -22,7 +22,7 @@ from fairlead.kafka.rebalance_trigger import RebalanceTrigger, TriggerConnection
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor import Finding, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
-from fairlead.wire.partitions import by_topic
+from fairlead.wire.partitions import by_topic, pairs
 from fairlead.workflows.following import send_members
 from fairlead.workflows.rebalancing import BrokerPlan, trigger_rebalances
 from tests.cluster import QUIET
@@ -128,7 +128,8 @@ def test_rights_suffice_to_plan_and_to_follow(
         assert record.position == position
         with KafkaGateway(broker.settings("planner")) as gateway:
             assert group in gateway.list_groups()
-            seen = {m.name: by_topic(pairs(m)) for m in gateway.live_group(group).members}
+            live = gateway.live_group(group)
+            seen = {member.name: by_topic(pairs(member.partitions)) for member in live.members}
             assert seen == shares
             (row,) = gateway.snapshot([group]).samples.to_pylist()
             assert (row["topics"], set(row["end"]), row["error"]) == ([orders], {10}, None)
@@ -177,11 +178,6 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
         ):
             eventually(lambda: "authoriz" in trigger.heartbeat().lower(), "it is refused")
         assert members.owned() == owned
-
-
-def pairs(member: Any) -> list[tuple[str, int]]:
-    """Return the partitions of a described member."""
-    return [(topic, n) for topic, numbers in member.partitions.items() for n in numbers]
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
