@@ -22,7 +22,8 @@ DEAD: Final = "Dead"
 REBALANCING: Final = frozenset(
     {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 )
-CONSUMER_PROTOCOL: Final = "consumer"
+#: Protocol type of consumer groups; `consumer_protocol.CONSUMER` is the KIP-848 group type.
+CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
 _ABSENT_AS_CLASSIC: Final = "The group does not exist as a classic group"
@@ -103,7 +104,7 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     return GroupDescription(
         group=described.group,
         state=state,
-        protocol_type=CONSUMER_PROTOCOL,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol=described.assignor,
         members=members,
         error=error,
@@ -167,7 +168,7 @@ def _refusal(raw: Mapping[str, Any]) -> str | None:
         (bool(error), _NOT_DESCRIBED + error),
         (state == DEAD, _ABSENT_AS_CLASSIC),
         (
-            protocol_type not in (CONSUMER_PROTOCOL, ""),
+            protocol_type not in (CONSUMER_PROTOCOL_TYPE, ""),
             f"The group is not a consumer group: its protocol type is {protocol_type}",
         ),
         (state in REBALANCING, _UNSETTLED.format(state)),

@@ -34,7 +34,7 @@ from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableErro
 from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
-    CONSUMER_PROTOCOL,
+    CONSUMER_PROTOCOL_TYPE,
     NUL,
     REBALANCING,
     of_the_other_type,
@@ -112,11 +112,11 @@ class KafkaGateway:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
-        self._member_settings = kafka_python_settings(settings.librdkafka())
+        self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
         self._coordination = CoordinationReader(settings)
         self._admin: AdminClient | None = None
         self._reader: Consumer | None = None
-        self._member_admin: KafkaAdminClient | None = None
+        self._kafka_python: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -131,7 +131,7 @@ class KafkaGateway:
             self._reader.close()
             self._reader = None
         self._coordination.close()
-        self._close_member_admin()
+        self._close_kafka_python()
         raise_if_refused(error, self._settings)
 
     @property
@@ -169,7 +169,9 @@ class KafkaGateway:
         for group in self._listed():
             if NUL not in group["group_id"]:
                 kinds.setdefault(_kind(group), []).append(group["group_id"])
-        consumer, memberless = (sorted(kinds.pop(kind, [])) for kind in (CONSUMER_PROTOCOL, ""))
+        consumer, memberless = (
+            sorted(kinds.pop(kind, [])) for kind in (CONSUMER_PROTOCOL_TYPE, "")
+        )
         return ListedGroups(
             consumer, memberless, {kind: len(ids) for kind, ids in sorted(kinds.items())}
         )
@@ -261,7 +263,7 @@ class KafkaGateway:
         if not topics:
             return None
         try:
-            return self.ask_members(lambda admin: read_sources(admin, ends, topics))
+            return self._ask_kafka_python(lambda admin: read_sources(admin, ends, topics))
         except (BrokerResponseError, KafkaUnavailableError) as error:
             log.warning("Racks of partitions are unknown: %s", error)
             return None
@@ -306,9 +308,9 @@ class KafkaGateway:
         if not groups:
             return Answers()
         try:
-            return fetch_commits(self._open_member_admin(), groups, self._timeout_s, progress)
+            return fetch_commits(self._open_kafka_python(), groups, self._timeout_s, progress)
         except KafkaUnavailableError:
-            self._close_member_admin()
+            self._close_kafka_python()
             raise
 
     def _describe(
@@ -344,14 +346,14 @@ class KafkaGateway:
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         try:
-            raw = self.ask_members(lambda admin: admin.describe_groups(list(groups)))
+            raw = self._ask_kafka_python(lambda admin: admin.describe_groups(list(groups)))
         except (BrokerResponseError, ValueError) as error:
             if half := len(groups) // 2:
                 return self._describe_each(groups[:half]) | self._describe_each(groups[half:])
             why = f"The group cannot be described: {error}"
             return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
         if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):
-            self._close_member_admin()  # which caches coordinators permanently
+            self._close_kafka_python()  # which caches coordinators permanently
         descriptions = {group: read_description(group, raw[group]) for group in groups}
         broker_assigns = [group for group in groups if of_the_other_type(descriptions[group])]
         return descriptions | {
@@ -363,7 +365,7 @@ class KafkaGateway:
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         try:
-            return self.ask_members(_list_groups)
+            return self._ask_kafka_python(_list_groups)
         except BrokerResponseError as error:
             raise KafkaUnavailableError(f"Kafka cannot list groups: {error}") from error
 
@@ -391,7 +393,7 @@ class KafkaGateway:
         KafkaUnavailableError
             No broker answers in time.
         """
-        features = self.ask_members(lambda admin: admin.describe_features())
+        features = self._ask_kafka_python(lambda admin: admin.describe_features())
         return {
             name: version["finalized"][1]
             for name, version in features.items()
@@ -430,16 +432,16 @@ class KafkaGateway:
         if not groups:
             return {}
         try:
-            answers = self.ask_members(lambda admin: describe_broker_groups(admin, groups))
+            answers = self._ask_kafka_python(lambda admin: describe_broker_groups(admin, groups))
         except BrokerResponseError as error:
             if half := len(groups) // 2:
                 return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
             return {groups[0]: BrokerGroup(groups[0], "", "", error=str(error))}
         if any(answer.error and "NotCoordinator" in answer.error for answer in answers.values()):
-            self._close_member_admin()  # which caches coordinators permanently
+            self._close_kafka_python()  # which caches coordinators permanently
         return answers
 
-    def ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
+    def _ask_kafka_python(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
         """Call a function with kafka-python's client; after a transient error, with a new one.
 
         Raises
@@ -459,18 +461,18 @@ class KafkaGateway:
             retry=retry_if_exception(
                 lambda error: isinstance(error, KafkaError) and error.retriable
             ),
-            before_sleep=lambda _: self._close_member_admin(),
+            before_sleep=lambda _: self._close_kafka_python(),
             reraise=True,
             **backoff(self._timeout_s),
         )
         try:
-            return retries(lambda: question(self._open_member_admin()))
+            return retries(lambda: question(self._open_kafka_python()))
         except KafkaError as error:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
             ):
                 raise  # an error about the request; kafka-python itself raises time-outs
-            self._close_member_admin()
+            self._close_kafka_python()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
 
     @contextmanager
@@ -497,8 +499,8 @@ class KafkaGateway:
             )
         return self._reader
 
-    def _open_member_admin(self) -> "KafkaAdminClient":
-        if self._member_admin is None:
+    def _open_kafka_python(self) -> "KafkaAdminClient":
+        if self._kafka_python is None:
             from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
             from kafka.errors import KafkaError  # noqa: PLC0415 - see above
 
@@ -508,20 +510,20 @@ class KafkaGateway:
             timeout_ms = int(self._timeout_s * 1000)
             configuration: dict[str, Any] = {
                 "client_id": "fairlead",
-                **self._member_settings,
+                **self._kafka_python_settings,
                 "request_timeout_ms": timeout_ms,
                 "bootstrap_timeout_ms": timeout_ms,
             }
             try:
-                self._member_admin = connect(KafkaAdminClient, configuration)
+                self._kafka_python = connect(KafkaAdminClient, configuration)
             except KafkaError as error:
                 raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
-        return self._member_admin
+        return self._kafka_python
 
-    def _close_member_admin(self) -> None:
-        if self._member_admin is not None:
-            self._member_admin.close()
-            self._member_admin = None
+    def _close_kafka_python(self) -> None:
+        if self._kafka_python is not None:
+            self._kafka_python.close()
+            self._kafka_python = None
 
 
 def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
