@@ -25,6 +25,7 @@ from fairlead.domain.groups import (
     CommittedOffsets,
     FetchSources,
     GroupDescription,
+    GroupProblem,
     ListedGroups,
     LiveGroup,
     LogOffsets,
@@ -35,11 +36,14 @@ from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL_TYPE,
+    MOVING,
     NUL,
     REBALANCING,
-    of_the_other_type,
+    group_error,
+    problem_in,
     read_broker_group,
     read_description,
+    undescribed,
 )
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
 from fairlead.kafka.kafka_python_settings import kafka_python_settings
@@ -70,12 +74,6 @@ LONGEST_GROUP_BYTES: Final = 1_000
 
 SETTLING_S: Final = 10.0
 """Seconds to wait for the end of a rebalance before a group is left out of a sample."""
-
-_COORDINATOR_MOVING: Final = (
-    "CoordinatorNotAvailable",
-    "CoordinatorLoadInProgress",
-    "NotCoordinator",
-)
 
 
 def too_long(group: str) -> str:
@@ -342,20 +340,18 @@ class KafkaGateway:
         return with_agreed_shares(described, self._coordination)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
-        """Describe some groups; if one of them makes the request fail, describe fewer at a time."""
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
-        try:
-            raw = self._ask_kafka_python(lambda admin: admin.describe_groups(list(groups)))
-        except (BrokerResponseError, ValueError) as error:
-            if half := len(groups) // 2:
-                return self._describe_each(groups[:half]) | self._describe_each(groups[half:])
-            why = f"The group cannot be described: {error}"
-            return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
-        if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):
+        """Describe some groups, each by the request for its type."""
+        raw, errors = self._halving(groups, lambda admin, some: admin.describe_groups(list(some)))
+        descriptions = {
+            group: undescribed(group, errors[group])
+            if group in errors
+            else read_description(group, raw[group])
+            for group in groups
+        }
+        problems = {group: described.problem for group, described in descriptions.items()}
+        if GroupProblem.NOT_COORDINATOR in problems.values():
             self._close_kafka_python()  # which caches coordinators permanently
-        descriptions = {group: read_description(group, raw[group]) for group in groups}
-        broker_assigns = [group for group in groups if of_the_other_type(descriptions[group])]
+        broker_assigns = [group for group in groups if problems[group] is GroupProblem.OTHER_TYPE]
         return descriptions | {
             group: read_broker_group(described)
             for group, described in self.broker_groups(broker_assigns).items()
@@ -420,26 +416,43 @@ class KafkaGateway:
     def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:
         """Describe groups of the consumer protocol (KIP-848).
 
-        If one of them makes the request fail, fewer are described at a time.
-
         Raises
         ------
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        described, errors = self._halving(groups, describe_broker_groups)
+        described |= {
+            group: BrokerGroup(group, "", "", error=str(error)) for group, error in errors.items()
+        }
+        problems = {problem_in(group.error) for group in described.values() if group.error}
+        if GroupProblem.NOT_COORDINATOR in problems:
+            self._close_kafka_python()  # which caches coordinators permanently
+        return described
+
+    def _halving(
+        self,
+        groups: Sequence[str],
+        question: "Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]]",
+    ) -> tuple[dict[str, Result], dict[str, Exception]]:
+        """Ask about groups; if one of them makes the request fail, about fewer at a time.
+
+        Returns
+        -------
+        Group to answer, and group to the error of a request about this group only.
+        """
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         if not groups:
-            return {}
+            return {}, {}
         try:
-            answers = self._ask_kafka_python(lambda admin: describe_broker_groups(admin, groups))
-        except BrokerResponseError as error:
-            if half := len(groups) // 2:
-                return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
-            return {groups[0]: BrokerGroup(groups[0], "", "", error=str(error))}
-        if any(answer.error and "NotCoordinator" in answer.error for answer in answers.values()):
-            self._close_kafka_python()  # which caches coordinators permanently
-        return answers
+            return dict(self._ask_kafka_python(lambda admin: question(admin, groups))), {}
+        except (BrokerResponseError, ValueError) as error:
+            if not (half := len(groups) // 2):
+                return {}, {groups[0]: error}
+        answers, errors = self._halving(groups[:half], question)
+        more_answers, more_errors = self._halving(groups[half:], question)
+        return answers | more_answers, errors | more_errors
 
     def _ask_kafka_python(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
         """Call a function with kafka-python's client; after a transient error, with a new one.
@@ -542,8 +555,7 @@ def _kind(group: Mapping[str, Any]) -> str:
 
 def _unsettled(described: GroupDescription) -> bool:
     """Whether describing a group may succeed soon."""
-    moving = any(name in (described.error or "") for name in _COORDINATOR_MOVING)
-    return moving or described.state in REBALANCING
+    return described.problem in MOVING or described.state in REBALANCING
 
 
 def _subscribed(described: GroupDescription) -> set[str]:
@@ -562,7 +574,7 @@ def _live(
 ) -> LiveGroup | GroupError:
     """Return a group with the partition counts of its topics, or its error."""
     if described.error:
-        return GroupError(f"Group {group}: {described.error}")
+        return group_error(described)
     if group in sizes.unlisted:
         return GroupError(f"Group {group}: {_unlisted(sizes.unlisted[group])}")
     topics = _subscribed(described)

@@ -37,6 +37,9 @@ _KINDS: Final = {
     "transactional-id": ResourceType.TRANSACTIONAL_ID,  # type: ignore[attr-defined] # as above
 }
 
+Operations = dict[str, tuple[frozenset[str], KafkaError | None]]
+"""Name to the authorized operations, and the error if there is no answer."""
+
 
 def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = False) -> str:
     """Return the command that grants rights.
@@ -98,7 +101,7 @@ class Rights:
         """Return the authorized operations on the cluster."""
         return _names(self.cluster())
 
-    def on_topics(self, topics: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
+    def on_topics(self, topics: Collection[str]) -> Operations:
         """Return the authorized operations on topics, or the error, by topic."""
         futures = self._admin.describe_topics(
             TopicCollection(list(topics)),
@@ -107,7 +110,7 @@ class Rights:
         )
         return self._operations(futures)
 
-    def on_groups(self, groups: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
+    def on_groups(self, groups: Collection[str]) -> Operations:
         """Return the authorized operations on groups, or the error, by group."""
         futures = self._admin.describe_consumer_groups(
             list(groups),
@@ -116,14 +119,13 @@ class Rights:
         )
         return self._operations(futures)
 
-    def _operations(self, futures: Any) -> dict[str, tuple[frozenset[str], str | None]]:
-        operations: dict[str, tuple[frozenset[str], str | None]] = {}
+    def _operations(self, futures: Any) -> Operations:
+        operations: Operations = {}
         for name, future in futures.items():
             try:
                 operations[name] = _names(future.result(self._wait_s + GRACE_S)), None
             except KafkaException as error:
-                cause = kafka_error(error)
-                operations[name] = frozenset(), f"{cause.name()}: {cause.str()}"
+                operations[name] = frozenset(), kafka_error(error)
         return operations
 
     def by_rule(self, kind: str, name: str, operation: str) -> bool | None:
