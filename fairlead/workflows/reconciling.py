@@ -46,8 +46,9 @@ from fairlead.errors import (
     PlanStateError,
     StalePlanError,
 )
+from fairlead.kafka.compacted_topic import Record
 from fairlead.kafka.plan_channel import PlanChannel
-from fairlead.kafka.plan_topic import PlanTopic, Record
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store.attempts import Attempt
 from fairlead.store.freezes import Freeze, freeze_on
 from fairlead.store.outbox import PartitionLock

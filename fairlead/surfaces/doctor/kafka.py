@@ -14,8 +14,8 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 from fairlead.common.commands import alter_topic
 from fairlead.common.words import plural
 from fairlead.domain.advice import CLASSIC
+from fairlead.kafka.compacted_topic import foreign_codecs
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.plan_topic import foreign_codecs
 from fairlead.kafka.requests import MISSING
 from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
