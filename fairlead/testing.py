@@ -175,8 +175,9 @@ class _Connection:
 class _DrivenReader(PlanReader):
     """A reader without a thread: the group advances it."""
 
-    def start(self) -> None:
-        """Do nothing."""
+    def serve(self) -> bool:
+        """Add a follower, without a thread."""
+        return True
 
 
 @dataclass

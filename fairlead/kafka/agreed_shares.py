@@ -107,11 +107,11 @@ def _present_record(
     members: Sequence[LiveMember], records: Iterable[AssignmentRecord]
 ) -> AssignmentRecord | None:
     """Return the assignment record of the group's present generation; None: there is none."""
-    given = {member.member_id: member.partitions for member in members}
+    range_shares = {member.member_id: member.partitions for member in members}
     decided: AssignmentRecord | None = None
     for record in records:  # only the first valid record of a generation counts
         newer = decided is None or record.generation > decided.generation
-        if newer and record.assigns_exactly(given):
+        if newer and record.assigns_exactly(range_shares):
             decided = record
     return decided
 

@@ -291,11 +291,12 @@ class KafkaGateway:
         """
         observed_at = datetime.now(UTC)
         descriptions = self._describe(sorted(set(groups)))
-        topics_of = {group: _subscribed(found) for group, found in descriptions.items()}
+        topics_of = {group: _subscribed(described) for group, described in descriptions.items()}
         with self._asking() as admin:
             sizes = topic_sizes(admin, topics_of, self._timeout_s)
         return {
-            group: _live(group, found, sizes, observed_at) for group, found in descriptions.items()
+            group: _live(group, described, sizes, observed_at)
+            for group, described in descriptions.items()
         }
 
     def _commits(

@@ -153,14 +153,14 @@ class Rights:
             return True if off else None
         if not self._user:  # the user's name is in a certificate
             return None
-        mine = [
+        rules_of_user = [
             rule
             for rule in rules
             if rule.principal in {f"User:{self._user}", "User:*"}
             and rule.operation.name in {operation, "ALL"}
         ]
-        denied = any(rule.permission_type is AclPermissionType.DENY for rule in mine)
-        return bool(mine) and not denied
+        denied = any(rule.permission_type is AclPermissionType.DENY for rule in rules_of_user)
+        return bool(rules_of_user) and not denied
 
 
 def _names(described: Any) -> frozenset[str]:

@@ -94,12 +94,12 @@ class AssignmentRecord:
     fallback_reason: str | None = None
     log: str = ""
 
-    def assigns_exactly(self, given: Mapping[str, Partitions]) -> bool:
+    def assigns_exactly(self, range_shares: Mapping[str, Partitions]) -> bool:
         """Whether the record assigns exactly the shares of its members, each partition once.
 
         Parameters
         ----------
-        given
+        range_shares
             Member id to the partitions that `range` gave it; the record may list fewer members.
 
         Examples
@@ -110,9 +110,9 @@ class AssignmentRecord:
         >>> record.assigns_exactly({"m1": {"t": (0, 1)}})
         False
         """
-        if not self.shares or not self.shares.keys() <= given.keys():
+        if not self.shares or not self.shares.keys() <= range_shares.keys():
             return False
-        given_up = {pair for member in self.shares for pair in pairs(given[member])}
+        given_up = {pair for member in self.shares for pair in pairs(range_shares[member])}
         assigned = [pair for share in self.shares.values() for pair in pairs(share)]
         return len(assigned) == len(given_up) and set(assigned) == given_up
 

@@ -67,18 +67,18 @@ class BrokerPlan:
     plan: PlanDocument
     counts: Mapping[str, int]
 
-    def reached(self, found: BrokerGroup) -> bool:
+    def reached(self, described: BrokerGroup) -> bool:
         """Whether the target of a group equals the shares of its present members by the plan."""
-        names = broker_names(found)
+        names = broker_names(described)
         wanted = fit(
             self.plan,
-            {names[consumer.member_id]: consumer.topics for consumer in found.consumers},
+            {names[consumer.member_id]: consumer.topics for consumer in described.consumers},
             self.counts,
         )
         return all(
             {topic: list(numbers) for topic, numbers in consumer.target.items()}
             == wanted[names[consumer.member_id]]
-            for consumer in found.consumers
+            for consumer in described.consumers
         )
 
 
@@ -195,12 +195,12 @@ class _Round:
         self.done[group] = BrokerAdoption(group, version, not reason, times, reason)
 
 
-def out_of_reach(found: BrokerGroup) -> str:
+def out_of_reach(described: BrokerGroup) -> str:
     """Return why no rebalance of a group may be triggered; "" if it may be."""
-    if found.error is not None:
-        return found.error
-    if not found.consumers:
+    if described.error is not None:
+        return described.error
+    if not described.consumers:
         return "it has no members"
-    if all(consumer.classic for consumer in found.consumers):
+    if all(consumer.classic for consumer in described.consumers):
         return "all its members use the classic protocol"
-    return not_followed(CONSUMER, found.assignor)
+    return not_followed(CONSUMER, described.assignor)

@@ -320,7 +320,9 @@ class KafkaCoordinationTopic:
             partition = TopicPartition(self.name, number)
             _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
             return AgreementLog(
-                *(tail, shared_client(Sender, self.connection), admin),
+                tail,
+                shared_client(Sender, self.connection),
+                admin,
                 TopicPartition(self.name, number, end),
                 self.group,
                 identity=identity.answer(),

@@ -73,12 +73,13 @@ class _EpochRecords:
     doubled: bool = False
     assignment: AssignmentRecord | None = None
 
-    def take(self, announcement: Announcement, given: set[Pair]) -> None:
+    def take(self, announcement: Announcement, share: set[Pair]) -> None:
         """Accept an announcement that gives up these partitions."""
         self.heard[announcement.member] = announcement
-        self.given_up |= given
-        self.counts.update({topic: len(share) for topic, share in announcement.given.items()})
-        self.doubled = self.doubled or any(len(share) > 1 for share in announcement.given.values())
+        self.given_up |= share
+        counts = {topic: len(numbers) for topic, numbers in announcement.given.items()}
+        self.counts.update(counts)
+        self.doubled = self.doubled or any(count > 1 for count in counts.values())
 
 
 class AgreementRound:
@@ -172,11 +173,11 @@ class AgreementRound:
         self._announced.add(record.member)
         if record.member == self.me.member:
             self._mine, self._epoch = present, epoch
-        given = set(pairs(record.given))
+        share = set(pairs(record.given))
         # Range gives no partition to two members: this announcement is from an earlier life of the
         # group.
-        if present.assignment is None and present.given_up.isdisjoint(given):
-            present.take(record, given)
+        if present.assignment is None and present.given_up.isdisjoint(share):
+            present.take(record, share)
             self._last_heard_at = now
             if self._first_heard_at is None:
                 self._first_heard_at = now
@@ -277,12 +278,12 @@ def draw_up(
 
 def _is_valid(assignment: AssignmentRecord, heard: Mapping[str, Announcement]) -> bool:
     """Whether a record assigns exactly what members with the common subscription gave up."""
-    given = {
+    range_shares = {
         member: heard[member].given
         for member in assignment.shares
         if member in heard and heard[member].topics == assignment.topics
     }
-    return assignment.assigns_exactly(given) and assignment.topics == _common_subscription(
+    return assignment.assigns_exactly(range_shares) and assignment.topics == _common_subscription(
         tuple(heard.values())
     )
 

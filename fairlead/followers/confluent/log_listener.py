@@ -134,8 +134,8 @@ class LogListener:
         """Whether the log works, and has returned the last mark."""
         return self._confirmed and self.works
 
-    def open(self) -> bool:
-        """Open the log at its end unless it works; return whether it works.
+    def open(self) -> None:
+        """Open the log at its end unless it works.
 
         Each of four requests takes at most `REQUEST_S`, or longer after failures.
 
@@ -145,12 +145,11 @@ class LogListener:
             The coordination topic is compacted, or is missing and may not be created.
         """
         if self.works:
-            return True
+            return
         self.close()
         if self._now() >= self._retry_at:
             self._open()
             self._retry_at = self._now() + self._patience * _RETRY_S
-        return self._log is not None
 
     def close(self) -> None:
         """Close the connections."""

@@ -537,9 +537,13 @@ class FollowingMember:
         again = known is not None and known.key == (number, member)
         if known is None or not again or known.round.me.given != self._given:
             me = Announcement(
-                *(number, member, self._client_id, self._topics, self._given),
-                self._reader.state.seen,
-                "" if agreement_log is None else agreement_log.identity,
+                generation=number,
+                member=member,
+                client_id=self._client_id,
+                topics=self._topics,
+                given=self._given,
+                seen=self._reader.state.seen,
+                log="" if agreement_log is None else agreement_log.identity,
             )
             generation = Generation(
                 AgreementRound(me, self._counts),

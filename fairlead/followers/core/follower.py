@@ -156,7 +156,7 @@ class Follower:
             on_tick=self._rejoin_if_due,
             clock=self._clock,
         )
-        self._reader.start()
+        self._reader.serve()
 
     def plan_version(self, *, outside: bool = False) -> int | None:
         """Return the plan that this consumer's assignment follows; None: the fallback, or none yet.
