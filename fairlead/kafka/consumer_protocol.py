@@ -124,7 +124,7 @@ def describe_broker_groups(
 
 
 async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
-    from fairlead.kafka.messages.consumer_group_describe import (  # noqa: PLC0415 - the module imports kafka-python
+    from fairlead.kafka.messages.consumer_groups import (  # noqa: PLC0415 - the module imports kafka-python
         ConsumerGroupDescribeRequest,
     )
 

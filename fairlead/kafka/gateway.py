@@ -342,7 +342,9 @@ class KafkaGateway:
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups, each by the request for its type."""
-        raw, errors = self._halving(groups, lambda admin, some: admin.describe_groups(list(some)))
+        raw, errors = self._halving(
+            groups, lambda admin, portion: admin.describe_groups(list(portion))
+        )
         descriptions = {
             group: undescribed(group, errors[group])
             if group in errors

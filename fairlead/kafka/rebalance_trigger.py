@@ -78,7 +78,7 @@ class TriggerConnection:
 
 
 async def _send(admin: "KafkaAdminClient", group: str, heartbeat: Mapping[str, Any]) -> Any:
-    from fairlead.kafka.messages.consumer_group_heartbeat import (  # noqa: PLC0415 - the module imports kafka-python
+    from fairlead.kafka.messages.consumer_groups import (  # noqa: PLC0415 - the module imports kafka-python
         ConsumerGroupHeartbeatRequest,
     )
 
