@@ -110,7 +110,7 @@ class AgreementRound:
         self.expect(partition_counts)
         self._epochs: dict[int, _EpochRecords] = {}
         self._announced: set[str] = set()
-        self._mine: _EpochRecords | None = None
+        self._own_records: _EpochRecords | None = None
         self._epoch = self._last_epoch = -1
         self._first_heard_at: float | None = None
         self._last_heard_at = 0.0
@@ -119,22 +119,26 @@ class AgreementRound:
     @property
     def heard(self) -> tuple[Announcement, ...]:
         """All announcements before the first assignment record, in log order."""
-        return tuple(self._mine.heard.values()) if self._mine else ()
+        return tuple(self._own_records.heard.values()) if self._own_records else ()
 
     @property
     def assignment(self) -> AssignmentRecord | None:
         """The assignment record that decides for this member; None: there is none yet."""
-        return self._mine.assignment if self._mine else None
+        return self._own_records.assignment if self._own_records else None
 
     @property
     def announced(self) -> bool:
         """Whether this member's own announcement has been read in the log."""
-        return self._mine is not None
+        return self._own_records is not None
 
     @property
     def superseded(self) -> bool:
         """Whether a later leader epoch has begun before an assignment record for this member."""
-        return self._mine is not None and self.assignment is None and self._last_epoch > self._epoch
+        return (
+            self._own_records is not None
+            and self.assignment is None
+            and self._last_epoch > self._epoch
+        )
 
     @property
     def over(self) -> bool:
@@ -172,7 +176,7 @@ class AgreementRound:
             return
         self._announced.add(record.member)
         if record.member == self.me.member:
-            self._mine, self._epoch = present, epoch
+            self._own_records, self._epoch = present, epoch
         share = set(pairs(record.given))
         # Range gives no partition to two members: this announcement is from an earlier life of the
         # group.
@@ -188,7 +192,7 @@ class AgreementRound:
         The member with the newest plan is first; of several, the one that announced itself last,
         since it has read all other announcements.
         """
-        present = self._mine
+        present = self._own_records
         if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
         if self._written_at is not None:
