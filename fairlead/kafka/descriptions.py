@@ -1,7 +1,8 @@
 """The members of a consumer group, from the coordinator's description.
 
-Belongs here: reading descriptions of groups of both types, and the members' names in plans. Does
-not: requesting descriptions (`gateway`, `consumer_protocol`), nor offsets (`offsets`).
+Belongs here: reading descriptions of groups of both types, kinds of their errors, and the members'
+names in plans. Does not: requesting descriptions (`gateway`, `consumer_protocol`), nor offsets
+(`offsets`).
 """
 
 import re
