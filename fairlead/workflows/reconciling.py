@@ -38,10 +38,17 @@ from fairlead.domain.basis import differences_from
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.reconciliation import Action, Lease, NextStep, Objection, Situation
 from fairlead.domain.records import StoredPlan
-from fairlead.errors import FairleadError, GroupError, PlanStateError, StalePlanError
-from fairlead.kafka.descriptions import absent, passing
+from fairlead.errors import (
+    FairleadError,
+    GroupAbsentError,
+    GroupError,
+    GroupUnsettledError,
+    PlanStateError,
+    StalePlanError,
+)
+from fairlead.kafka.compacted_topic import Record
 from fairlead.kafka.plan_channel import PlanChannel
-from fairlead.kafka.plan_topic import PlanTopic, Record
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store.attempts import Attempt
 from fairlead.store.freezes import Freeze, freeze_on
 from fairlead.store.outbox import PartitionLock
@@ -377,7 +384,7 @@ class _Pass:
                 difference=difference.what if difference else "",
                 damage=_read(renewed)[1] if renewed is not None and published else "",
                 lease=lease,
-                exists=not (isinstance(described, GroupError) and absent(described)),
+                exists=not isinstance(described, GroupAbsentError),
                 withdrawal=withdrawal.reason if withdrawal else "",
             )
         )
@@ -518,9 +525,9 @@ class _Pass:
             differing = "; ".join(differences_from(document, described))
             return Objection(differing, ends=True) if differing else None
         error = described or GroupError("the group was not described")
-        if absent(error):
+        if isinstance(error, GroupAbsentError):
             return Objection("the group does not exist any more", ends=True)
-        return Objection(str(error), passing=passing(error))
+        return Objection(str(error), passing=isinstance(error, GroupUnsettledError))
 
 
 def _read(plan: StoredPlan) -> tuple[PlanDocument | None, str]:

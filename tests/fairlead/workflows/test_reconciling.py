@@ -17,7 +17,7 @@ import pytest
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.reconciliation import Action
 from fairlead.errors import GroupError, KafkaUnavailableError, PlanStateError
-from fairlead.kafka.descriptions import read_description
+from fairlead.kafka.descriptions import group_error, read_description
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
@@ -52,10 +52,7 @@ def described(
     """Return the gateway's errors for groups that Kafka describes like this."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
-    return {
-        group: GroupError(f"Group {group}: {read_description(group, answer).error}")
-        for group in groups
-    }
+    return {group: group_error(read_description(group, answer)) for group in groups}
 
 
 absent: Final = partial(described, ABSENT)
