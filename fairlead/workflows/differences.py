@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import Final
 
 from fairlead.domain.records import StoredPlan
-from fairlead.kafka.plan_topic import PlanTopic, Record
+from fairlead.kafka.compacted_topic import Record
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store.outbox_entries import Standing
 from fairlead.store.plans import PlanStore
 from fairlead.store.published_records import PublishedRecord
