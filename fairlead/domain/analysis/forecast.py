@@ -209,15 +209,26 @@ class Outlook:
         return self.forecasts(owner[None], horizon_s)[0]
 
     def forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
-        """Return `forecast` for N assignments, int32 of shape (N, P)."""
+        """Return `forecast` for N assignments, int32 of shape (N, P).
+
+        A partition without an owner is not read at all.
+        """
         loads = self._loads(owners)
+        unowned = (owners < 0) & ((self.arrivals > 0) | (self.backlog > 0))
+        unread_s = np.where(unowned, self.time_lag_s + horizon_s, 0.0).max(axis=1, initial=0.0)
         time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
         used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
-        catch_up_s = self._catch_up_s(loads)
+        rows = zip(owners, unread_s.tolist(), time_lag_s.tolist(), used.tolist(), strict=True)
         return [
-            Forecast(late, share, self.loss_s(owner), likely, (soonest, latest))
-            for owner, late, share, (likely, soonest, latest) in zip(
-                owners, time_lag_s.tolist(), used.tolist(), catch_up_s, strict=True
+            Forecast(
+                max(unread, late),
+                share,
+                self.loss_s(owner),
+                None if unread else likely,
+                (None, None) if unread else (soonest, latest),
+            )
+            for (owner, unread, late, share), (likely, soonest, latest) in zip(
+                rows, self._catch_up_s(loads), strict=True
             )
         ]
 

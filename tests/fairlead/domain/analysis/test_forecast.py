@@ -39,9 +39,11 @@ def test_time_lag_grows_no_faster_than_time() -> None:
     assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
-def test_a_partition_without_an_owner_is_in_no_forecast() -> None:
+def test_a_partition_without_an_owner_never_catches_up() -> None:
+    """Its time lag of 2,000 s grows by the horizon; it uses no member."""
     forecast = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
-    assert (forecast.time_lag_s, forecast.utilisation) == (0.0, 0.5)
+    assert (forecast.time_lag_s, forecast.utilisation) == (3800.0, 0.5)
+    assert (forecast.catch_up_s, forecast.catch_up_between_s) == (None, (None, None))
 
 
 def test_many_assignments_are_forecast_like_each_one() -> None:
