@@ -29,7 +29,7 @@ from fairlead.domain.samples import by_partition, readable
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.reconciling import differences
+from fairlead.workflows.differences import differences
 
 _PARTITION: Final = ["group", "topic", "partition"]
 #: Figures that depend only on the document; the others need the previous assignment.

@@ -87,8 +87,8 @@ def in_order(
 ) -> list[Thing]:
     """Return the items of some groups, in the order of the groups."""
     place = {group: number for number, group in enumerate(groups)}
-    mine = [thing for thing in things if group_of(thing) in place]
-    return sorted(mine, key=lambda thing: place[group_of(thing)])
+    selected = [thing for thing in things if group_of(thing) in place]
+    return sorted(selected, key=lambda thing: place[group_of(thing)])
 
 
 def _cell(name: str, value: Any) -> str | int | None:

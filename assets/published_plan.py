@@ -32,10 +32,9 @@ def publish(
     answers, results = publish_groups(plans, groups, settings, at_most_s=at_most_s)
     for group, answer in answers.items():
         log.info("Group %s: request from a page: %s", group, answer)
-    unusual = [result for result in results if result.why or result.position is None]
+    unusual = [result for result in results if result.reason]
     for result in unusual[:ROWS]:
-        what = f"{result.action.name.lower()}: {result.why or result.reason}"
-        log.warning("Group %s: version %d: %s", result.group, result.version, what)
+        log.warning("Group %s: version %d: %s", result.group, result.version, result.summary)
     return results
 
 
@@ -58,7 +57,7 @@ def published_plan(
         results = publish(plans, groups, current, context.log)
         in_force = plans.in_state("proposed", "published", groups=groups)
     first = [
-        result.group for result in sorted(results, key=lambda result: result.position is not None)
+        result.group for result in sorted(results, key=lambda result: result.record is not None)
     ]
     return materialized(
         context,

@@ -70,7 +70,7 @@ def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, A
         took, cpu = time.perf_counter() - began, time.process_time() - cpu
     engine.dispose()
     return {
-        "groups": sum(result.position is not None for result in done),
+        "groups": sum(result.record is not None for result in done),
         "partitions_each": MEMBERS * EACH,
         "seconds": round(took, 1),
         "cpu_seconds": round(cpu, 1),

@@ -38,7 +38,7 @@ from benchmarks.services import folder, wait_until
 from fairlead.archive import SampleArchive
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
-from fairlead.domain.records import NoPlan, PlanDraft
+from fairlead.domain.records import Decision, PlanDraft
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.core.follower import FollowOptions
@@ -263,7 +263,7 @@ class Measured:
         busiest = max(shares) * len(shares) / sum(shares)
         return Reading(assigned_by, sent, between, round(busiest, 2), moved)
 
-    def _decide(self) -> NoPlan:
+    def _decide(self) -> Decision:
         archive = SampleArchive(str(self._place / "samples"))
         with KafkaGateway(self._kafka) as gateway:
             wait_until(lambda: self._committed(gateway), "everything is committed")

@@ -12,7 +12,9 @@
     ├── FileSystemError       a file cannot be written: the disk is full, a right is missing
     ├── ClocksApartError      the clocks of this machine and the database differ too much
     ├── GroupError            one consumer group cannot be read; others are not affected
-    │   └── UnstorableError   Postgres does not accept a value of the group
+    │   ├── GroupAbsentError    the group does not exist
+    │   ├── GroupUnsettledError the group rebalances, or its coordinator moves: a retry may succeed
+    │   └── UnstorableError     Postgres does not accept a value of the group
     ├── TopicError            a topic cannot be sampled: it is missing, empty, or may not be read
     └── PlanStateError        the plan's state does not allow the step
         ├── StalePlanError    the group is no longer what the plan was made for
@@ -63,6 +65,14 @@ class ClocksApartError(FairleadError):
 
 class GroupError(FairleadError):
     """One consumer group cannot be read; the others are not affected."""
+
+
+class GroupAbsentError(GroupError):
+    """The group does not exist (any more)."""
+
+
+class GroupUnsettledError(GroupError):
+    """The group rebalances, or its coordinator does not describe it; a later call may succeed."""
 
 
 class UnstorableError(GroupError):

@@ -27,7 +27,7 @@ from fairlead.followers.core.status import FollowerStatus
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import Shares
 from fairlead.wire.members import GroupMember, decode_subscription, member_names
-from fairlead.wire.partitions import partition_counts
+from fairlead.wire.partitions import pairs, partition_counts
 from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value
 from fairlead.wire.signing import Signer
 
@@ -175,8 +175,9 @@ class _Connection:
 class _DrivenReader(PlanReader):
     """A reader without a thread: the group advances it."""
 
-    def start(self) -> None:
-        """Do nothing."""
+    def serve(self) -> bool:
+        """Add a follower, without a thread."""
+        return True
 
 
 @dataclass
@@ -316,9 +317,7 @@ class MemoryGroup:
     def status(self, name: str) -> FollowerStatus:
         """Return a member's status, as `PlanConsumer` does."""
         member = self._member(name)
-        return member.follower.status(
-            (topic, number) for topic, numbers in member.owned.items() for number in numbers
-        )
+        return member.follower.status(pairs(member.owned))
 
     def _seconds(self) -> float:
         return (self.now - _BEGINNING).total_seconds()

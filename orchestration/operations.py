@@ -153,7 +153,7 @@ def withdraw_plan(
     following = (
         "the consumers rebalance to their fallback; the next planning run may propose a new plan"
     )
-    where = {"version": result.version, "place": result.reason}
+    where = {"version": result.version, "place": result.place}
     _report(context, where | {"what happens next": following})
 
 

@@ -5,7 +5,7 @@ which groups need a plan (`fairlead.workflows.diagnosing`), which requests have 
 (`fairlead.domain.plan_requests`).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -16,9 +16,8 @@ from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import run_config
 from fairlead.archive import Taken
 from fairlead.common.words import length, listed, plural
-from fairlead.domain.cohorts import cohort_of, overdue
+from fairlead.domain.cohorts import by_cohort, overdue
 from fairlead.domain.plan_requests import unanswered
-from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
 from fairlead.workflows.sampling_interval import interval
 from orchestration.jobs import planning
@@ -72,7 +71,9 @@ def planning_sensor(
     if taken is not None and any(policy.cadence for policy in current.policies):
         due = overdue(archive.groups(taken.began, now), current.policies, decided_at, now)
         needed |= {group: _CADENCE for group in due if group not in needed}
-    only = _by_cohort(needed, current.policies, set(known_cohorts(context.instance)))
+    known = set(known_cohorts(context.instance))
+    cohorts = by_cohort(needed, current.policies)
+    only = {cohort: groups for cohort, groups in cohorts.items() if cohort in known}
     if not only:
         return dg.SkipReason(_why_nothing(taken, needed, requests, current, now))
     groups = [group for keys in only.values() for group in keys]
@@ -82,18 +83,6 @@ def planning_sensor(
         partition_key=next(iter(only)), run_config=run_config(only), tags={WHY_TAG: why}
     )
     return dg.SensorResult([request], cursor=f"{now:%Y-%m-%d %H:%M:%S} UTC: {why}")
-
-
-def _by_cohort(
-    groups: Iterable[str], policies: Sequence[Policy], known: set[str]
-) -> dict[str, list[str]]:
-    """Return the groups of each cohort that Dagster knows."""
-    by_cohort: dict[str, list[str]] = {}
-    for group in groups:
-        cohort = cohort_of(group, policies)
-        if cohort in known:
-            by_cohort.setdefault(cohort, []).append(group)
-    return by_cohort
 
 
 def _reason(groups: Sequence[str], needed: Mapping[str, str]) -> str:

@@ -16,8 +16,8 @@ from assets.shown.cohorts import step_metadata
 from assets.shown.plans import describe_step
 from assets.shown.publication import describe
 from fairlead.common.words import listed
-from fairlead.domain.cohorts import cohort_of, discover
-from fairlead.store.history_queries import read_steps
+from fairlead.domain.cohorts import by_cohort, cohort_of, discover
+from fairlead.store.event_queries import read_steps
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication import due_groups
 from orchestration.jobs import adoption
@@ -93,9 +93,7 @@ def approved_plans(
         in_force = plans.in_state("proposed", "published", groups=groups)
     known = known_cohorts(context.instance)
     reasons = [f"{result.group}: {result.reason}" for result in results]
-    members: dict[str, list[str]] = {}
-    for group in dict.fromkeys(result.group for result in results):
-        members.setdefault(cohort_of(group, current.policies), []).append(group)
+    members = by_cohort(dict.fromkeys(result.group for result in results), current.policies)
     changed = [key for key in members if key in set(known)]
     sent = [result for result in results if result.published]
     adopting = {cohort_of(result.group, current.policies) for result in sent}.intersection(known)

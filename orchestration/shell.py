@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 
 from assets.partitions import COHORT
 from assets.resources import StoreResource
-from fairlead.common.nearest import nearest
+from fairlead.common.nearest import hint
 from fairlead.common.words import percent
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.errors import FairleadError, GroupError
@@ -85,9 +85,7 @@ def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
     known |= {*groups, *discover(groups, settings.discovery, settings.policies)}
     for cohort in cohorts:
         if cohort not in known:
-            close = nearest(cohort, known)
-            hint = f"; did you mean {close}?" if close else ""
-            raise GroupError(f"there is no group and no cohort {cohort}{hint}")
+            raise GroupError(f"there is no group and no cohort {cohort}{hint(cohort, known)}")
 
 
 def standing_lines(engine: Engine, cohorts: Iterable[str]) -> Iterator[str]:

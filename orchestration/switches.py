@@ -34,5 +34,5 @@ def _last_tick(instance: dg.DagsterInstance, state: Any) -> float | None:
 
 
 if __name__ == "__main__":
-    with dg.DagsterInstance.get() as found:
-        print(json.dumps(switches(found)))  # noqa: T201 - the answer to the parent process
+    with dg.DagsterInstance.get() as instance:
+        print(json.dumps(switches(instance)))  # noqa: T201 - the answer to the parent process

@@ -23,7 +23,8 @@ from psycopg.rows import dict_row
 from assets.checks import CHECKS
 from assets.partitions import COHORT
 from fairlead.domain.records import StoredPlan
-from fairlead.kafka.plan_topic import PlanTopic, Record
+from fairlead.kafka.compacted_topic import Record
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings, load_settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine

@@ -4,8 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from fairlead.errors import ConfigurationError
+from fairlead.kafka.compacted_topic import Position
 from fairlead.kafka.plan_channel import Outgoing
-from fairlead.kafka.plan_topic import PlanTopic, Position
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument

@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 from sqlalchemy import text
 
-from fairlead.domain.records import NoPlan, PlanDraft, SeenAdoption, StoredDecision, StoredPlan
+from fairlead.domain.records import Decision, SeenAdoption, StoredDecision, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument, content_hash
@@ -40,7 +40,7 @@ def stored_plan(plan: PlanDocument) -> StoredPlan:
     )
 
 
-def record_decision(store: PlanStore, decision: PlanDraft | NoPlan) -> StoredDecision:
+def record_decision(store: PlanStore, decision: Decision) -> StoredDecision:
     """Store a decision on a group."""
     (stored,) = store.record_decisions([decision])
     return stored

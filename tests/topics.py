@@ -3,13 +3,13 @@
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fairlead.kafka.requests import kafka_error
+from fairlead.common.librdkafka import kafka_error
 from tests.waiting import PATIENCE_S, eventually
 
 #: An earlier attempt of the same request created the topic; names are unique.
 _MADE = KafkaError.TOPIC_ALREADY_EXISTS
 #: On a busy machine, the controller may briefly lose a broker, or answer too late.
-_AGAIN = {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}  # noqa: SLF001 - so librdkafka names its local errors
+_AGAIN = {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}
 
 
 def create_topics(admin: AdminClient, *topics: NewTopic) -> None:

@@ -24,17 +24,17 @@ def describe(seen: Sequence[Observed], groups: Sequence[str]) -> dict[str, Any]:
     groups
         The groups to show, the least adherent first.
     """
-    mine = in_order(seen, groups, attrgetter("plan.group"))
-    read = [observed.adoption for observed in mine if observed.adoption]
+    selected = in_order(seen, groups, attrgetter("plan.group"))
+    read = [observed.adoption for observed in selected if observed.adoption]
     planned = sum(adoption.planned for adoption in read)
     as_planned = sum(adoption.as_planned for adoption in read)
     return {
-        "followed": _verdict(mine, as_planned, planned),
+        "followed": _verdict(selected, as_planned, planned),
         "adherence": adherence(as_planned, planned),
-        "groups with a published plan": len(mine),
-        "followed completely": sum(_adherence(observed) == 1 for observed in mine),
-        "by group": table([_row(observed) for observed in mine]),
-        **others(len(mine)),
+        "groups with a published plan": len(selected),
+        "followed completely": sum(_adherence(observed) == 1 for observed in selected),
+        "by group": table([_row(observed) for observed in selected]),
+        **others(len(selected)),
     }
 
 

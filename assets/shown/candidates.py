@@ -40,8 +40,8 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     groups
         The groups to show, in the order of `worst_first`.
     """
-    mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
-    observed = mine.filter(pc.equal(mine["assignor"], OBSERVED))
+    selected = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
+    observed = selected.filter(pc.equal(selected["assignor"], OBSERVED))
     counts = Counter(filter(None, observed["diagnosis"].to_pylist()))
     place = {group: number for number, group in enumerate(groups[:ROWS])}
     first = observed.filter(pc.is_in(observed["group"], pa.array(place, pa.string())))
@@ -51,7 +51,7 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         "evidence": _evidence(rows[0]) if rows else "",
         **(_work(rows[0]) if rows else {}),
         "groups": len(groups),
-        "failed": mine.num_rows - mine["error"].null_count,
+        "failed": selected.num_rows - selected["error"].null_count,
         "forecast lag (s)": pc.round(pc.max(observed["forecast_time_lag_s"]), 1).as_py(),
         "utilisation of the most utilised": pc.round(pc.max(observed["utilisation"]), 3).as_py(),
         "by group": table([_row(row) for row in rows]),

@@ -13,7 +13,7 @@ import dagster as dg
 
 from assets.presentation import details
 from assets.scope import scope_of
-from fairlead.domain.cohorts import cohort_of
+from fairlead.domain.cohorts import by_cohort
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings, WebSettings
 
@@ -110,9 +110,5 @@ def gathered(
     {'b': ['b'], 'a1': ['a1']}
     """
     wanted = dict.fromkeys(cohorts)
-    by_cohort: dict[str, list[str]] = {}
-    for group in groups:
-        cohort = cohort_of(group, policies)
-        if cohort in wanted:
-            by_cohort.setdefault(cohort, []).append(group)
-    return by_cohort | {cohort: [] for cohort in wanted if cohort not in by_cohort}
+    members = by_cohort(groups, policies)
+    return {cohort: members.get(cohort, []) for cohort in [*members, *wanted] if cohort in wanted}

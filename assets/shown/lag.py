@@ -17,8 +17,8 @@ def worst_first(lag: pa.Table) -> list[str]:
 
     Partitions of topics that a group has left, which have no status, are not part of its lag.
     """
-    mine = pc.if_else(pc.is_valid(lag["status"]), lag["lag"], 0)
-    lag = lag.set_column(lag.column_names.index("lag"), "lag", mine)
+    current_lag = pc.if_else(pc.is_valid(lag["status"]), lag["lag"], 0)
+    lag = lag.set_column(lag.column_names.index("lag"), "lag", current_lag)
     heaviest = lag.group_by("group").aggregate([("lag", "max")])
     ordered = heaviest.sort_by([("lag_max", "descending"), ("group", "ascending")])
     return list(ordered["group"].to_pylist())

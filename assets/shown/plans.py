@@ -118,38 +118,38 @@ def describe(
     web
         The address of the pages.
     """
-    mine = in_order(outcomes, groups, attrgetter("decision.group"))
+    selected = in_order(outcomes, groups, attrgetter("decision.group"))
     in_detail = groups[:1] if detail is None else [detail.plan.group]
     metadata: dict[str, Any] = {}
-    for outcome in in_order(mine, in_detail, attrgetter("decision.group")):
+    for outcome in in_order(selected, in_detail, attrgetter("decision.group")):
         metadata |= _decision(outcome)
         metadata["figures"] = _before_and_after(outcome, detail)
         metadata |= {} if detail is None else _plan(detail, web)
-    predicted = [found for outcome in mine if (found := _predicted(outcome))]
+    predicted = [metrics for outcome in selected if (metrics := _predicted(outcome))]
     return metadata | {
-        "by group": table([_row(outcome) for outcome in mine[:ROWS]]),
+        "by group": table([_row(outcome) for outcome in selected[:ROWS]]),
         "groups": len(groups),
-        "plans": sum(outcome.stored.plan is not None for outcome in mine),
-        "no change": sum(outcome.stored.outcome == "no change" for outcome in mine),
-        "failed": sum(outcome.stored.outcome == "failed" for outcome in mine),
+        "plans": sum(outcome.stored.plan is not None for outcome in selected),
+        "no change": sum(outcome.stored.outcome == "no change" for outcome in selected),
+        "failed": sum(outcome.stored.outcome == "failed" for outcome in selected),
         "partitions moved": sum(metrics["moved"] for metrics in predicted),
-        "forecast lag (s)": round(max(map(_forecast_time_lag_s, mine), default=0.0), 1),
-        **others(len(mine)),
+        "forecast lag (s)": round(max(map(_forecast_time_lag_s, selected), default=0.0), 1),
+        **others(len(selected)),
     }
 
 
 def _decision(outcome: Outcome) -> dict[str, str]:
     """Return the decision on a group, its diagnosis, and how many consumers it needs."""
-    stored, found = outcome.stored, outcome.decision.findings
+    stored, findings = outcome.stored, outcome.decision.findings
     what = f"version {stored.plan.version}" if stored.plan else stored.outcome
     decision = {"decision": f"{stored.group}: {what}: {stored.reason}"}
-    if found is None:
+    if findings is None:
         return decision
     return decision | {
-        "diagnosis": found.diagnosis,
-        "evidence": found.evidence,
-        "how many consumers": found.consumers_why,
-        **work_of_group(found.reported),
+        "diagnosis": findings.diagnosis,
+        "evidence": findings.evidence,
+        "how many consumers": findings.consumers_why,
+        **work_of_group(findings.reported),
     }
 
 
@@ -268,7 +268,7 @@ def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     step
-        A row of `fairlead.store.history_queries.read_steps`.
+        A row of `fairlead.store.event_queries.read_steps`.
     """
     version, state = step["version"], step["state"]
     at = f"{step['at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -25,9 +25,9 @@ def describe(
     groups
         The groups to show, those with a refused plan first.
     """
-    mine = in_order(results, groups, attrgetter("group"))
+    selected = in_order(results, groups, attrgetter("group"))
     ordered = in_order(current, groups, attrgetter("group"))
-    not_sent = [result for result in mine if result.refused or result.waits]
+    not_sent = [result for result in selected if result.refused or result.waits]
     proposed = [plan for plan in ordered if plan.state == "proposed"]
     followed = [plan for plan in ordered if plan.state == "published"]
     rows = [
@@ -39,7 +39,7 @@ def describe(
         "in force": f"version {followed[0].version} of {followed[0].group}, {_place(followed[0])}"
         if followed
         else "no plan: the consumers use their fallback",
-        "published": sum(result.published for result in mine),
+        "published": sum(result.published for result in selected),
         "refused": len(not_sent),
         "plans in force": len(followed),
         "plans that wait for a person": len(proposed),

@@ -592,6 +592,41 @@ def _whole_consumer_paused_for_a_retry() -> Scene:
     return scene.limit("t-[23]", 0).run(15)
 
 
+@_story(
+    "confluentinc/kafka-connect-hdfs/issues/324",
+    "A restarted task has committed nothing for nearly an hour. Before, it committed every few "
+    "seconds.",
+    Right("10 records a second have waited in t-7 for 58 minutes.", "unknown", names="d"),
+)
+def _stopped_an_hour_ago() -> Scene:
+    scene = _Workers({"t": 8}, dict.fromkeys("abcd", "t"))
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[456]", "d": "t-7"})
+    scene.set("t-*", arrives=600, seconds=0.01).run(60)
+    return scene.limit("t-7", 0).run(58)
+
+
+@_story(
+    "confluentinc/confluent-kafka-python/issues/552",
+    "A record blocks its consumer for longer than max.poll.interval.ms. The consumer loses its "
+    "partitions, and the next owner of this one fares likewise.",
+    Right(
+        "Nobody has committed t-4 for 75 minutes; the group has time for all others.",
+        "stuck partition|unknown",
+        names="t-4",
+    ),
+)
+def _poison_stops_one_owner_after_another() -> Scene:
+    shares = {"a": "t-[012]", "b": "t-[35]", "c": "t-[678]"}
+    scene = _Workers({"t": 9}, dict.fromkeys("abc", "t"))
+    scene.own({**shares, "b": "t-[345]"})
+    scene.set("t-*", arrives=500, seconds=0.008).run(20)
+    for turn in range(15):
+        victim = "abc"[turn % 3]
+        scene.own({**shares, victim: f"{shares[victim]} t-4"})
+        scene.limit("t-*", inf).limit(f"{shares[victim]} t-4", 0).run(2 if turn == 14 else 5)
+    return scene
+
+
 # Reported work: an owner that waits
 
 
@@ -631,6 +666,24 @@ def _quota_of_one_client() -> Scene:
     scene.report("a b c")
     scene.set("t-*", arrives=3_000, seconds=0.0005).run(15)
     return scene.limit("t-[45]", 2_000).run(35)
+
+
+@_story(
+    "apache/kafka/pull/19456",
+    "A quota lets four fifths of the records through. Handlers need half of the time, so the "
+    "consumers wait less than half of it, and the lag grows without a pause.",
+    Right(
+        "10,800 a minute arrive and 8,640 are read, in half of the time of three consumers.",
+        "throttled partition",
+        more=(None,),
+    ),
+)
+def _quota_with_busy_handlers() -> Scene:
+    scene = _Workers({"t": 9}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[012]", "b": "t-[345]", "c": "t-[678]"})
+    scene.report("a b c")
+    scene.set("t-*", arrives=1_200, seconds=0.0105).run(20)
+    return scene.limit("t-*", 960).run(60)
 
 
 @_story(
@@ -821,6 +874,30 @@ def _client_needs_the_time() -> Scene:
 
 
 # Reported work that misleads
+
+
+@_story(
+    "dpkp/kafka-python/issues/1707",
+    "A producer aborts most of its transactions. Offsets advance five times as fast as the "
+    "application gets records.",
+    Right(
+        "Both consumers read all that arrives in every sample, and work 60 % of the time.",
+        "healthy",
+        never=("overloaded", "would be enough; there are 1"),
+    ),
+)
+def _aborted_transactions() -> Scene:
+    scene = _Workers({"t": 6}, {"a": "t", "b": "t"}).own({"a": "t-[012]", "b": "t-[345]"})
+    scene.report("a b")
+    scene.set("t-*", arrives=3_000, seconds=0.004).run(75)
+
+    def fifth_has_records(question: dict[str, Any]) -> None:
+        for sample in question["snapshots"]:
+            for report in filter(None, sample["reports"]["partitions"]["t"]):
+                report["records"] //= 5
+                report["busy_squares_s2"] *= 5.0
+
+    return scene.edit(fifth_has_records)
 
 
 @_story(

@@ -3,5 +3,5 @@
 `commands` quotes names for shells and SQL; `json_lines` answers lines of JSON; `nearest` suggests
 names; `progress` reports progress; `tables` slices Arrow tables; `hours` reads times of the week;
 `visible` escapes control characters; `words` formats figures and times; `kafka_python` opens
-clients; `installed` has the package's name and version.
+clients; `librdkafka` reads errors; `installed` has the package's name and version.
 """

@@ -41,6 +41,21 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
+def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of an error for an unknown name: a similar known name, or other advice.
+
+    Examples
+    --------
+    >>> hint("ordres", ["orders", "billing"])
+    '; did you mean orders?'
+    >>> hint("audit", ["orders", "billing"], "`fairlead groups` lists them")
+    '; `fairlead groups` lists them'
+    """
+    close = nearest(name, known)
+    advice = otherwise if close is None else f"did you mean {close}?"
+    return f"; {advice}" if advice else ""
+
+
 def no_such(what: str, name: str, known: Iterable[str]) -> str:
     """Return the error for an unknown name, with a suggestion or all known names.
 
@@ -52,10 +67,8 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
     'no such key; there are cooldown, max_moves'
     """
     names = sorted(known)
-    close = nearest(name, names)
-    if close is not None:
-        return f"no such {what}; did you mean {close}?"
-    return f"no such {what}; there are {', '.join(names)}" if names else f"no such {what}"
+    every_name = f"there are {', '.join(names)}" if names else ""
+    return f"no such {what}{hint(name, names, every_name)}"
 
 
 def known_keys(model: type[BaseModel], way: Sequence[str | int]) -> list[str]:

@@ -27,6 +27,20 @@ def cohort_of(group: str, policies: Iterable[Policy]) -> str:
     return policy_for(group, policies).cohort or group
 
 
+def by_cohort(groups: Iterable[str], policies: Sequence[Policy]) -> dict[str, list[str]]:
+    """Return each cohort with its groups, in the order of the groups.
+
+    Examples
+    --------
+    >>> by_cohort(["b", "a2", "a1"], [Policy(groups="a*", cohort="a")])
+    {'b': ['b'], 'a': ['a2', 'a1']}
+    """
+    groups_of: dict[str, list[str]] = {}
+    for group in groups:
+        groups_of.setdefault(cohort_of(group, policies), []).append(group)
+    return groups_of
+
+
 def discover(
     groups: Iterable[str], discovery: Discovery, policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
@@ -50,11 +64,8 @@ def discover(
     >>> discover(["b", "a", "test-1"], Discovery(exclude=("test-*",)), [])
     {'a': ['a'], 'b': ['b']}
     """
-    cohorts: dict[str, list[str]] = {}
-    for group in sorted(groups):
-        if discovery.covers(group):
-            cohorts.setdefault(cohort_of(group, policies), []).append(group)
-    return dict(sorted(cohorts.items()))
+    covered = by_cohort(filter(discovery.covers, sorted(groups)), policies)
+    return dict(sorted(covered.items()))
 
 
 def planned_cohorts(

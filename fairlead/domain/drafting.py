@@ -1,6 +1,6 @@
 """From candidates to decisions: what to store for each group of a snapshot.
 
-Belongs here: gathering one group's rows of the snapshot's tables into a `PlanDraft` or a `NoPlan`.
+Belongs here: gathering one group's rows of the snapshot's tables into a decision.
 Does not: analysing groups (`fairlead.domain.analysis`), storing the decision (`fairlead.store`).
 """
 
@@ -20,7 +20,7 @@ from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.candidate_figures import OBSERVED, candidate_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
-from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
+from fairlead.domain.records import Decision, Findings, MemberLoad, PlanDraft
 from fairlead.wire.document import MemberShare
 
 #: Reasons for moves, if the assignor gives none.
@@ -31,10 +31,12 @@ _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
 ]
+#: Columns of candidates with the analysis's outlook: a number per partition.
+_OUTLOOK: Final = ("arrival_rates", "backlog", "behind_s", "capacity_used")
 #: Columns of candidates with an array per row, read one row at a time.
 _ARRAYS: Final = (
     *("topics", "partition_counts", "members", "weights", "owner", "reasons"),
-    *("arrival_rates", "backlog", "behind_s", "capacity_used"),
+    *_OUTLOOK,
 )
 
 
@@ -43,7 +45,7 @@ def decisions(
     candidates: pa.Table,
     policies: Sequence[Policy],
     now: datetime,
-) -> Iterator[PlanDraft | NoPlan]:
+) -> Iterator[Decision]:
     """Yield the decision on each group of a snapshot, by name.
 
     Parameters
@@ -59,8 +61,8 @@ def decisions(
 
     Yields
     ------
-    PlanDraft if the analysis decided on a plan, else NoPlan with the reason. NoPlan with the
-    outcome `failed` for groups that could not be read or planned.
+    PlanDraft if the analysis decided on a plan, else a Decision with the reason; its outcome is
+    `failed` for groups that could not be read or planned.
     """
     by_group: dict[str, dict[str, dict[str, Any]]] = {}
     for place, row in enumerate(candidates.drop_columns(list(_ARRAYS)).to_pylist()):
@@ -69,9 +71,8 @@ def decisions(
         group = row["group"]
         common = {"group": group, "snapshot_id": row["sample_id"], "snapshot_at": row["at"]}
         if row["error"]:
-            yield NoPlan(**common, outcome="failed", reason=row["error"])
+            yield Decision(**common, outcome="failed", reason=row["error"])
             continue
-        decision: PlanDraft | NoPlan
         try:
             decision = _decide(
                 common,
@@ -83,7 +84,7 @@ def decisions(
             )
         except Exception as error:  # noqa: BLE001 - one group's data must not fail the others
             reason = f"the group cannot be decided on: {error!r}"
-            decision = NoPlan(**common, outcome="failed", reason=reason)
+            decision = Decision(**common, outcome="failed", reason=reason)
         yield decision
 
 
@@ -95,22 +96,24 @@ def _decide(
     *,
     described: Mapping[str, Any],
     now: datetime,
-) -> PlanDraft | NoPlan:
+) -> Decision:
     candidates = {assignor: candidate_of(row) for assignor, row in rows.items()}
     observed = candidates.pop(OBSERVED, None)
     if observed is None:
-        return NoPlan(**common, outcome="failed", reason="the group was not analysed")
+        return Decision(**common, outcome="failed", reason="the group was not analysed")
     if observed.metrics is None:
-        return NoPlan(**common, outcome="failed", reason=observed.error or "no observed balance")
+        return Decision(**common, outcome="failed", reason=observed.error or "no observed balance")
     analysed = rows[OBSERVED]
     known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
     if analysed["decision"] is None:
-        return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
+        return Decision(
+            **known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan"
+        )
     findings = Findings.of_columns(analysed)
     findings = replace(findings, evidence=with_advice(findings.evidence, described))
     known |= {"reason": analysed["decision_reason"], "findings": findings}
     if analysed["decision"] != "plan":
-        return NoPlan(**known)
+        return Decision(**known)
     layout, chosen = _Layout.of(table, analysed["place"]), rows[analysed["chosen"]]["place"]
     owner = _numbers(table, "owner", chosen)
     outlook = layout.outlook(table, analysed["place"])
@@ -229,7 +232,7 @@ class _Layout:
     def outlook(self, table: pa.Table, row: int) -> Outlook | None:
         """Return the analysis's outlook; None if there is none."""
         arrivals, backlog, behind_s, capacities = (
-            _numbers(table, name, row).astype(np.float64) for name in _ARRAYS[-4:]
+            _numbers(table, name, row).astype(np.float64) for name in _OUTLOOK
         )
         if arrivals.size < self.owner.size:
             return None

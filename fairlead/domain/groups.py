@@ -6,6 +6,7 @@ Belongs here: values. Does not: requests to brokers (`fairlead.kafka`), nor the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,22 @@ class LiveMember:
     rack: str | None = None
 
 
+class GroupProblem(Enum):
+    """Errors of a group that the planner handles differently from others."""
+
+    #: The group does not exist (any more).
+    ABSENT = "absent"
+    REBALANCING = "rebalancing"
+    #: The coordinator is moving or loading.
+    COORDINATOR_MOVING = "coordinator moving"
+    #: The client asked a broker that was the coordinator before.
+    NOT_COORDINATOR = "not the coordinator"
+    #: The coordinator returned any other error.
+    NOT_DESCRIBED = "not described"
+    #: The group has the other type: another request describes it.
+    OTHER_TYPE = "other type"
+
+
 @dataclass(frozen=True)
 class GroupDescription:
     """Description of a consumer group.
@@ -78,6 +95,8 @@ class GroupDescription:
         By name. Only known in the states `Stable` and `Empty`.
     error
         Why the group cannot be planned now; None if it can.
+    problem
+        The kind of the error, if the planner handles it differently from others.
     group_type
         `classic` or `consumer`.
     topic_ids
@@ -91,6 +110,7 @@ class GroupDescription:
     protocol: str
     members: tuple[LiveMember, ...] = ()
     error: str | None = None
+    problem: GroupProblem | None = None
     group_type: str = CLASSIC
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 

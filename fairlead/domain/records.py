@@ -161,8 +161,8 @@ class Analysed:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoPlan:
-    """A decision not to plan.
+class Decision:
+    """The decision on a group in a snapshot: to change nothing, or, as `PlanDraft`, to plan.
 
     Parameters
     ----------
@@ -189,8 +189,8 @@ class NoPlan:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PlanDraft(NoPlan):
-    """A proposed plan, without its version.
+class PlanDraft(Decision):
+    """The decision to propose a plan: the plan, without its version.
 
     Parameters
     ----------

@@ -20,11 +20,12 @@ from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.domain.advice import AGREED, CLASSIC
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
-from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
+from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING
 from fairlead.settings import KafkaSettings
 from fairlead.wire.agreement import AssignmentRecord, decode
 from fairlead.wire.partitions import partition_for_key
@@ -106,20 +107,12 @@ def _present_record(
     members: Sequence[LiveMember], records: Iterable[AssignmentRecord]
 ) -> AssignmentRecord | None:
     """Return the assignment record of the group's present generation; None: there is none."""
-    owned = {
-        member.member_id: {(t, p) for t, numbers in member.partitions.items() for p in numbers}
-        for member in members
-    }
+    range_shares = {member.member_id: member.partitions for member in members}
     decided: AssignmentRecord | None = None
-    for record in records:
-        if not record.shares or not record.shares.keys() <= owned.keys():
-            continue
-        dealt = [(t, p) for share in record.shares.values() for t, ps in share.items() for p in ps]
-        given_up = set().union(*(owned[member] for member in record.shares))
-        if len(dealt) != len(given_up) or set(dealt) != given_up:
-            continue
-        if decided is None or record.generation > decided.generation:
-            decided = record  # only the first record of a generation counts
+    for record in records:  # only the first valid record of a generation counts
+        newer = decided is None or record.generation > decided.generation
+        if newer and record.assigns_exactly(range_shares):
+            decided = record
     return decided
 
 
@@ -246,7 +239,7 @@ class CoordinationReader:
                     record = (message.timestamp()[1], message.value())
                     self._read.records.setdefault(message.key() or b"", []).append(record)
                     self._read.next[message.partition() or 0] = (message.offset() or 0) + 1
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+                elif error.code() == KafkaError._PARTITION_EOF:
                     pending.discard(message.partition())
                 elif not error.retriable() and error.code() not in ABOUT_A_GROUP:
                     raise KafkaException(error)

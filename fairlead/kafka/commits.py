@@ -144,11 +144,11 @@ def _future(outcome: CommittedOffsets | KafkaError) -> "Future[CommittedOffsets]
 def _failed(error: PythonKafkaError) -> "Future[CommittedOffsets]":
     """Return the outcome of a request that kafka-python could not complete."""
     if isinstance(error, IncompatibleBrokerVersion):
-        code, why = KafkaError._UNSUPPORTED_FEATURE, "the broker must be Kafka 3.0 or newer"  # noqa: SLF001 - so librdkafka names its local errors
+        code, why = KafkaError._UNSUPPORTED_FEATURE, "the broker must be Kafka 3.0 or newer"
     elif isinstance(error, BrokerResponseError) and not isinstance(error, RequestTimedOutError):
         return _future(KafkaError(error.errno))
     else:
-        code, why = KafkaError._TRANSPORT, str(error)  # noqa: SLF001 - the same
+        code, why = KafkaError._TRANSPORT, str(error)
     return _future(KafkaError(code, why))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.wire.partitions import kafka_uuid
+from fairlead.wire.partitions import Partitions, kafka_uuid
 
 if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
     from kafka.admin import KafkaAdminClient
@@ -26,9 +26,6 @@ ASSIGNOR: Final = "fairlead"
 TRIGGER: Final = "fairlead-rebalance-trigger"
 TRIGGER_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
-
-Partitions = Mapping[str, tuple[int, ...]]
-"""Topic to partition numbers, both ascending."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class BrokerMember:
         Topics that it subscribes to by name, and known matches of its pattern: topics of which a
         member with this pattern owns, or will own, a partition; ascending.
     owned, target
-        Its current partitions, and its partitions in the broker's target assignment.
+        Its current partitions, and its partitions in the broker's target assignment; ascending.
     classic
         Whether it uses the classic protocol; the group is then being converted.
     """
@@ -127,7 +124,7 @@ def describe_broker_groups(
 
 
 async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
-    from fairlead.kafka.messages.consumer_group_describe import (  # noqa: PLC0415 - the module imports kafka-python
+    from fairlead.kafka.messages.consumer_groups import (  # noqa: PLC0415 - the module imports kafka-python
         ConsumerGroupDescribeRequest,
     )
 

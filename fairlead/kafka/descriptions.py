@@ -1,7 +1,8 @@
 """The members of a consumer group, from the coordinator's description.
 
-Belongs here: reading descriptions of groups of both types, and the members' names in plans. Does
-not: requesting descriptions (`gateway`, `consumer_protocol`), nor offsets (`offsets`).
+Belongs here: reading descriptions of groups of both types, kinds of their errors, and the members'
+names in plans. Does not: requesting descriptions (`gateway`, `consumer_protocol`), nor offsets
+(`offsets`).
 """
 
 import re
@@ -11,8 +12,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.common.words import listed
-from fairlead.domain.groups import GroupDescription, LiveMember
-from fairlead.errors import GroupError
+from fairlead.domain.groups import GroupDescription, GroupProblem, LiveMember
+from fairlead.errors import GroupAbsentError, GroupError, GroupUnsettledError
 from fairlead.kafka.consumer_protocol import CONSUMER, TRIGGER, BrokerGroup
 from fairlead.wire.members import GroupMember, member_names
 
@@ -22,11 +23,30 @@ DEAD: Final = "Dead"
 REBALANCING: Final = frozenset(
     {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 )
-CONSUMER_PROTOCOL: Final = "consumer"
+#: Protocol type of consumer groups; `consumer_protocol.CONSUMER` is the KIP-848 group type.
+CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
 _ABSENT_AS_CLASSIC: Final = "The group does not exist as a classic group"
 _NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
+#: Parts of kafka-python's error messages; the first match decides.
+_PROBLEMS: Final = {
+    "not a classic group": GroupProblem.OTHER_TYPE,
+    "GroupIdNotFoundError": GroupProblem.ABSENT,
+    "NotCoordinator": GroupProblem.NOT_COORDINATOR,
+    "CoordinatorNotAvailable": GroupProblem.COORDINATOR_MOVING,
+    "CoordinatorLoadInProgress": GroupProblem.COORDINATOR_MOVING,
+}
+#: Problems with the coordinator for which requests are repeated.
+MOVING: Final = frozenset({GroupProblem.COORDINATOR_MOVING, GroupProblem.NOT_COORDINATOR})
+#: The exceptions for problems; for others it is `GroupError`.
+_EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
+    GroupProblem.ABSENT: GroupAbsentError,
+    GroupProblem.REBALANCING: GroupUnsettledError,
+    GroupProblem.COORDINATOR_MOVING: GroupUnsettledError,
+    GroupProblem.NOT_COORDINATOR: GroupUnsettledError,
+    GroupProblem.NOT_DESCRIBED: GroupUnsettledError,
+}
 NUL: Final = "\0"
 """The only character that Kafka accepts in ids and Postgres does not."""
 
@@ -34,27 +54,39 @@ _LONGEST_TOPIC: Final = 249
 #: The names that Kafka allows for topics: its class `org.apache.kafka.common.internals.Topic`.
 _TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}}}")
 
-
-def absent(error: GroupError) -> bool:
-    """Whether an error means that the group does not exist.
-
-    Examples
-    --------
-    >>> absent(GroupError(f"Group orders: {_ABSENT}"))
-    True
-    """
-    return str(error).endswith((_ABSENT, _ABSENT_AS_CLASSIC))
+_Refusal = tuple[GroupProblem | None, str | None]
+"""Kind of an error, and its message, which is None if the group can be planned."""
 
 
-def passing(error: GroupError) -> bool:
-    """Whether an error is temporary: a rebalance, or a coordinator that moves.
+def problem_in(error: str) -> GroupProblem:
+    """Return the kind of a coordinator's error, of which kafka-python returns only the message.
 
     Examples
     --------
-    >>> passing(GroupError("Group orders: " + _UNSETTLED.format("PreparingRebalance")))
-    True
+    >>> problem_in("[Error 16] NotCoordinatorError")
+    <GroupProblem.NOT_COORDINATOR: 'not the coordinator'>
     """
-    return any(text in str(error) for text in (_UNSETTLED.partition("{")[0], _NOT_DESCRIBED))
+    matches = (problem for text, problem in _PROBLEMS.items() if text in error)
+    return next(matches, GroupProblem.NOT_DESCRIBED)
+
+
+def group_error(described: GroupDescription) -> GroupError:
+    """Return the exception for a description with an error."""
+    exception = _EXCEPTIONS.get(described.problem, GroupError)
+    return exception(f"Group {described.group}: {described.error}")
+
+
+def undescribed(group: str, error: Exception) -> GroupDescription:
+    """Return the description of a group that makes a whole request fail."""
+    problem = problem_in(str(error))
+    return GroupDescription(
+        group,
+        state="",
+        protocol_type="",
+        protocol="",
+        error=f"The group cannot be described: {error}",
+        problem=problem if problem in MOVING else None,
+    )
 
 
 def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
@@ -64,13 +96,15 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
     """
     state, protocol_type = raw["group_state"], raw["protocol_type"]
     members: tuple[LiveMember, ...] = ()
-    error = _refusal(raw)
+    problem, error = _refusal(raw)
     if error is None:
         try:
             members = _read_members(raw["members"])
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
-    return GroupDescription(group, state, protocol_type, raw["protocol_data"], members, error)
+    return GroupDescription(
+        group, state, protocol_type, raw["protocol_data"], members, error, problem
+    )
 
 
 def read_broker_group(described: BrokerGroup) -> GroupDescription:
@@ -80,7 +114,7 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     """
     members: tuple[LiveMember, ...] = ()
     state = described.state if described.consumers or described.state == DEAD else EMPTY
-    error = _broker_refusal(described, state)
+    problem, error = _broker_refusal(described, state)
     if error is None:
         try:
             members = _named(
@@ -103,10 +137,11 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     return GroupDescription(
         group=described.group,
         state=state,
-        protocol_type=CONSUMER_PROTOCOL,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol=described.assignor,
         members=members,
         error=error,
+        problem=problem,
         group_type=CONSUMER,
         topic_ids={topic: text for topic, text in described.topic_ids.items() if topic in read},
     )
@@ -125,22 +160,24 @@ def broker_names(described: BrokerGroup) -> dict[str, str]:
     )
 
 
-def of_the_other_type(description: GroupDescription) -> bool:
-    """Whether a description failed because the group is no classic group."""
-    return "not a classic group" in (description.error or "")
-
-
-def _broker_refusal(described: BrokerGroup, state: str) -> str | None:
+def _broker_refusal(described: BrokerGroup, state: str) -> _Refusal:
     if described.error is not None:
-        absent = "GroupIdNotFoundError" in described.error
-        return _ABSENT if absent else _NOT_DESCRIBED + described.error
+        return _coordinator_error(described.error)
     if state == DEAD:
-        return _ABSENT
+        return GroupProblem.ABSENT, _ABSENT
     if state not in REBALANCING:
-        return None
+        return None, None
     names = broker_names(described)
     behind = [names[consumer.member_id] for consumer in described.behind]
-    return _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
+    error = _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
+    return GroupProblem.REBALANCING, error
+
+
+def _coordinator_error(error: str) -> _Refusal:
+    problem = problem_in(error)
+    if problem is GroupProblem.OTHER_TYPE:
+        return problem, error
+    return problem, _ABSENT if problem is GroupProblem.ABSENT else _NOT_DESCRIBED + error
 
 
 def holds_up(names: Sequence[str]) -> str:
@@ -158,21 +195,18 @@ def holds_up(names: Sequence[str]) -> str:
     )
 
 
-def _refusal(raw: Mapping[str, Any]) -> str | None:
-    """Return why a group cannot be planned, independent of its members; None: it can."""
-    error, state, protocol_type = raw["error"] or "", raw["group_state"], raw["protocol_type"]
-    reasons = (
-        ("not a classic group" in error, error),
-        ("GroupIdNotFoundError" in error, _ABSENT),
-        (bool(error), _NOT_DESCRIBED + error),
-        (state == DEAD, _ABSENT_AS_CLASSIC),
-        (
-            protocol_type not in (CONSUMER_PROTOCOL, ""),
-            f"The group is not a consumer group: its protocol type is {protocol_type}",
-        ),
-        (state in REBALANCING, _UNSETTLED.format(state)),
-    )
-    return next((reason for holds, reason in reasons if holds), None)
+def _refusal(raw: Mapping[str, Any]) -> _Refusal:
+    """Return why a group cannot be planned, independent of its members."""
+    state, protocol_type = raw["group_state"], raw["protocol_type"]
+    if raw["error"]:
+        return _coordinator_error(raw["error"])
+    if state == DEAD:
+        return GroupProblem.ABSENT, _ABSENT_AS_CLASSIC
+    if protocol_type not in (CONSUMER_PROTOCOL_TYPE, ""):
+        return None, f"The group is not a consumer group: its protocol type is {protocol_type}"
+    if state in REBALANCING:
+        return GroupProblem.REBALANCING, _UNSETTLED.format(state)
+    return None, None
 
 
 def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:

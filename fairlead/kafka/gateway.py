@@ -19,11 +19,13 @@ from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.common.kafka_python import connect
+from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import (
     CommittedOffsets,
     FetchSources,
     GroupDescription,
+    GroupProblem,
     ListedGroups,
     LiveGroup,
     LogOffsets,
@@ -33,12 +35,15 @@ from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableErro
 from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
-    CONSUMER_PROTOCOL,
+    CONSUMER_PROTOCOL_TYPE,
+    MOVING,
     NUL,
     REBALANCING,
-    of_the_other_type,
+    group_error,
+    problem_in,
     read_broker_group,
     read_description,
+    undescribed,
 )
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
 from fairlead.kafka.kafka_python_settings import kafka_python_settings
@@ -51,7 +56,7 @@ from fairlead.kafka.offsets import (
 )
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
-from fairlead.kafka.requests import Answers, backoff, kafka_error
+from fairlead.kafka.requests import Answers, backoff
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
@@ -69,12 +74,6 @@ LONGEST_GROUP_BYTES: Final = 1_000
 
 SETTLING_S: Final = 10.0
 """Seconds to wait for the end of a rebalance before a group is left out of a sample."""
-
-_COORDINATOR_MOVING: Final = (
-    "CoordinatorNotAvailable",
-    "CoordinatorLoadInProgress",
-    "NotCoordinator",
-)
 
 
 def too_long(group: str) -> str:
@@ -111,11 +110,11 @@ class KafkaGateway:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
-        self._member_settings = kafka_python_settings(settings.librdkafka())
+        self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
         self._coordination = CoordinationReader(settings)
         self._admin: AdminClient | None = None
         self._reader: Consumer | None = None
-        self._member_admin: KafkaAdminClient | None = None
+        self._kafka_python: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -130,7 +129,7 @@ class KafkaGateway:
             self._reader.close()
             self._reader = None
         self._coordination.close()
-        self._close_member_admin()
+        self._close_kafka_python()
         raise_if_refused(error, self._settings)
 
     @property
@@ -168,7 +167,9 @@ class KafkaGateway:
         for group in self._listed():
             if NUL not in group["group_id"]:
                 kinds.setdefault(_kind(group), []).append(group["group_id"])
-        consumer, memberless = (sorted(kinds.pop(kind, [])) for kind in (CONSUMER_PROTOCOL, ""))
+        consumer, memberless = (
+            sorted(kinds.pop(kind, [])) for kind in (CONSUMER_PROTOCOL_TYPE, "")
+        )
         return ListedGroups(
             consumer, memberless, {kind: len(ids) for kind, ids in sorted(kinds.items())}
         )
@@ -260,7 +261,7 @@ class KafkaGateway:
         if not topics:
             return None
         try:
-            return self.ask_members(lambda admin: read_sources(admin, ends, topics))
+            return self._ask_kafka_python(lambda admin: read_sources(admin, ends, topics))
         except (BrokerResponseError, KafkaUnavailableError) as error:
             log.warning("Racks of partitions are unknown: %s", error)
             return None
@@ -290,11 +291,12 @@ class KafkaGateway:
         """
         observed_at = datetime.now(UTC)
         descriptions = self._describe(sorted(set(groups)))
-        topics_of = {group: _subscribed(found) for group, found in descriptions.items()}
+        topics_of = {group: _subscribed(described) for group, described in descriptions.items()}
         with self._asking() as admin:
             sizes = topic_sizes(admin, topics_of, self._timeout_s)
         return {
-            group: _live(group, found, sizes, observed_at) for group, found in descriptions.items()
+            group: _live(group, described, sizes, observed_at)
+            for group, described in descriptions.items()
         }
 
     def _commits(
@@ -305,9 +307,9 @@ class KafkaGateway:
         if not groups:
             return Answers()
         try:
-            return fetch_commits(self._open_member_admin(), groups, self._timeout_s, progress)
+            return fetch_commits(self._open_kafka_python(), groups, self._timeout_s, progress)
         except KafkaUnavailableError:
-            self._close_member_admin()
+            self._close_kafka_python()
             raise
 
     def _describe(
@@ -339,20 +341,20 @@ class KafkaGateway:
         return with_agreed_shares(described, self._coordination)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
-        """Describe some groups; if one of them makes the request fail, describe fewer at a time."""
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
-        try:
-            raw = self.ask_members(lambda admin: admin.describe_groups(list(groups)))
-        except (BrokerResponseError, ValueError) as error:
-            if half := len(groups) // 2:
-                return self._describe_each(groups[:half]) | self._describe_each(groups[half:])
-            why = f"The group cannot be described: {error}"
-            return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
-        if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):
-            self._close_member_admin()  # which caches coordinators permanently
-        descriptions = {group: read_description(group, raw[group]) for group in groups}
-        broker_assigns = [group for group in groups if of_the_other_type(descriptions[group])]
+        """Describe some groups, each by the request for its type."""
+        raw, errors = self._halving(
+            groups, lambda admin, portion: admin.describe_groups(list(portion))
+        )
+        descriptions = {
+            group: undescribed(group, errors[group])
+            if group in errors
+            else read_description(group, raw[group])
+            for group in groups
+        }
+        problems = {group: described.problem for group, described in descriptions.items()}
+        if GroupProblem.NOT_COORDINATOR in problems.values():
+            self._close_kafka_python()  # which caches coordinators permanently
+        broker_assigns = [group for group in groups if problems[group] is GroupProblem.OTHER_TYPE]
         return descriptions | {
             group: read_broker_group(described)
             for group, described in self.broker_groups(broker_assigns).items()
@@ -362,7 +364,7 @@ class KafkaGateway:
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         try:
-            return self.ask_members(_list_groups)
+            return self._ask_kafka_python(_list_groups)
         except BrokerResponseError as error:
             raise KafkaUnavailableError(f"Kafka cannot list groups: {error}") from error
 
@@ -390,7 +392,7 @@ class KafkaGateway:
         KafkaUnavailableError
             No broker answers in time.
         """
-        features = self.ask_members(lambda admin: admin.describe_features())
+        features = self._ask_kafka_python(lambda admin: admin.describe_features())
         return {
             name: version["finalized"][1]
             for name, version in features.items()
@@ -417,28 +419,45 @@ class KafkaGateway:
     def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:
         """Describe groups of the consumer protocol (KIP-848).
 
-        If one of them makes the request fail, fewer are described at a time.
-
         Raises
         ------
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        described, errors = self._halving(groups, describe_broker_groups)
+        described |= {
+            group: BrokerGroup(group, "", "", error=str(error)) for group, error in errors.items()
+        }
+        problems = {problem_in(group.error) for group in described.values() if group.error}
+        if GroupProblem.NOT_COORDINATOR in problems:
+            self._close_kafka_python()  # which caches coordinators permanently
+        return described
+
+    def _halving(
+        self,
+        groups: Sequence[str],
+        question: "Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]]",
+    ) -> tuple[dict[str, Result], dict[str, Exception]]:
+        """Ask about groups; if one of them makes the request fail, about fewer at a time.
+
+        Returns
+        -------
+        Group to answer, and group to the error of a request about this group only.
+        """
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         if not groups:
-            return {}
+            return {}, {}
         try:
-            answers = self.ask_members(lambda admin: describe_broker_groups(admin, groups))
-        except BrokerResponseError as error:
-            if half := len(groups) // 2:
-                return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
-            return {groups[0]: BrokerGroup(groups[0], "", "", error=str(error))}
-        if any(answer.error and "NotCoordinator" in answer.error for answer in answers.values()):
-            self._close_member_admin()  # which caches coordinators permanently
-        return answers
+            return dict(self._ask_kafka_python(lambda admin: question(admin, groups))), {}
+        except (BrokerResponseError, ValueError) as error:
+            if not (half := len(groups) // 2):
+                return {}, {groups[0]: error}
+        answers, errors = self._halving(groups[:half], question)
+        more_answers, more_errors = self._halving(groups[half:], question)
+        return answers | more_answers, errors | more_errors
 
-    def ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
+    def _ask_kafka_python(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
         """Call a function with kafka-python's client; after a transient error, with a new one.
 
         Raises
@@ -458,18 +477,18 @@ class KafkaGateway:
             retry=retry_if_exception(
                 lambda error: isinstance(error, KafkaError) and error.retriable
             ),
-            before_sleep=lambda _: self._close_member_admin(),
+            before_sleep=lambda _: self._close_kafka_python(),
             reraise=True,
             **backoff(self._timeout_s),
         )
         try:
-            return retries(lambda: question(self._open_member_admin()))
+            return retries(lambda: question(self._open_kafka_python()))
         except KafkaError as error:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
             ):
                 raise  # an error about the request; kafka-python itself raises time-outs
-            self._close_member_admin()
+            self._close_kafka_python()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
 
     @contextmanager
@@ -496,8 +515,8 @@ class KafkaGateway:
             )
         return self._reader
 
-    def _open_member_admin(self) -> "KafkaAdminClient":
-        if self._member_admin is None:
+    def _open_kafka_python(self) -> "KafkaAdminClient":
+        if self._kafka_python is None:
             from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
             from kafka.errors import KafkaError  # noqa: PLC0415 - see above
 
@@ -507,20 +526,20 @@ class KafkaGateway:
             timeout_ms = int(self._timeout_s * 1000)
             configuration: dict[str, Any] = {
                 "client_id": "fairlead",
-                **self._member_settings,
+                **self._kafka_python_settings,
                 "request_timeout_ms": timeout_ms,
                 "bootstrap_timeout_ms": timeout_ms,
             }
             try:
-                self._member_admin = connect(KafkaAdminClient, configuration)
+                self._kafka_python = connect(KafkaAdminClient, configuration)
             except KafkaError as error:
                 raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
-        return self._member_admin
+        return self._kafka_python
 
-    def _close_member_admin(self) -> None:
-        if self._member_admin is not None:
-            self._member_admin.close()
-            self._member_admin = None
+    def _close_kafka_python(self) -> None:
+        if self._kafka_python is not None:
+            self._kafka_python.close()
+            self._kafka_python = None
 
 
 def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
@@ -539,8 +558,7 @@ def _kind(group: Mapping[str, Any]) -> str:
 
 def _unsettled(described: GroupDescription) -> bool:
     """Whether describing a group may succeed soon."""
-    moving = any(name in (described.error or "") for name in _COORDINATOR_MOVING)
-    return moving or described.state in REBALANCING
+    return described.problem in MOVING or described.state in REBALANCING
 
 
 def _subscribed(described: GroupDescription) -> set[str]:
@@ -559,7 +577,7 @@ def _live(
 ) -> LiveGroup | GroupError:
     """Return a group with the partition counts of its topics, or its error."""
     if described.error:
-        return GroupError(f"Group {group}: {described.error}")
+        return group_error(described)
     if group in sizes.unlisted:
         return GroupError(f"Group {group}: {_unlisted(sizes.unlisted[group])}")
     topics = _subscribed(described)

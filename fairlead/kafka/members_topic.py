@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError, InvalidPlanError, KafkaUnavailableError
+from fairlead.kafka.compacted_topic import CompactedTopic
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
-from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.kafka.requests import TRANSIENT, kafka_error
+from fairlead.kafka.requests import TRANSIENT
 from fairlead.settings import KafkaSettings
 from fairlead.wire.members_record import Membership, read_membership
 
@@ -36,8 +37,7 @@ class MembersTopic:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        as_topic = {"plan_topic": settings.members_topic, "plan_topic_partitions": 1}
-        self._topic = PlanTopic(settings.model_copy(update=as_topic))
+        self._topic = CompactedTopic(settings, settings.members_topic, partitions=1)
         self._settings = settings
         self._signer = settings.signer
         self._ready = False
@@ -48,7 +48,7 @@ class MembersTopic:
         return self._topic.name
 
     def ensure(self) -> None:
-        """Create the topic unless it exists. Raises the errors of `PlanTopic.ensure`.
+        """Create the topic unless it exists. Raises the errors of `CompactedTopic.ensure`.
 
         Brokers change no assignment before it exists.
         """

@@ -15,8 +15,9 @@ from typing import Final, NoReturn, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
-from fairlead.kafka.requests import TRANSIENT, kafka_error
+from fairlead.kafka.requests import TRANSIENT
 from fairlead.settings import KafkaSettings
 from fairlead.wire.record import Headers
 
@@ -40,11 +41,11 @@ _OF_ONE_RECORD: Final = frozenset(
 )
 _FENCED: Final = frozenset(
     {
-        KafkaError._FATAL,  # noqa: SLF001 - so librdkafka names its local errors
-        KafkaError._FENCED,  # noqa: SLF001 - the same
-        KafkaError._PURGE_INFLIGHT,  # noqa: SLF001 - the same
-        KafkaError._PURGE_QUEUE,  # noqa: SLF001 - the same
-        KafkaError._STATE,  # noqa: SLF001 - the error of a fenced producer
+        KafkaError._FATAL,
+        KafkaError._FENCED,
+        KafkaError._PURGE_INFLIGHT,
+        KafkaError._PURGE_QUEUE,
+        KafkaError._STATE,  # the error of a fenced producer
         KafkaError.INVALID_PRODUCER_EPOCH,
         KafkaError.INVALID_PRODUCER_ID_MAPPING,
         KafkaError.PRODUCER_FENCED,

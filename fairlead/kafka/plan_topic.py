@@ -1,131 +1,27 @@
 """The plan topic: a compacted topic whose newest record under a group's id is the group's plan.
 
-Belongs here: creating the topic, opening it for writing, reading a group's newest record. Does not:
-the content of a plan (`fairlead.wire.document`), nor following plans in a consumer
-(`fairlead.followers`).
+Belongs here: opening the topic for writing, and whether followers can read a record. Does not:
+creating and reading it (`compacted_topic`), the content of a plan (`fairlead.wire.document`), nor
+following plans in a consumer (`fairlead.followers`).
 """
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final
 
-from confluent_kafka import (
-    Consumer,
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicCollection,
-    TopicPartition,
-)
-from confluent_kafka.admin import (
-    AdminClient,
-    ConfigEntry,
-    ConfigResource,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-    TopicDescription,
-)
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
-from fairlead.common.commands import alter_topic
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
-from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
-from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, PlanChannel
-from fairlead.kafka.reachability import require_broker
-from fairlead.kafka.refusals import raise_if_refused
-from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
+from fairlead.kafka.compacted_topic import POLL_S, CompactedTopic
+from fairlead.kafka.plan_channel import PlanChannel
 from fairlead.settings import KafkaSettings
-from fairlead.wire.partitions import kafka_uuid, partition_for_key
-from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-log = logging.getLogger(__name__)
-
-Answer = TypeVar("Answer")
-#: Maximum number of messages to take from the client at once.
-_AT_ONCE: Final = 1000
-_POLL_S: Final = 0.1
 #: Seconds. Longest wait for a transaction's marker, which is written shortly after the commit.
 _COMMITTED_S: Final = 5.0
 
-TOPIC_CONFIG: Final = {
-    "cleanup.policy": "compact",
-    # Followers read a partition from its beginning. Leases are renewed every other hour; older
-    # records should be compacted by then, so that followers read each plan about twice.
-    "min.cleanable.dirty.ratio": "0.1",
-    "segment.ms": str(60 * 60 * 1000),
-    "max.compaction.lag.ms": str(2 * 60 * 60 * 1000),
-    "max.message.bytes": str(LARGEST_PLAN_BYTES),
-    # Brokers decompress records of other producers: followers need no codec, and the limit above
-    # bounds their memory.
-    "compression.type": "uncompressed",
-}
-#: Values of compression.type with which every client can read every record.
-_READABLE: Final = frozenset({"uncompressed", "gzip"})
 
-
-def foreign_codecs(compression: str) -> str:
-    """Return a warning if a topic's compression.type allows codecs that some clients lack; else "".
-
-    Examples
-    --------
-    >>> foreign_codecs("zstd"), foreign_codecs("gzip")
-    ('has compression.type=zstd: a record in zstd stops clients without that codec', '')
-    """
-    if compression in _READABLE:
-        return ""
-    which = "lz4, snappy or zstd" if compression == "producer" else compression
-    return (
-        f"has compression.type={compression}: a record in {which} stops clients without that codec"
-    )
-
-
-class Position(NamedTuple):
-    """Position of a record in the plan topic."""
-
-    partition: int
-    offset: int
-
-
-@dataclass(frozen=True)
-class Record:
-    """The newest record of a group.
-
-    Parameters
-    ----------
-    group
-        The record's key.
-    value
-        The plan's bytes or its withdrawal; None: a tombstone, which Fairlead does not write.
-    headers
-        As published.
-    position
-        Partition and offset.
-    published_at
-        The record's timestamp; time-zone-aware.
-    began
-        Offset of the first record of its epoch that still exists.
-    tombstone
-        Offset of the newest earlier tombstone that still exists; -1: none.
-    """
-
-    group: str
-    value: bytes | None
-    headers: Headers
-    position: Position
-    published_at: datetime
-    began: int = 0
-    tombstone: int = -1
-
-
-class PlanTopic:
-    """Writes and reads records. A context manager; not for several threads.
+class PlanTopic(CompactedTopic):
+    """Writes and reads plans. A context manager; not for several threads.
 
     Parameters
     ----------
@@ -134,144 +30,11 @@ class PlanTopic:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings = settings
-        self._timeout_s = settings.request_timeout_s
-        self._count: int | None = None
-        self._origin: Origin | None = None
-
-    @property
-    def name(self) -> str:
-        """The topic's name."""
-        return self._settings.plan_topic
-
-    @property
-    def origin(self) -> Origin:
-        """The topic with the ids of cluster and topic, read once.
-
-        Raises
-        ------
-        ConfigurationError
-            The topic does not exist.
-        KafkaUnavailableError
-            Brokers do not answer in time.
-        """
-        if self._origin is None:
-            topic_id = kafka_uuid(str(self._describe().topic_id))
-            admin = AdminClient(self._settings.librdkafka())
-            try:
-                cluster = admin.list_topics(self.name, timeout=self._timeout_s).cluster_id
-            except KafkaException as error:
-                raise self._failure(error, "cannot be described") from error
-            self._origin = Origin(self.name, cluster or "", topic_id)
-        return self._origin
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Explain a failed login. Methods close their own writers and readers."""
-        raise_if_refused(error, self._settings)
-
-    def ensure(self) -> None:
-        """Create the topic unless it exists; check that it is compacted and replicated.
-
-        Raises
-        ------
-        ConfigurationError
-            The topic exists, but its cleanup policy would delete plans, or min.insync.replicas is
-            higher than its number of replicas; or there is no right to create it.
-        KafkaUnavailableError
-            Brokers do not answer in time.
-        """
-        require_broker(self._settings)
-        admin = AdminClient(self._settings.librdkafka())
-        try:
-            brokers = len(admin.list_topics(self.name, timeout=self._timeout_s).brokers)
-        except KafkaException as error:
-            raise self._failure(error, "cannot be described") from error
-        factor = self._settings.plan_topic_replication_factor
-        copies = copies_wanted(brokers) if factor < 0 else factor
-        topic = NewTopic(
-            self.name,
-            num_partitions=self._settings.plan_topic_partitions,
-            replication_factor=copies,
-            config=TOPIC_CONFIG | {"min.insync.replicas": str(in_sync_wanted(copies))},
-        )
-        try:
-            admin.create_topics(
-                [topic], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
-            )[self.name].result(self._timeout_s + GRACE_S)
-            self._describe(within_s=self._timeout_s)
-        except KafkaException as error:
-            if kafka_error(error).code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise self._failure(error, "cannot be created") from error
-            self._check(brokers)
-        except TimeoutError as error:
-            raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
-
-    def codec_warning(self, config: dict[str, ConfigEntry] | None = None) -> str:
-        """Return a warning if clients may lack the codec of a record, with the remedy; else "".
-
-        Raises
-        ------
-        ConfigurationError
-            The topic does not exist, or may not be described.
-        KafkaUnavailableError
-            Brokers do not answer in time.
-        """
-        config = self._config() if config is None else config
-        if not (why := foreign_codecs(config["compression.type"].value)):
-            return ""
-        change = alter_topic(self.name, "compression.type=uncompressed")
-        return f"Topic {self.name} {why}. Change it: {change}"
-
-    def partition_for_key(self, group: str) -> int:
-        """Return the partition of a group's key; the number of partitions is read once.
-
-        Raises
-        ------
-        ConfigurationError
-            The topic does not exist.
-        KafkaUnavailableError
-            Brokers do not answer in time.
-        """
-        if self._count is None:
-            self._count = len(self._describe().partitions)
-        return partition_for_key(group, self._count)
+        super().__init__(settings, settings.plan_topic, partitions=settings.plan_topic_partitions)
 
     def open(self, partition: int) -> PlanChannel:
         """Become the only writer of a partition; raises the errors of `PlanChannel`."""
         return PlanChannel(self._settings, partition)
-
-    def newest(
-        self, partition: int, groups: Iterable[str], only: Callable[[Record], bool] | None = None
-    ) -> dict[str, Record]:
-        """Return the newest committed record of each of some groups in a partition.
-
-        Parameters
-        ----------
-        partition, groups
-            Groups, and the partition of their keys.
-        only
-            Returns whether to consider a record; None: consider all.
-
-        Raises
-        ------
-        ConfigurationError
-            The topic does not exist.
-        KafkaUnavailableError
-            Brokers do not answer in time.
-        """
-        keys = {group.encode(): group for group in groups}
-        newest: dict[str, Record] = {}
-        tracker = EpochTracker()
-        for message in self._read(partition):
-            group = keys.get(message.key() or b"")
-            if group is not None:
-                record = tracker.take(_record(group, message))
-                if only is None or only(record):
-                    newest[group] = record
-        return newest
 
     def held_up(self, partition: int, offset: int) -> int | None:
         """Return the last stable offset if followers cannot read a record yet; None if they can.
@@ -301,141 +64,4 @@ class PlanTopic:
                 return None
             if time.monotonic() >= deadline:
                 return int(end.offset) if end.offset >= 0 else None  # -1: no leader
-            time.sleep(_POLL_S)
-
-    def read(self, group: str) -> Record | None:
-        """Return the newest record of a group, None if there is none; raises as `newest`."""
-        return self.newest(self.partition_for_key(group), [group]).get(group)
-
-    def _read(self, partition: int) -> Iterator[Message]:
-        """Read a partition from its beginning to its last stable offset."""
-        consumer = Consumer(
-            self._settings.librdkafka(
-                **{
-                    "group.id": "fairlead-plan-topic",  # required, never joined
-                    "enable.auto.commit": "false",
-                    "enable.partition.eof": "true",
-                    "isolation.level": "read_committed",
-                    "fetch.wait.max.ms": "50",
-                    "auto.offset.reset": "earliest",
-                }
-            )
-        )
-        try:
-            # Not OFFSET_BEGINNING, for which librdkafka needs a request and half a second more.
-            consumer.assign([TopicPartition(self.name, partition, 0)])
-            deadline = time.monotonic() + self._timeout_s
-            while time.monotonic() < deadline:
-                for message in consumer.consume(_AT_ONCE, 0.1):
-                    if (error := message.error()) is None:
-                        yield message
-                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
-                        return
-                    elif error.code() not in ABOUT_A_GROUP:
-                        raise KafkaException(error)  # noqa: TRY301 - the handler below names the topic
-            raise KafkaUnavailableError(f"Topic {self.name} was not read to its end in time")
-        except KafkaException as error:
-            raise self._failure(error, "cannot be read") from error
-        finally:
-            consumer.close()
-
-    def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
-        """Read the topic's id and partitions; raises errors like `_ask`."""
-        topics = TopicCollection([self.name])
-        return self._ask(
-            lambda admin: admin.describe_topics(topics, request_timeout=self._timeout_s)[self.name],
-            within_s=within_s,
-        )
-
-    def _config(self) -> dict[str, ConfigEntry]:
-        """Read the configuration of an existing topic; raises errors like `_ask`."""
-        topic = ConfigResource(ResourceType.TOPIC, self.name)
-        return self._ask(
-            lambda admin: admin.describe_configs([topic], request_timeout=self._timeout_s)[topic],
-            within_s=self._timeout_s,
-        )
-
-    def _ask(
-        self, question: "Callable[[AdminClient], Future[Answer]]", *, within_s: float
-    ) -> Answer:
-        """Send a request about the topic; retry for `within_s` while the broker does not know it.
-
-        A broker learns of a new topic with a delay.
-
-        Raises
-        ------
-        ConfigurationError
-            The topic does not exist, or may not be described.
-        KafkaUnavailableError
-            Brokers do not answer in time.
-        """
-        require_broker(self._settings)
-        admin = AdminClient(self._settings.librdkafka())  # must live until the answer arrives
-        deadline = time.monotonic() + within_s
-        while True:
-            try:
-                return question(admin).result(self._timeout_s + GRACE_S)
-            except KafkaException as error:
-                unknown = kafka_error(error).code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-                if not unknown or time.monotonic() >= deadline:
-                    raise self._failure(error, "cannot be described") from error
-            except TimeoutError as error:
-                raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
-            time.sleep(_POLL_S)
-
-    def _check(self, brokers: int) -> None:
-        """Raise an error if an existing topic could lose plans."""
-        config = self._config()
-        policy = config["cleanup.policy"].value
-        if policy != "compact":
-            raise ConfigurationError(
-                f"Topic {self.name} has cleanup.policy={policy}, which would delete plans that are "
-                f"still followed. Change it: {alter_topic(self.name, 'cleanup.policy=compact')}"
-            )
-        copies = min(len(partition.replicas) for partition in self._describe().partitions)
-        in_sync = int(config["min.insync.replicas"].value)
-        if in_sync > copies:
-            raise ConfigurationError(
-                f"Topic {self.name} has {copies} copies of its partitions and "
-                f"min.insync.replicas={in_sync}: nothing can be written. Change it: "
-                + alter_topic(self.name, f"min.insync.replicas={in_sync_wanted(copies)}")
-            )
-        if why := too_few(copies, in_sync, brokers):
-            log.warning("Topic %s %s", self.name, why)
-        if why := self.codec_warning(config):
-            log.warning(why)
-
-    def _failure(self, error: KafkaException, what: str) -> Exception:
-        carried = kafka_error(error)
-        message = f"Topic {self.name} {what}: {carried.str()}"
-        if carried.code() in TRANSIENT or carried.retriable():
-            return KafkaUnavailableError(message)
-        return ConfigurationError(message)
-
-
-class EpochTracker:
-    """Finds the start of each epoch and the newest tombstone, from records in log order."""
-
-    def __init__(self) -> None:
-        self._began: dict[tuple[str, bytes], int] = {}
-        self._tombstones: dict[str, int] = {}
-
-    def take(self, record: Record) -> Record:
-        """Return the record with `began` and `tombstone`."""
-        offset = record.position.offset
-        if record.value is None:
-            self._tombstones[record.group] = offset
-            return replace(record, tombstone=offset)
-        epoch = dict(record.headers).get(EPOCH_HEADER, b"")
-        began = self._began.setdefault((record.group, epoch), offset)
-        return replace(record, began=began, tombstone=self._tombstones.get(record.group, -1))
-
-
-def _record(group: str, message: Message) -> Record:
-    return Record(
-        group=group,
-        value=message.value(),
-        headers=[(name, text or b"") for name, text in message.headers() or ()],
-        position=Position(message.partition() or 0, message.offset() or 0),
-        published_at=datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC),
-    )
+            time.sleep(POLL_S)

@@ -62,7 +62,7 @@ class TriggerConnection:
             self._admin.close()
             self._admin = None
 
-    def beat(self, group: str, heartbeat: Mapping[str, Any]) -> Any:
+    def send(self, group: str, heartbeat: Mapping[str, Any]) -> Any:
         """Send a heartbeat to the coordinator of a group; return its response.
 
         Raises
@@ -78,7 +78,7 @@ class TriggerConnection:
 
 
 async def _send(admin: "KafkaAdminClient", group: str, heartbeat: Mapping[str, Any]) -> Any:
-    from fairlead.kafka.messages.consumer_group_heartbeat import (  # noqa: PLC0415 - the module imports kafka-python
+    from fairlead.kafka.messages.consumer_groups import (  # noqa: PLC0415 - the module imports kafka-python
         ConsumerGroupHeartbeatRequest,
     )
 
@@ -92,25 +92,15 @@ class RebalanceTrigger:
 
     Parameters
     ----------
-    settings
-        How to reach the cluster, and the plan topic.
+    connection
+        The connection, which other triggers may share.
     group, version
         The group, and the plan's version, by which an assignor notices that it has not read the
         plan yet.
-    by
-        A shared connection; None: its own connection.
     """
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        group: str,
-        version: int,
-        *,
-        by: TriggerConnection | None = None,
-    ) -> None:
-        self._owns = by is None
-        self._connection = TriggerConnection(settings) if by is None else by
+    def __init__(self, connection: TriggerConnection, group: str, version: int) -> None:
+        self._connection = connection
         self._group = group
         self._rack = f"{TRIGGER_RACK}{group}:{version}"
         self._member = str(uuid.uuid4())
@@ -119,23 +109,20 @@ class RebalanceTrigger:
         self._refused = ""
 
     def __enter__(self) -> Self:
-        self.join()
+        self.heartbeat()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.leave()
 
-    def join(self) -> None:
-        """Try to join the group: if its coordinator is moving, `refused` tries again."""
-        self.refused()
+    def heartbeat(self) -> str:
+        """Send a heartbeat; return why it was refused permanently, "" if it was not.
 
-    def refused(self) -> str:
-        """Send a heartbeat; return why it was refused, "" if it was not.
-
-        If the broker computed no assignment at the join, the heartbeat makes it compute one.
+        The first heartbeat joins the group; if its coordinator is moving, the next one does. If the
+        broker computed no assignment at the join, a later heartbeat makes it compute one.
         """
         if not self._refused:
-            self._refused = self._beat()
+            self._refused = self._send_heartbeat()
         return self._refused
 
     def leave(self) -> None:
@@ -144,15 +131,13 @@ class RebalanceTrigger:
 
         try:
             if self._sent:
-                self._connection.beat(self._group, {**self._who(), "member_epoch": _LEAVES})
+                self._connection.send(self._group, {**self._who(), "member_epoch": _LEAVES})
         except KafkaError:
             self._connection.close()  # the coordinator expires its session
         finally:
             self._sent = False
-            if self._owns:
-                self._connection.close()
 
-    def _beat(self) -> str:
+    def _send_heartbeat(self) -> str:
         from kafka import errors  # noqa: PLC0415 - see above
 
         heartbeat = {**self._who(), "member_epoch": self._epoch}
@@ -165,7 +150,7 @@ class RebalanceTrigger:
             }
             self._sent = True
         try:
-            answer = self._connection.beat(self._group, heartbeat)
+            answer = self._connection.send(self._group, heartbeat)
             if answer.error_code:
                 raise errors.for_code(answer.error_code)(answer.error_message or "")
         except (errors.UnknownMemberIdError, errors.FencedMemberEpochError):

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.domain.record_sample import CELLS, Int64, LogWindow, RecordSample, Runs, plan_runs
 from fairlead.errors import KafkaUnavailableError, TopicError
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused
-from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
+from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING
 from fairlead.kafka.rights import remedy
 from fairlead.settings import KafkaSettings
 
@@ -178,7 +179,7 @@ class TopicLog:
             number, error = message.partition(), message.error()
             if error is not None and error.code() in ABOUT_A_GROUP:
                 continue
-            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if number not in unfinished:  # fetched beyond the end of its run
                 continue

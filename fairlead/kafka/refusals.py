@@ -60,13 +60,13 @@ def refusal(settings: KafkaSettings) -> str | None:
     with suppress(KafkaException):
         admin.list_topics(timeout=_PATIENCE_S)
     admin.poll(0)
-    if denied := _REASON.fullmatch(reasons.get(KafkaError._AUTHENTICATION, "")):  # noqa: SLF001 - so librdkafka names its local errors
+    if denied := _REASON.fullmatch(reasons.get(KafkaError._AUTHENTICATION, "")):
         return (
             f"Kafka at {denied['where']} refuses the user {config.get('sasl.username', '')}: "
             f"{denied['what']}. Are sasl.mechanism, sasl.username and sasl.password of "
             "kafka.properties right?"
         )
-    if broken := _REASON.fullmatch(reasons.get(KafkaError._SSL, "")):  # noqa: SLF001 - the same
+    if broken := _REASON.fullmatch(reasons.get(KafkaError._SSL, "")):
         return _distrust(broken["where"], broken["what"], config)
     return None
 

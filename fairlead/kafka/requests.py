@@ -19,6 +19,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportCount
 from fairlead.errors import KafkaUnavailableError
 from fairlead.settings import KafkaSettings
@@ -35,15 +36,15 @@ GRACE_S: Final = 5.0
 # Errors that mean that no broker was reached; they are independent of the group or partition.
 _UNREACHABLE: Final = frozenset(
     {
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - so librdkafka names its local errors
-        KafkaError._MSG_TIMED_OUT,  # noqa: SLF001 - the same
-        KafkaError._TIMED_OUT,  # noqa: SLF001 - the same
-        KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001 - the same
-        KafkaError._TRANSPORT,  # noqa: SLF001 - the same
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._MSG_TIMED_OUT,
+        KafkaError._TIMED_OUT,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._TRANSPORT,
     }
 )
 TRANSIENT: Final = _UNREACHABLE | {
-    KafkaError._WAIT_COORD,  # noqa: SLF001 - the same
+    KafkaError._WAIT_COORD,
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -59,8 +60,8 @@ TRANSIENT: Final = _UNREACHABLE | {
 
 MISSING: Final = frozenset(
     {
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - the same
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - the same
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
@@ -171,12 +172,6 @@ def backoff(timeout_s: float) -> dict[str, Any]:
     }
 
 
-def kafka_error(error: KafkaException) -> KafkaError:
-    """Return the error that a KafkaException carries."""
-    carried = error.args[0]
-    return carried if isinstance(carried, KafkaError) else KafkaError(KafkaError.UNKNOWN)
-
-
 def _collect(
     futures: "Mapping[Key, Future[Answer]]", answers: Answers[Key, Answer], timeout_s: float
 ) -> int:
@@ -188,7 +183,7 @@ def _collect(
         except KafkaException as error:
             answers.errors[key] = kafka_error(error)
         except TimeoutError:
-            answers.errors[key] = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - as above
+            answers.errors[key] = KafkaError(KafkaError._TIMED_OUT)
     return len(futures)
 
 

@@ -22,8 +22,9 @@ from confluent_kafka.admin import (
 )
 
 from fairlead.common.commands import shell_quote
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import KafkaUnavailableError
-from fairlead.kafka.requests import GRACE_S, kafka_error
+from fairlead.kafka.requests import GRACE_S
 from fairlead.settings import KafkaSettings
 
 CLUSTER: Final = "cluster"
@@ -35,6 +36,9 @@ _KINDS: Final = {
     "topic": ResourceType.TOPIC,
     "transactional-id": ResourceType.TRANSACTIONAL_ID,  # type: ignore[attr-defined] # as above
 }
+
+Operations = dict[str, tuple[frozenset[str], KafkaError | None]]
+"""Name to the authorized operations, and the error if there is no answer."""
 
 
 def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = False) -> str:
@@ -97,7 +101,7 @@ class Rights:
         """Return the authorized operations on the cluster."""
         return _names(self.cluster())
 
-    def on_topics(self, topics: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
+    def on_topics(self, topics: Collection[str]) -> Operations:
         """Return the authorized operations on topics, or the error, by topic."""
         futures = self._admin.describe_topics(
             TopicCollection(list(topics)),
@@ -106,7 +110,7 @@ class Rights:
         )
         return self._operations(futures)
 
-    def on_groups(self, groups: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
+    def on_groups(self, groups: Collection[str]) -> Operations:
         """Return the authorized operations on groups, or the error, by group."""
         futures = self._admin.describe_consumer_groups(
             list(groups),
@@ -115,14 +119,13 @@ class Rights:
         )
         return self._operations(futures)
 
-    def _operations(self, futures: Any) -> dict[str, tuple[frozenset[str], str | None]]:
-        operations: dict[str, tuple[frozenset[str], str | None]] = {}
+    def _operations(self, futures: Any) -> Operations:
+        operations: Operations = {}
         for name, future in futures.items():
             try:
                 operations[name] = _names(future.result(self._wait_s + GRACE_S)), None
             except KafkaException as error:
-                cause = kafka_error(error)
-                operations[name] = frozenset(), f"{cause.name()}: {cause.str()}"
+                operations[name] = frozenset(), kafka_error(error)
         return operations
 
     def by_rule(self, kind: str, name: str, operation: str) -> bool | None:
@@ -150,14 +153,14 @@ class Rights:
             return True if off else None
         if not self._user:  # the user's name is in a certificate
             return None
-        mine = [
+        rules_of_user = [
             rule
             for rule in rules
             if rule.principal in {f"User:{self._user}", "User:*"}
             and rule.operation.name in {operation, "ALL"}
         ]
-        denied = any(rule.permission_type is AclPermissionType.DENY for rule in mine)
-        return bool(mine) and not denied
+        denied = any(rule.permission_type is AclPermissionType.DENY for rule in rules_of_user)
+        return bool(rules_of_user) and not denied
 
 
 def _names(described: Any) -> frozenset[str]:

@@ -79,14 +79,15 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
     return [*jars, *sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))]
 
 
-def source_jars(progress: Callable[[str], None] = lambda _: None) -> list[Path]:
+def source_jars() -> list[Path]:
     """Return the jars of Spark's Kafka source; the first call downloads them.
 
     Raises as `kafka_classpath` does.
     """
     (package,) = SOURCE
     name = package.split(":", 1)[1].replace(":", "-")
-    return _cached(name, SOURCE, _OF_SPARK, "Spark's Kafka source (10 MB, once)", progress)
+    what = "Spark's Kafka source (10 MB, once)"
+    return _cached(name, SOURCE, _OF_SPARK, what, progress=lambda _: None)
 
 
 def _cached(

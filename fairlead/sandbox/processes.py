@@ -25,6 +25,8 @@ from fairlead.errors import SandboxError
 
 POLL_S: Final = 0.05
 SPAWN_TIMEOUT_S: Final = 60.0
+#: Lines of a log in an error message.
+_TAIL_LINES: Final = 20
 
 
 def spawn(
@@ -156,9 +158,9 @@ def _command_line(process: psutil.Process) -> list[str]:
     return []
 
 
-def tail(log: Path, *, lines: int = 20) -> str:
+def tail(log: Path) -> str:
     """Return the last lines of a log, indented, for an error message."""
     if not log.exists():
         return "  (no log)"
-    text = log.read_text(errors="replace").splitlines()[-lines:]
+    text = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
     return "\n".join(f"  {line}" for line in text) or "  (empty log)"

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
+    from fairlead.domain.records import Decision, PlanDraft, StoredDecision, StoredPlan
     from fairlead.store.engine import create_store_engine
     from fairlead.store.plans import PlanStore
 
 __all__ = [
-    "NoPlan",
+    "Decision",
     "PlanDraft",
     "PlanStore",
     "StoredDecision",

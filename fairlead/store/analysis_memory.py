@@ -100,7 +100,7 @@ def standing_requests(connection: Connection, age: timedelta) -> dict[str, Stand
 
 def record_findings(
     connection: Connection,
-    found: Mapping[str, tuple[datetime, Findings]],
+    findings_by_group: Mapping[str, tuple[datetime, Findings]],
     *,
     requests: Mapping[str, PlanRequest] | None = None,
 ) -> None:
@@ -108,25 +108,25 @@ def record_findings(
 
     Parameters
     ----------
-    found
+    findings_by_group
         Group to the time of its sample, and its findings.
     requests
-        Plan requests of a sample; the other groups of `found` have none. None: findings of a
-        planning run, which also replaces the members' speeds, and keeps the stored requests.
+        Plan requests of a sample; the other groups have none. None: findings of a planning run,
+        which also replaces the members' speeds, and keeps the stored requests.
     """
-    if not found:
+    if not findings_by_group:
         return
     samples = [
         _diagnosis(group, at, findings)
         | _request(None if requests is None else requests.get(group))
         | {"looked": requests is not None}
-        for group, (at, findings) in found.items()
+        for group, (at, findings) in findings_by_group.items()
     ]
     connection.execute(select(func.fairlead_raw.record_diagnoses(_json(samples))))
     if requests is None:
         known = {
             group: {name: _capacity(capacity) for name, capacity in findings.capacities.items()}
-            for group, (_, findings) in found.items()
+            for group, (_, findings) in findings_by_group.items()
         }
         connection.execute(select(func.fairlead_raw.record_capacities(_json(known))))
 

@@ -19,7 +19,7 @@ from fairlead.common.tables import named
 from fairlead.common.words import shortened
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.figures import imbalance
-from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
+from fairlead.domain.records import Decision, PlanDraft, StoredDecision
 from fairlead.store.analysis_memory import record_findings
 from fairlead.store.bulk import copy_rows
 from fairlead.store.models import (
@@ -113,7 +113,7 @@ def _analysed(draft: PlanDraft) -> Any:
 
 def insert_decisions(
     connection: Connection,
-    decisions: Sequence[NoPlan],
+    decisions: Sequence[Decision],
     versions: Mapping[str, int],
     settings: str | None,
 ) -> None:
@@ -175,7 +175,7 @@ def insert_decisions(
 
 
 def stored_decisions(
-    connection: Connection, decisions: Sequence[NoPlan], *, created: bool
+    connection: Connection, decisions: Sequence[Decision], *, created: bool
 ) -> dict[str, StoredDecision]:
     """Return the stored decisions on the same snapshots, by group."""
     snapshot_of = {decision.group: decision.snapshot_id for decision in decisions}
@@ -206,7 +206,7 @@ def stored_decisions(
     }
 
 
-def set_aside(decision: NoPlan, why: str) -> StoredDecision:
+def set_aside(decision: Decision, why: str) -> StoredDecision:
     """Return the failed decision of a group whose decision could not be stored."""
     return StoredDecision(
         group=decision.group,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection, Engine, text
 
-from fairlead.store.history_queries import Row, read_rows, require_group
+from fairlead.store.queries import Row, read_rows, require_group
 
 if TYPE_CHECKING:
     from fairlead.domain.stored_samples import LastStored, StoredSample

@@ -1,30 +1,25 @@
-"""Queries on the history, for people: groups, plans, their moves and differences, lag, events.
+"""Queries on groups and plans, for people: their state, versions, moves and candidates.
 
-Belongs here: queries over the public views; each row is a dict. Does not: verifying or changing
-plans (`plans`), the presentation of rows (`fairlead.surfaces.cli`).
+Belongs here: queries over the public views; each row is a dict. Does not: lag (`lag_queries`), what
+happened (`event_queries`), verifying or changing plans (`plans`), the presentation of rows
+(`fairlead.surfaces.cli`).
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from fairlead.common.commands import shell_quote
-from fairlead.common.nearest import nearest
 from fairlead.domain.worst_first import worst_first
-from fairlead.errors import GroupError, PlanStateError
-from fairlead.store.engine import transaction
+from fairlead.errors import PlanStateError
+from fairlead.store.queries import Row, read_rows, require_group
 
 if TYPE_CHECKING:
     from fairlead.domain.candidate_figures import SnapshotCandidate
     from fairlead.domain.records import Analysed
 
-Row = dict[str, Any]
-
-#: Maximum number of groups compared with a mistyped name.
-_NAMES: Final = 20_000
 #: Diagnoses that an assignment may cure.
 MAY_BE_HELPED: Final = ("unbalanced", "slow member")
 #: A group that needs a plan gets a decision within this time, if planning is switched on.
@@ -172,140 +167,9 @@ _DIFF: Final = """
 SELECT topic, partition, member_before, member_after
 FROM fairlead.plan_diff(:group, :before, :after) ORDER BY topic, partition
 """
-_NEWEST: Final = """
-SELECT max(taken_at) AS at FROM (
-    SELECT max(snapshot_at) AS taken_at FROM fairlead_raw.lag_snapshot
-    WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
-    UNION ALL
-    SELECT max(sampled_at) FROM fairlead_raw.group_sample
-    WHERE group_id = :group AND sampled_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
-) taken
-"""
-#: With an exact time, Postgres reads only its day.
-_LAG_OF_RUN: Final = """
-SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
-       lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, status IS NULL AS has_left
-FROM fairlead_raw.partition_lag
-WHERE group_id = :group AND snapshot_at = :at
-"""
-#: Stored samples have neither offsets nor status. A planning run has both; if one planned from this
-#: sample, its rows are used instead.
-_LAG_OF_SAMPLE: Final = """
-SELECT sampled_at, topic, partition, members[sampled.owner + 1], NULL, NULL, NULL, sampled.lag,
-       NULL, NULL, sampled.arrival_rate, NULL, sampled.behind_s, NULL, false
-FROM (
-    SELECT sampled_at, members, name AS topic, number AS partition,
-           value.owner, CAST(round(value.lag) AS bigint) AS lag,
-           CASE WHEN forecast_time_lag_s IS NOT NULL THEN CAST(value.arrival_rate AS numeric) END
-               AS arrival_rate,
-           CASE WHEN forecast_time_lag_s IS NOT NULL THEN CAST(value.behind_s AS numeric) END
-               AS behind_s
-    FROM fairlead_raw.group_sample
-    CROSS JOIN LATERAL (
-        SELECT name, number, row_number() OVER (ORDER BY place, number) AS place
-        FROM unnest(topics, counts) WITH ORDINALITY AS read (name, count, place)
-        CROSS JOIN generate_series(0, count - 1) number
-    ) cell
-    JOIN LATERAL unnest(owner, lag, arrival_rate, behind_s) WITH ORDINALITY
-        AS value (owner, lag, arrival_rate, behind_s, place) USING (place)
-    WHERE group_id = :group AND sampled_at = :at AND NOT EXISTS (
-        SELECT FROM fairlead_raw.lag_snapshot WHERE group_id = :group AND snapshot_at = :at
-    )
-) sampled
-"""
-#: Processing times are for the present owners, and unknown for earlier times.
-_LAG: Final = f"""
-SELECT measured.*, seconds_per_record, seconds_low, seconds_high,
-       fairlead_raw.time_share(arrival_rate, seconds_per_record) AS time_share, cost
-FROM ({_LAG_OF_RUN} UNION ALL {_LAG_OF_SAMPLE}) measured
-LEFT JOIN fairlead.partition_cost costs ON costs.group_id = :group AND costs.topic = measured.topic
-    AND costs.partition = measured.partition AND CAST(:newest AS boolean)
-"""  # noqa: S608 - no values: the statements above
-_LAG_ORDER: Final = " ORDER BY has_left, lag DESC NULLS LAST, topic, partition LIMIT :limit"
-_LAG_BY_MEMBER: Final = f"""
-SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, busy, records_per_s, measured
-FROM (
-    SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag,
-           sum(arrival_rate) AS arrival_rate
-    FROM ({_LAG}) lag WHERE NOT has_left GROUP BY snapshot_at, member
-) owned
-LEFT JOIN fairlead.member_capacity speed
-    ON speed.group_id = :group AND speed.member = owned.member AND CAST(:newest AS boolean)
-LEFT JOIN fairlead.consumer_work reported
-    ON reported.group_id = :group AND reported.member = owned.member AND CAST(:newest AS boolean)
-ORDER BY lag DESC NULLS LAST, owned.member LIMIT :limit
-"""  # noqa: S608 - no values: the statement above
-_LAG_BY_TOPIC: Final = f"""
-SELECT snapshot_at, topic, count(*) AS partitions, sum(lag) AS lag,
-       sum(arrival_rate) AS arrival_rate,
-       CASE WHEN bool_and(known) THEN sum(time_share) / nullif(sum(arrival_rate), 0) END
-           AS seconds_per_record,
-       CASE WHEN bool_and(known) THEN sum(time_share) END AS time_share
-FROM (
-    SELECT *, coalesce(time_share IS NOT NULL OR arrival_rate = 0, false) AS known
-    FROM ({_LAG}) measured
-) lag WHERE NOT has_left GROUP BY snapshot_at, topic
-ORDER BY time_share DESC NULLS LAST, topic LIMIT :limit
-"""  # noqa: S608 - no values: the statement above
-_STATUSES: Final = f"""
-SELECT status, count(*) AS partitions,
-       (array_agg(topic || '-' || partition ORDER BY lag DESC NULLS LAST, topic, partition))[1\\:10]
-           AS heaviest
-FROM ({_LAG_OF_RUN}) measured WHERE status IS NOT NULL
-GROUP BY status ORDER BY partitions DESC, status
-"""  # noqa: S608 - no values: the statement above
 _ANALYSED: Final = (
     "SELECT analysed FROM fairlead.plan WHERE group_id = :group AND version = :version"
 )
-_STEPS: Final = """
-WITH step AS (
-    SELECT group_id AS "group", version, state, at, actor, reason, transaction_id,
-           CAST(CAST(transaction_id AS text) AS xid8) AS taken_in
-    FROM fairlead.plan_event WHERE state <> 'proposed'
-)
-SELECT "group", version, state, at, actor, reason FROM step
-WHERE pg_visible_in_snapshot(taken_in, CAST(:until AS pg_snapshot))
-"""
-_STEPS_ORDER: Final = ' ORDER BY at, "group", version'
-_RECENT_STEPS: Final = f"{_STEPS} AND at > now() - CAST(:first_period AS interval) {_STEPS_ORDER}"
-_STEPS_SINCE: Final = f"""{_STEPS}
-    AND transaction_id >= :oldest
-    AND NOT pg_visible_in_snapshot(taken_in, CAST(:since AS pg_snapshot)) {_STEPS_ORDER}
-"""
-#: Text of a snapshot of Postgres: the oldest open transaction, the first future one, and the open
-#: ones between.
-_SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
-#: Period that the first reading of steps covers.
-_FIRST_PERIOD: Final = timedelta(minutes=10)
-#: Limits each table before the union; otherwise Postgres would read a month for the last hours.
-_HISTORY: Final = """
-SELECT * FROM (
-    (SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
-     FROM fairlead.decision WHERE group_id = :group AND outcome <> 'plan'
-     ORDER BY snapshot_at DESC LIMIT :limit)
-    UNION ALL
-    SELECT at, state, version, actor, reason FROM fairlead.plan_event WHERE group_id = :group
-    UNION ALL
-    SELECT at, CASE WHEN frozen THEN 'freeze' ELSE 'unfreeze' END, NULL, actor,
-           CASE WHEN group_id IS NULL THEN 'of all groups: ' || reason ELSE reason END
-    FROM fairlead.freeze_event WHERE group_id = :group OR group_id IS NULL
-    UNION ALL
-    SELECT at, 'regression', version, NULL,
-           format('%s; in back-off until %s UTC', evidence,
-                  to_char(back_off_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
-    FROM fairlead.regression WHERE group_id = :group
-    UNION ALL
-    SELECT at, 'not sent', version, NULL, reason FROM fairlead.plan_attempt
-    WHERE group_id = :group
-    UNION ALL
-    (SELECT observed_at, 'observed', version, NULL,
-            format('%s of %s partitions as planned', as_planned, planned)
-     FROM fairlead_raw.plan_adoption WHERE group_id = :group
-     ORDER BY observed_at DESC LIMIT :limit)
-) happened
-WHERE at >= coalesce(CAST(:since AS timestamptz), '-infinity')
-ORDER BY at DESC, version DESC LIMIT :limit
-"""
 
 
 def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row]:
@@ -423,65 +287,6 @@ def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
     return read_rows(engine, _DIFF, group=group, before=before, after=after)
 
 
-def read_lag(
-    engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
-) -> list[Row]:
-    """Return the lag of a group's partitions in one snapshot or sample, the largest lag first.
-
-    Parameters
-    ----------
-    at
-        Selects the newest snapshot or sample at or before this time; None: the newest of all.
-        Samples are stored each quarter of an hour, and when owners change, without offsets and
-        statuses.
-
-    Returns
-    -------
-    Rows; `has_left` is true for partitions of topics that no member subscribes to any more. They
-    come last, have no status, and are not in sums.
-
-    Raises
-    ------
-    GroupError
-        Nothing is stored of the group.
-    """
-    require_group(engine, group)
-    return read_rows(engine, _LAG + _LAG_ORDER, **_moment(engine, group, at), limit=limit)
-
-
-def read_lag_by_member(
-    engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
-) -> list[Row]:
-    """Return the lag of each member in a snapshot; the member is null for unowned partitions.
-
-    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, `busy` as last reported,
-    and the member's last known speed: `records_per_s`, `measured` at its limit, or else a minimum.
-    Both are null for an earlier snapshot, since only the latest values are stored.
-    """
-    require_group(engine, group)
-    return read_rows(engine, _LAG_BY_MEMBER, **_moment(engine, group, at), limit=limit)
-
-
-def read_lag_by_topic(
-    engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
-) -> list[Row]:
-    """Return the work of each topic in a snapshot, the largest first.
-
-    Each row has `partitions`, `lag`, `arrival_rate`, and the mean `seconds_per_record` and
-    `time_share` of its partitions: null if either is unknown for a partition that gets records.
-    """
-    require_group(engine, group)
-    return read_rows(engine, _LAG_BY_TOPIC, **_moment(engine, group, at), limit=limit)
-
-
-def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
-    """Return the number of partitions by status in the snapshot of this time.
-
-    Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
-    """
-    return read_rows(engine, _STATUSES, group=group, at=at)
-
-
 def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None":
     """Return the inputs of the analysis of a version; None: nothing was analysed."""
     from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - imports numpy
@@ -498,90 +303,6 @@ def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None"
     )
 
 
-def read_history(
-    engine: Engine, group: str, *, since: datetime | None = None, limit: int
-) -> list[Row]:
-    """Return a group's events, the newest first; raises GroupError for an unknown group.
-
-    Events are decisions to change nothing, every step in the life of a plan, the last failed
-    attempt to send it, and its adherence.
-    """
-    require_group(engine, group)
-    return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
-
-
-def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
-    """Return the steps of plans after their proposal, of all groups, the oldest first.
-
-    Parameters
-    ----------
-    since
-        Result of the last reading, whose steps are left out. None, or a value from another
-        database: read the steps of the last ten minutes.
-
-    Returns
-    -------
-    The steps, and a snapshot of Postgres for the next reading. It lists the open transactions,
-    whose steps the next reading returns even if they take long to commit.
-    """
-    ((until,),) = (
-        row.values() for row in read_rows(engine, "SELECT CAST(pg_current_snapshot() AS text)")
-    )
-    known, newest = _SNAPSHOT.fullmatch(since or ""), _SNAPSHOT.fullmatch(until)
-    # A new database numbers its transactions from the beginning.
-    if known is None or newest is None or int(known[2]) > int(newest[2]):
-        return read_rows(engine, _RECENT_STEPS, until=until, first_period=_FIRST_PERIOD), until
-    steps = read_rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))
-    return steps, until
-
-
-def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:
-    """Return the names of groups with a prefix; gives up after a second."""
-    statement = (
-        "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
-        " ORDER BY group_id LIMIT :limit"
-    )
-    return _values_within_a_second(engine, statement, prefix=prefix, limit=limit)
-
-
-def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
-    """Return the newest versions of a group's plan, the newest first; gives up after a second."""
-    statement = (
-        "SELECT version FROM fairlead.plan WHERE group_id = :group"
-        " ORDER BY version DESC LIMIT :limit"
-    )
-    return _values_within_a_second(engine, statement, group=group, limit=limit)
-
-
-def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -> list[Any]:
-    with transaction(engine) as connection:
-        connection.execute(text("SET LOCAL statement_timeout = '1s'"))
-        return list(connection.scalars(text(statement), parameters))
-
-
-def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
-    """Return the parameters of a query for the newest measurement at or before a moment."""
-    newest = _newest(engine, group, None)
-    measured = newest if at is None else _newest(engine, group, at)
-    return {"group": group, "at": measured, "newest": measured == newest}
-
-
-def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
-    """Return the time of a group's newest lag at or before a moment; None: there is none."""
-    (row,) = read_rows(engine, _NEWEST, group=group, at=at)
-    newest: datetime | None = row["at"]
-    return newest
-
-
-def require_group(engine: Engine, group: str) -> None:
-    """Raise GroupError if nothing is stored of a group; the message suggests a similar name."""
-    statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
-    if not read_rows(engine, statement, group=group):
-        close = nearest(group, read_group_names(engine, limit=_NAMES))
-        hint = f"did you mean {close}?" if close else "`fairlead groups` lists what there is"
-        raise GroupError(f"group {group}: nothing is stored of it; {hint}")
-
-
 def _no_version(group: str, version: int | None) -> str:
     if version is None:
         return f"group {group} has no plan yet; `fairlead history {shell_quote(group)}` shows why"
@@ -589,11 +310,3 @@ def _no_version(group: str, version: int | None) -> str:
         f"group {group} has no version {version}; "
         f"`fairlead plans list {shell_quote(group)}` lists what there is"
     )
-
-
-def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
-    """Return the rows of a statement, in its own transaction; raises as `transaction`."""
-    with transaction(engine) as connection:
-        result = connection.execute(text(statement), parameters)
-        keys = tuple(result.keys())
-        return [dict(zip(keys, row, strict=True)) for row in result.all()]

@@ -23,7 +23,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_on, holding
-from fairlead.store.models import LastRecord, Plan, PlanIntent
+from fairlead.store.models import LastRecord, OutboxRow, Plan
 from fairlead.store.outbox_entries import (
     FOLLOWED,
     POSSIBLE,
@@ -37,7 +37,7 @@ from fairlead.store.published_records import (
     epochs_of,
     last_records,
 )
-from fairlead.store.settlement import confirm, end, step, unsettled
+from fairlead.store.settlement import confirm, end, step, still_pending
 from fairlead.store.shared_statements import (
     PATIENCE,
     among,
@@ -70,14 +70,14 @@ class Turn:
 
     Parameters
     ----------
-    held
+    lock
         The locked partition, with the number of this turn.
     """
 
-    held: PartitionLock
+    lock: PartitionLock
     _connection: Connection
 
-    def intend(self, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
+    def add(self, requests: Sequence[PublishRequest]) -> list[OutboxEntry]:
         """Record entries for requests; they are committed when the block of the turn ends.
 
         Leaves out plans whose state no longer allows it, groups with a pending entry, groups locked
@@ -85,44 +85,44 @@ class Turn:
         transaction may be freezing.
         """
         connection = self._connection
-        free = lock_groups(connection, [item.group for item in wanted])
-        busy = connection.scalars(select(PlanIntent.group_id).where(PlanIntent.group_id.in_(free)))
+        free = lock_groups(connection, [request.group for request in requests])
+        busy = connection.scalars(select(OutboxRow.group_id).where(OutboxRow.group_id.in_(free)))
         free -= set(busy)
-        keys = [(item.group, item.version) for item in wanted if item.group in free]
+        keys = [(request.group, request.version) for request in requests if request.group in free]
         plans = plans_at(connection, keys)
         possible = [
-            item
-            for item in wanted
-            if item.group in free
-            and (item.group, item.version) in plans
-            and plans[item.group, item.version].state in POSSIBLE[item.kind]
+            request
+            for request in requests
+            if request.group in free
+            and (request.group, request.version) in plans
+            and plans[request.group, request.version].state in POSSIBLE[request.kind]
         ]
-        frozen = self._held_by_freezes(
-            plans[item.group, item.version] for item in possible if item.kind == "plan"
+        frozen = self._frozen(
+            plans[request.group, request.version] for request in possible if request.kind == "plan"
         )
-        possible = [item for item in possible if item.group not in frozen]
-        epochs = epochs_of(connection, {item.group: item.beyond for item in possible})
-        intents = [
+        possible = [request for request in possible if request.group not in frozen]
+        epochs = epochs_of(connection, {request.group: request.beyond for request in possible})
+        entries = [
             OutboxEntry(
-                plan=(plan := plans[item.group, item.version]),
-                kind=item.kind,
-                epoch=epochs[item.group],
-                lease_until=item.lease_until,
-                again=plan.state == FOLLOWED[item.kind],
-                reason=item.reason,
-                actor=item.actor,
+                plan=(plan := plans[request.group, request.version]),
+                kind=request.kind,
+                epoch=epochs[request.group],
+                lease_until=request.lease_until,
+                again=plan.state == FOLLOWED[request.kind],
+                reason=request.reason,
+                actor=request.actor,
             )
-            for item in possible
+            for request in possible
         ]
         # Store a new epoch before sending it, so that no later epoch is lower.
         begin_epochs(
             connection,
-            {item.group: epochs[item.group] for item in possible if item.beyond},
+            {request.group: epochs[request.group] for request in possible if request.beyond},
         )
-        self._record([intent for intent in intents if not intent.again])
-        return intents
+        self._record([entry for entry in entries if not entry.again])
+        return entries
 
-    def _held_by_freezes(self, plans: Iterable[StoredPlan]) -> set[str]:
+    def _frozen(self, plans: Iterable[StoredPlan]) -> set[str]:
         """Return the groups that are frozen, or that another transaction may be freezing."""
         new = [plan for plan in plans if plan.state == "approved" and plan.rolled_back_from is None]
         if not new:
@@ -132,30 +132,30 @@ class Turn:
         freezes = holding(self._connection)
         return {plan.group for plan in new if freeze_on(plan, freezes)}
 
-    def _record(self, intents: Sequence[OutboxEntry]) -> None:
-        if not intents:
+    def _record(self, entries: Sequence[OutboxEntry]) -> None:
+        if not entries:
             return
         record_events(
             self._connection,
             [
-                step(intent, "sending", "on its way to the plan topic")
-                for intent in intents
-                if intent.kind == "plan"
+                step(entry, "sending", "on its way to the plan topic")
+                for entry in entries
+                if entry.kind == "plan"
             ],
         )
         rows = [
             {
-                "group_id": intent.group,
-                "kind": intent.kind,
-                "version": intent.plan.version,
-                "epoch": intent.epoch,
-                "lease_until": intent.lease_until,
-                "reason": intent.reason or None,
-                "actor": intent.actor,
+                "group_id": entry.group,
+                "kind": entry.kind,
+                "version": entry.plan.version,
+                "epoch": entry.epoch,
+                "lease_until": entry.lease_until,
+                "reason": entry.reason or None,
+                "actor": entry.actor,
             }
-            for intent in intents
+            for entry in entries
         ]
-        self._connection.execute(insert(PlanIntent), rows)
+        self._connection.execute(insert(OutboxRow), rows)
 
 
 class Outbox:
@@ -227,7 +227,7 @@ class Outbox:
         """
         self._settle(sent, confirm)
 
-    def refuse(self, refused: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock) -> None:
+    def refuse(self, refused: Mapping[str, tuple[OutboxEntry, str]], lock: PartitionLock) -> None:
         """Record that the topic refused entries, and why: their plans end.
 
         Raises
@@ -235,36 +235,36 @@ class Outbox:
         StoreUnavailableError
             Another publisher has had a turn since, and may have sent them.
         """
-        self._settle(refused, partial(end, state="refused"), held)
+        self._settle(refused, partial(end, state="refused"), lock)
 
     def discard(
-        self, discarded: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
+        self, discarded: Mapping[str, tuple[OutboxEntry, str]], lock: PartitionLock
     ) -> None:
         """Record that entries will not be sent, and why; raises the errors of `refuse`."""
-        self._settle(discarded, partial(end, state="stale"), held)
+        self._settle(discarded, partial(end, state="stale"), lock)
 
     def _settle(
         self,
-        ones: Mapping[str, tuple[OutboxEntry, Outcome]],
-        settled: Callable[[Connection, list[tuple[OutboxEntry, Outcome]]], None],
-        held: PartitionLock | None = None,
+        entries: Mapping[str, tuple[OutboxEntry, Outcome]],
+        record: Callable[[Connection, list[tuple[OutboxEntry, Outcome]]], None],
+        lock: PartitionLock | None = None,
     ) -> None:
-        """Record the outcome of entries that are still open, under the groups' locks."""
-        if not ones:
+        """Record the outcome of entries that are still pending, under the groups' locks."""
+        if not entries:
             return
         with transaction(self._engine) as connection:
-            if held is not None:
-                _require_held(connection, held)
-            free = lock_groups(connection, ones)
-            open_groups = unsettled(connection, [ones[group][0] for group in sorted(free)])
-            if open_groups:
-                settled(connection, [ones[group] for group in sorted(open_groups)])
+            if lock is not None:
+                _require_lock(connection, lock)
+            free = lock_groups(connection, entries)
+            pending = still_pending(connection, [entries[group][0] for group in sorted(free)])
+            if pending:
+                record(connection, [entries[group] for group in sorted(pending)])
 
 
 def _entries(connection: Connection, groups: Iterable[str] | None) -> list[OutboxEntry]:
-    conditions = [] if groups is None else [among(PlanIntent.group_id, groups)]
+    conditions = [] if groups is None else [among(OutboxRow.group_id, groups)]
     rows = connection.execute(
-        select(PlanIntent.__table__).where(*conditions).order_by(PlanIntent.group_id)
+        select(OutboxRow.__table__).where(*conditions).order_by(OutboxRow.group_id)
     ).all()
     plans = plans_at(connection, [(row.group_id, row.version) for row in rows])
     return [
@@ -280,10 +280,10 @@ def _entries(connection: Connection, groups: Iterable[str] | None) -> list[Outbo
     ]
 
 
-def _require_held(connection: Connection, held: PartitionLock) -> None:
+def _require_lock(connection: Connection, lock: PartitionLock) -> None:
     """Raise an error if another publisher has had a turn at a partition since."""
-    last = connection.scalar(select(func.fairlead_raw.partition_turn(held.topic, held.partition)))
-    if last != held.number:
+    last = connection.scalar(select(func.fairlead_raw.partition_turn(lock.topic, lock.partition)))
+    if last != lock.number:
         raise StoreUnavailableError(
-            f"Lost {held.topic}-{held.partition} to another publisher, which will finish the batch"
+            f"Lost {lock.topic}-{lock.partition} to another publisher, which will finish the batch"
         )

@@ -32,9 +32,9 @@ from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
+    Decision,
     Findings,
     MeasuredLag,
-    NoPlan,
     PlanDraft,
     SeenAdoption,
     StoredDecision,
@@ -126,7 +126,7 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return insert_lag(connection, lag)
 
-    def record_decisions(self, decisions: Sequence[PlanDraft | NoPlan]) -> list[StoredDecision]:
+    def record_decisions(self, decisions: Sequence[Decision]) -> list[StoredDecision]:
         """Store decisions, at most one per group; drafts become the next versions.
 
         Decisions, plans with their moves, candidates and balances are one transaction, under the
@@ -152,9 +152,7 @@ class PlanStore:
             return self.record_decisions(decisions[:half]) + self.record_decisions(decisions[half:])
         return [stored.get(wanted.group) or set_aside(wanted, _HELD) for wanted in decisions]
 
-    def _record_decisions(
-        self, decisions: Sequence[PlanDraft | NoPlan]
-    ) -> dict[str, StoredDecision]:
+    def _record_decisions(self, decisions: Sequence[Decision]) -> dict[str, StoredDecision]:
         """Store decisions in one transaction; leave out groups that another transaction locks."""
         groups = [decision.group for decision in decisions]
         self._ensure_days(decision.snapshot_at for decision in decisions)
@@ -397,40 +395,42 @@ class PlanStore:
             return standing_requests(connection, age)
 
     def record_findings(
-        self, found: Mapping[str, tuple[datetime, Findings]], requests: Mapping[str, PlanRequest]
+        self,
+        findings_by_group: Mapping[str, tuple[datetime, Findings]],
+        requests: Mapping[str, PlanRequest],
     ) -> None:
         """Store the findings of samples: diagnoses and requests, not speeds.
 
         Parameters
         ----------
-        found
+        findings_by_group
             Group to the time of its sample, and its findings.
         requests
             Plan requests of the groups that need a plan.
         """
-        kept = {
-            group: observed.kept
-            for group, (_, observed) in found.items()
-            if observed.kept is not None
+        new_samples = {
+            group: findings.kept
+            for group, (_, findings) in findings_by_group.items()
+            if findings.kept is not None
         }
-        seen = {
-            group: observed.seen
-            for group, (_, observed) in found.items()
-            if observed.seen is not None
+        last_samples = {
+            group: findings.seen
+            for group, (_, findings) in findings_by_group.items()
+            if findings.seen is not None
         }
-        if kept:
-            self._ensure_days(observed.at for observed in kept.values())
+        if new_samples:
+            self._ensure_days(sample.at for sample in new_samples.values())
         try:
             with transaction(self._engine) as connection:
-                register_groups(connection, found)
-                record_findings(connection, found, requests=requests)
-                insert_samples(connection, kept)
-                replace_last_samples(connection, seen)
+                register_groups(connection, findings_by_group)
+                record_findings(connection, findings_by_group, requests=requests)
+                insert_samples(connection, new_samples)
+                replace_last_samples(connection, last_samples)
         except UnstorableError:  # a value of one group fails: store the other groups
-            names = list(found)
+            names = list(findings_by_group)
             half = len(names) // 2
             for part in filter(None, (names[:half], names[half:])) if half else ():
-                self.record_findings({name: found[name] for name in part}, requests)
+                self.record_findings({name: findings_by_group[name] for name in part}, requests)
 
     def record_sample(self, began: datetime, interval: timedelta) -> None:
         """Store the start of the last sample of all groups, and the time until the next.

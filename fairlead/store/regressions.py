@@ -86,17 +86,17 @@ class OpenRegression:
 
 
 def record_regression(
-    engine: Engine, group: str, version: int, found: "Regression", *, automatic: bool
+    engine: Engine, group: str, version: int, regression: "Regression", *, automatic: bool
 ) -> bool:
     """Store that a version in force made its group worse; False: not in force, or stored before."""
     figures = (
-        found.seen_s,
-        found.before_s,
-        found.error_s,
-        found.over_objective,
-        found.over_objective_before,
+        regression.seen_s,
+        regression.before_s,
+        regression.error_s,
+        regression.over_objective,
+        regression.over_objective_before,
     )
-    how = (*figures, found.evidence, automatic)
+    how = (*figures, regression.evidence, automatic)
     with transaction(engine) as connection:
         row = connection.scalar(select(func.fairlead_raw.record_regression(group, version, *how)))
     return row is not None

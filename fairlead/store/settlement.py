@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, delete, select, tuple_
 
 from fairlead.store.attempts import forget_attempts
-from fairlead.store.models import Plan, PlanIntent
+from fairlead.store.models import OutboxRow, Plan
 from fairlead.store.outbox_entries import FOLLOWED, ON_ITS_WAY, OutboxEntry
 from fairlead.store.published_records import PublishedRecord, record_sent
 from fairlead.store.shared_statements import close_open_plans, record_events
 
 
-def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:
-    """Return the groups with open entries; delete entries whose plan is in another state."""
-    keys = [(intent.group, intent.plan.version) for intent in intents]
+def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set[str]:
+    """Return the groups with pending entries; delete entries whose plan is in another state."""
+    keys = [(entry.group, entry.plan.version) for entry in entries]
     states = {
         (row.group_id, row.version): row.state
         for row in connection.execute(
@@ -29,47 +29,45 @@ def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str
     rows = {
         row.group_id: row
         for row in connection.execute(
-            select(PlanIntent.__table__).where(
-                PlanIntent.group_id.in_([intent.group for intent in intents])
+            select(OutboxRow.__table__).where(
+                OutboxRow.group_id.in_([entry.group for entry in entries])
             )
         )
     }
-    open_groups, outlived = set(), []
-    for intent in intents:
-        state, row = states.get((intent.group, intent.plan.version)), rows.get(intent.group)
-        if intent.again:
-            if state == FOLLOWED[intent.kind]:  # otherwise the group now follows another plan
-                open_groups.add(intent.group)
-        elif row is not None and (row.kind, row.version, row.epoch) == intent.key:
-            if state == ON_ITS_WAY[intent.kind]:
-                open_groups.add(intent.group)
+    pending, outlived = set(), []
+    for entry in entries:
+        state, row = states.get((entry.group, entry.plan.version)), rows.get(entry.group)
+        if entry.again:
+            if state == FOLLOWED[entry.kind]:  # otherwise the group now follows another plan
+                pending.add(entry.group)
+        elif row is not None and (row.kind, row.version, row.epoch) == entry.key:
+            if state == ON_ITS_WAY[entry.kind]:
+                pending.add(entry.group)
             else:
-                outlived.append(intent.group)
+                outlived.append(entry.group)
     _forget(connection, outlived)
-    return open_groups
+    return pending
 
 
-def confirm(connection: Connection, ones: list[tuple[OutboxEntry, PublishedRecord]]) -> None:
+def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRecord]]) -> None:
     """Record that entries were sent, and end the plans that they replace."""
-    new = [(intent, sent) for intent, sent in ones if not intent.again]
-    published = [(intent, sent) for intent, sent in new if intent.kind == "plan"]
-    withdrawn = [(intent, sent) for intent, sent in new if intent.kind == "withdrawn"]
-    _supersede(connection, {intent.group: intent.plan.version for intent, _ in published})
-    record_events(connection, [_publication(intent, sent) for intent, sent in published])
-    ended = {
-        settled.group: f"version {settled.plan.version} was withdrawn" for settled, _ in withdrawn
-    }
+    new = [(entry, sent) for entry, sent in entries if not entry.again]
+    published = [(entry, sent) for entry, sent in new if entry.kind == "plan"]
+    withdrawn = [(entry, sent) for entry, sent in new if entry.kind == "withdrawn"]
+    _supersede(connection, {entry.group: entry.plan.version for entry, _ in published})
+    record_events(connection, [_publication(entry, sent) for entry, sent in published])
+    ended = {entry.group: f"version {entry.plan.version} was withdrawn" for entry, _ in withdrawn}
     close_open_plans(connection, ended)
-    for intent, sent in withdrawn:
+    for entry, sent in withdrawn:
         where = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
-        row = step(intent, "withdrawn", f"{intent.reason} ({where})")
-        record_events(connection, [row | ({"actor": intent.actor} if intent.actor else {})])
-    forget_attempts(connection, [intent.group for intent, _ in ones])
+        row = step(entry, "withdrawn", f"{entry.reason} ({where})")
+        record_events(connection, [row | ({"actor": entry.actor} if entry.actor else {})])
+    forget_attempts(connection, [entry.group for entry, _ in entries])
     record_sent(
         connection,
-        [(settled.group, settled.plan.version, settled.kind, sent) for settled, sent in ones],
+        [(entry.group, entry.plan.version, entry.kind, sent) for entry, sent in entries],
     )
-    _forget(connection, [intent.group for intent, _ in new])
+    _forget(connection, [entry.group for entry, _ in new])
 
 
 def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
@@ -93,30 +91,30 @@ def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
     )
 
 
-def _publication(intent: OutboxEntry, sent: PublishedRecord) -> dict[str, object]:
+def _publication(entry: OutboxEntry, sent: PublishedRecord) -> dict[str, object]:
     reason = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
     where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.offset}
-    return step(intent, "published", reason) | where
+    return step(entry, "published", reason) | where
 
 
-def step(intent: OutboxEntry, state: str, reason: str) -> dict[str, object]:
+def step(entry: OutboxEntry, state: str, reason: str) -> dict[str, object]:
     """Return the event that takes an entry's plan to a state."""
     return {
-        "group_id": intent.group,
-        "version": intent.plan.version,
+        "group_id": entry.group,
+        "version": entry.plan.version,
         "state": state,
         "reason": reason,
     }
 
 
-def end(connection: Connection, ones: list[tuple[OutboxEntry, str]], state: str) -> None:
+def end(connection: Connection, entries: list[tuple[OutboxEntry, str]], state: str) -> None:
     """End entries that were not sent; after an unsent withdrawal the plan stays published."""
-    new = [(intent, reason) for intent, reason in ones if not intent.again]
-    plans = [step(intent, state, reason) for intent, reason in new if intent.kind == "plan"]
+    new = [(entry, reason) for entry, reason in entries if not entry.again]
+    plans = [step(entry, state, reason) for entry, reason in new if entry.kind == "plan"]
     record_events(connection, plans)
-    _forget(connection, [intent.group for intent, _ in new])
+    _forget(connection, [entry.group for entry, _ in new])
 
 
 def _forget(connection: Connection, groups: Sequence[str]) -> None:
     if groups:
-        connection.execute(delete(PlanIntent).where(PlanIntent.group_id.in_(groups)))
+        connection.execute(delete(OutboxRow).where(OutboxRow.group_id.in_(groups)))

@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import Engine, text
 
 from fairlead.store.engine import transaction
-from fairlead.store.history_queries import read_rows
+from fairlead.store.queries import read_rows
 
 _COLUMNS: Final = """
 day, until, over_objective_recorded_s, over_objective_s, over_objective_planned_s, plans, downtime_s
@@ -64,10 +64,10 @@ class ShadowDay:
     downtime_s: float
 
 
-def record_shadow_day(engine: Engine, group: str, found: ShadowDay) -> None:
+def record_shadow_day(engine: Engine, group: str, day: ShadowDay) -> None:
     """Store a day; replaces a replay of the day until an earlier sample."""
     with transaction(engine) as connection:
-        connection.execute(_RECORD, {"group": group, **vars(found)})
+        connection.execute(_RECORD, {"group": group, **vars(day)})
 
 
 def newest_shadow_days(engine: Engine, groups: Iterable[str]) -> dict[str, ShadowDay]:

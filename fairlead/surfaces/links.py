@@ -121,4 +121,4 @@ def _yaml(value: str | int) -> str:
     "caf\U000000e9 \U0001f680"
     """
     text = json.dumps(value, ensure_ascii=False)
-    return re.sub(r"[^ -~]", lambda found: f"\\U{ord(found[0]):08x}", text)
+    return re.sub(r"[^ -~]", lambda match: f"\\U{ord(match[0]):08x}", text)

@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from fairlead.wire.members import read_identity
 from fairlead.wire.partition_sets import format_partitions, parse_partitions
+from fairlead.wire.partitions import Partitions, pairs
 from fairlead.wire.record import NOTHING, Identity
 
 log = logging.getLogger(__name__)
-
-Partitions = Mapping[str, tuple[int, ...]]
 
 #: Members ignore records of other formats. If a group has two formats, each half redistributes only
 #: what its own members have given up, so that no partition gets two owners.
@@ -94,6 +93,28 @@ class AssignmentRecord:
     seen: Identity = NOTHING
     fallback_reason: str | None = None
     log: str = ""
+
+    def assigns_exactly(self, range_shares: Mapping[str, Partitions]) -> bool:
+        """Whether the record assigns exactly the shares of its members, each partition once.
+
+        Parameters
+        ----------
+        range_shares
+            Member id to the partitions that `range` gave it; the record may list fewer members.
+
+        Examples
+        --------
+        >>> record = AssignmentRecord(1, "m1", ("t",), {"m1": {"t": (1,)}, "m2": {"t": (0,)}})
+        >>> record.assigns_exactly({"m1": {"t": (0,)}, "m2": {"t": (1,)}, "m3": {"t": (2,)}})
+        True
+        >>> record.assigns_exactly({"m1": {"t": (0, 1)}})
+        False
+        """
+        if not self.shares or not self.shares.keys() <= range_shares.keys():
+            return False
+        given_up = {pair for member in self.shares for pair in pairs(range_shares[member])}
+        assigned = [pair for share in self.shares.values() for pair in pairs(share)]
+        return len(assigned) == len(given_up) and set(assigned) == given_up
 
 
 @dataclass(frozen=True)

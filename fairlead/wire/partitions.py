@@ -5,12 +5,28 @@ not: assignments.
 """
 
 import base64
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from assignors.partitioner import partition_of
 
+Pair = tuple[str, int]
+"""Topic and partition number."""
+Partitions = Mapping[str, tuple[int, ...]]
+"""Topic to partition numbers."""
 
-def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+
+def pairs(partitions: Mapping[str, Iterable[int]]) -> Iterator[Pair]:
+    """Return each partition as a pair.
+
+    Examples
+    --------
+    >>> list(pairs({"t": (0, 1), "u": (0,)}))
+    [('t', 0), ('t', 1), ('u', 0)]
+    """
+    return ((topic, number) for topic, numbers in partitions.items() for number in numbers)
+
+
+def by_topic(partitions: Iterable[Pair]) -> dict[str, list[int]]:
     """Group partitions by topic, both ascending.
 
     Examples

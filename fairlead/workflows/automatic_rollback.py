@@ -27,7 +27,7 @@ ACTOR: Final = "regression check"
 
 def roll_back_regressions(
     store: PlanStore,
-    found: Mapping[str, Regression],
+    regressions: Mapping[str, Regression],
     policies: Sequence[Policy],
     *,
     live: Callable[[str], LiveGroup],
@@ -41,7 +41,7 @@ def roll_back_regressions(
 
     Parameters
     ----------
-    found
+    regressions
         Group to its possible regression; uncertain ones are left out.
     live
         Returns the present description of a group.
@@ -50,7 +50,7 @@ def roll_back_regressions(
     -------
     The new versions. A first plan has none: the publication pass withdraws it.
     """
-    sure = {group: analysed for group, analysed in found.items() if analysed.sure}
+    sure = {group: analysed for group, analysed in regressions.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():
         automatic = _automatic(policy_for(plan.group, policies))
         analysed = sure[plan.group]

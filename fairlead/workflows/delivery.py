@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Self
 
 from fairlead.errors import InvalidPlanError
+from fairlead.kafka.compacted_topic import Record
 from fairlead.kafka.plan_channel import Outgoing
-from fairlead.kafka.plan_topic import Record
 from fairlead.settings import KafkaSettings
 from fairlead.store.outbox_entries import OutboxEntry
 from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value

@@ -193,8 +193,8 @@ def _analyse(
     sample = _sample(group, question, decision)
     findings = findings_of(decision, question.problem)
     evidence = with_advice(findings.evidence, group.now)
-    kept = sample if sample.is_news(last) else None
-    findings = replace(findings, evidence=evidence, seen=sample, kept=kept)
+    new_sample = sample if sample.is_news(last) else None
+    findings = replace(findings, evidence=evidence, seen=sample, kept=new_sample)
     late = decision.kept.time_lag_s > question.rules.objective_s
     worse = find_regression(question) if late and question.changes else None
     if worse is not None:
@@ -222,9 +222,9 @@ def members_changed(
     plans = {plan.group: plan for plan in published if plan.group in requests}
     names = pa.array(list(plans), pa.string())
     for portion in seen if plans else ():
-        mine = portion.filter(pc.is_in(portion["group"], names))
+        planned_groups = portion.filter(pc.is_in(portion["group"], names))
         columns = ["group", "topics", "counts", "members", "subscriptions"]
-        for row in mine.select(columns).to_pylist():
+        for row in planned_groups.select(columns).to_pylist():
             request, plan = requests[row["group"]], plans[row["group"]]
             try:
                 changes = "; ".join(_changes(plan, row))

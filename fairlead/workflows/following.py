@@ -108,7 +108,7 @@ def _ensure(topic: MembersTopic) -> None:
 
 def send_members(
     topic: MembersTopic,
-    found: Mapping[str, BrokerGroup],
+    groups: Mapping[str, BrokerGroup],
     topics: Mapping[str, tuple[str, int]],
 ) -> str:
     """Send brokers the changed members of groups; return why that failed, or "".
@@ -117,7 +117,7 @@ def send_members(
     ----------
     topic
         The members topic.
-    found
+    groups
         Present descriptions of groups that brokers assign. Groups without members, and groups
         whose assignor follows no plans, are skipped.
     topics
@@ -131,7 +131,7 @@ def send_members(
             broker_names(described),
             {t: topics[t][0] for t in read_by(described) if t in topics},
         )
-        for group, described in found.items()
+        for group, described in groups.items()
         if described.error is None and described.consumers and described.assignor == ASSIGNOR
     }
     if not now:
@@ -152,6 +152,6 @@ def send_members(
     return ""
 
 
-def read_by(found: BrokerGroup) -> set[str]:
+def read_by(group: BrokerGroup) -> set[str]:
     """Return the topics that some consumer of a group subscribes to."""
-    return {topic for consumer in found.consumers for topic in consumer.topics}
+    return {topic for consumer in group.consumers for topic in consumer.topics}

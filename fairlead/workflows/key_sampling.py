@@ -101,7 +101,7 @@ def readers_of(
     GroupError
         The group does not read all of the topic, or its consumers' capacity is unknown.
     """
-    from fairlead.store.history_queries import read_lag, read_lag_by_member  # noqa: PLC0415 - above
+    from fairlead.store.lag_queries import read_lag, read_lag_by_member  # noqa: PLC0415 - above
 
     rows = [row for row in read_lag(engine, group) if not row["has_left"]]
     rows.sort(key=lambda row: (row["topic"] != topic, row["topic"], row["partition"]))

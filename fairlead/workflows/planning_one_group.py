@@ -17,7 +17,7 @@ from fairlead.domain.drafting import decisions
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.history import history_needed
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.domain.records import NoPlan, PlanDraft
+from fairlead.domain.records import Decision
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.errors import GroupError
@@ -40,7 +40,7 @@ class Planned:
     """
 
     snapshot: GroupSnapshot
-    decision: PlanDraft | NoPlan
+    decision: Decision
     samples: int
 
 

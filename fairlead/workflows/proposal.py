@@ -17,7 +17,7 @@ from fairlead.domain.as_problem import Shares, planned
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_figures import improvement
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
+from fairlead.domain.records import Decision, PlanDraft, StoredDecision, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 
@@ -30,7 +30,7 @@ AT_ONCE: Final = 500
 _NOTHING: Final = ApprovalDecision(approved=False, reason="")
 
 #: A decision to store, and the policy's answer.
-Weighed = tuple[PlanDraft | NoPlan, ApprovalDecision]
+Weighed = tuple[Decision, ApprovalDecision]
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Outcome:
         The policy's answer; without a reason if there is no plan.
     """
 
-    decision: PlanDraft | NoPlan
+    decision: Decision
     stored: StoredDecision
     approval: ApprovalDecision
 
 
 def carry_out(
     store: "PlanStore",
-    decisions: Sequence[PlanDraft | NoPlan],
+    decisions: Sequence[Decision],
     policies: Sequence[Policy],
     now: datetime,
 ) -> list[Outcome]:
@@ -264,8 +264,8 @@ def _owners_before(draft: PlanDraft) -> dict[tuple[str, int], str]:
     return owners
 
 
-def _declined(draft: PlanDraft, reason: str) -> NoPlan:
-    return NoPlan(
+def _declined(draft: PlanDraft, reason: str) -> Decision:
+    return Decision(
         group=draft.group,
         snapshot_id=draft.snapshot_id,
         snapshot_at=draft.snapshot_at,

@@ -67,18 +67,18 @@ class BrokerPlan:
     plan: PlanDocument
     counts: Mapping[str, int]
 
-    def reached(self, found: BrokerGroup) -> bool:
+    def reached(self, described: BrokerGroup) -> bool:
         """Whether the target of a group equals the shares of its present members by the plan."""
-        names = broker_names(found)
+        names = broker_names(described)
         wanted = fit(
             self.plan,
-            {names[consumer.member_id]: consumer.topics for consumer in found.consumers},
+            {names[consumer.member_id]: consumer.topics for consumer in described.consumers},
             self.counts,
         )
         return all(
             {topic: list(numbers) for topic, numbers in consumer.target.items()}
             == wanted[names[consumer.member_id]]
-            for consumer in found.consumers
+            for consumer in described.consumers
         )
 
 
@@ -88,7 +88,6 @@ def trigger_rebalances(
     settings: KafkaSettings,
     *,
     stays_s: Sequence[float] = STAYS_S,
-    any_assignor: bool = False,
 ) -> list[BrokerAdoption]:
     """Trigger rebalances until targets agree with the plans; one trigger per group at a time.
 
@@ -106,12 +105,10 @@ def trigger_rebalances(
         The cluster.
     stays_s
         Maximum stay of each rebalance trigger, in seconds; then the next one joins.
-    any_assignor
-        Whether to include groups whose assignor follows no plans; for tests.
     """
     with (
         TriggerConnection(settings) as connection,
-        _Round(goals, describe, settings, any_assignor, connection) as round_,
+        _Round(goals, describe, connection) as round_,
     ):
         for stay_s in stays_s:
             round_.begin()
@@ -127,8 +124,6 @@ class _Round:
 
     goals: Mapping[str, BrokerPlan]
     describe: Describe
-    settings: KafkaSettings
-    any_assignor: bool
     connection: TriggerConnection
     done: dict[str, BrokerAdoption] = field(default_factory=dict)
     _times: dict[str, int] = field(default_factory=dict)
@@ -148,9 +143,9 @@ class _Round:
             ):
                 try:
                     version = self.goals[group].plan.version
-                    trigger = RebalanceTrigger(self.settings, group, version, by=self.connection)
+                    trigger = RebalanceTrigger(self.connection, group, version)
                     self._triggers[group] = trigger
-                    trigger.join()
+                    trigger.heartbeat()  # `watch` reports a refusal
                 except Exception as error:  # noqa: BLE001 - any error of the client is reported
                     self._end(group, f"its rebalance cannot be triggered: {error}")
                 else:
@@ -162,7 +157,7 @@ class _Round:
         while len(self.done) < len(self.goals) and time.monotonic() < until:
             time.sleep(_CHECK_EVERY_S)
             for group, trigger in list(self._triggers.items()):
-                if reason := trigger.refused():
+                if reason := trigger.heartbeat():
                     self._end(group, f"its rebalance cannot be triggered: {reason}")
             self._describe_pending()
 
@@ -187,7 +182,7 @@ class _Round:
                 self._end(group, str(error))
             return {}
         for group, described in descriptions.items():
-            if reason := out_of_reach(described, any_assignor=self.any_assignor):
+            if reason := out_of_reach(described):
                 self._end(group, reason)
             elif self.goals[group].reached(described):
                 self._end(group, "")
@@ -200,12 +195,12 @@ class _Round:
         self.done[group] = BrokerAdoption(group, version, not reason, times, reason)
 
 
-def out_of_reach(found: BrokerGroup, *, any_assignor: bool = False) -> str:
+def out_of_reach(described: BrokerGroup) -> str:
     """Return why no rebalance of a group may be triggered; "" if it may be."""
-    if found.error is not None:
-        return found.error
-    if not found.consumers:
+    if described.error is not None:
+        return described.error
+    if not described.consumers:
         return "it has no members"
-    if all(consumer.classic for consumer in found.consumers):
+    if all(consumer.classic for consumer in described.consumers):
         return "all its members use the classic protocol"
-    return "" if any_assignor else not_followed(CONSUMER, found.assignor)
+    return not_followed(CONSUMER, described.assignor)

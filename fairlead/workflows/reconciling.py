@@ -15,7 +15,7 @@ publisher may have sent it.
 step                state of the plan    done by                             after a crash
 ==================  ===================  ==================================  =====================
 `PublishRequest`    approved             `_Pass`, after verifying            approved still
-`OutboxEntry`       sending              `Turn.intend`: Postgres commits     sent, or stale
+`OutboxEntry`       sending              `Turn.add`: Postgres commits        sent, or stale
 record in topic     sending              `PlanChannel.send`: Kafka commits   published
 `PublishedRecord`   published            `Outbox.confirm`: Postgres commits
 (the topic          refused              `Outbox.refuse`: Postgres commits
@@ -36,12 +36,19 @@ from fairlead.domain import reconciliation
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.basis import differences_from
 from fairlead.domain.groups import LiveGroup
-from fairlead.domain.reconciliation import Action, Lease, Objection, Situation
+from fairlead.domain.reconciliation import Action, Lease, NextStep, Objection, Situation
 from fairlead.domain.records import StoredPlan
-from fairlead.errors import FairleadError, GroupError, PlanStateError, StalePlanError
-from fairlead.kafka.descriptions import absent, passing
+from fairlead.errors import (
+    FairleadError,
+    GroupAbsentError,
+    GroupError,
+    GroupUnsettledError,
+    PlanStateError,
+    StalePlanError,
+)
+from fairlead.kafka.compacted_topic import Record
 from fairlead.kafka.plan_channel import PlanChannel
-from fairlead.kafka.plan_topic import PlanTopic, Record
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store.attempts import Attempt
 from fairlead.store.freezes import Freeze, freeze_on
 from fairlead.store.outbox import PartitionLock
@@ -49,10 +56,9 @@ from fairlead.store.outbox_entries import OutboxEntry, PublishRequest, Standing
 from fairlead.store.plans import PlanStore
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import PlanDocument
-from fairlead.wire.record import Kind, Origin
-from fairlead.wire.record_reading import VerifiedRecord
-from fairlead.wire.signing import Verifier
+from fairlead.wire.record import Kind
 from fairlead.workflows.delivery import PublishOptions, accepted
+from fairlead.workflows.differences import by_partition, compare
 
 #: Maximum number of groups described together, so that descriptions are recent when they are used.
 AT_ONCE: Final = 100
@@ -67,9 +73,6 @@ _HANGS: Final = (
     "; consumers cannot read it yet: another producer has left a transaction open, which hides "
     "the partition from offset "
 )
-#: Records have leases in milliseconds: smaller differences do not count.
-_EXACT: Final = timedelta(seconds=1)
-
 #: Describes groups as they are now.
 Live = Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]]
 _Described = LiveGroup | GroupError | None
@@ -86,29 +89,44 @@ class StepResult:
     action
         The step.
     reason
-        Position of the record, or why nothing was sent.
-    position
-        Partition and offset of the record in the plan topic; None: nothing was sent.
+        Why nothing was sent, why a record was sent again, or why a plan was withdrawn; else empty.
+    record
+        The record in the plan topic; None: nothing was sent.
     kind
         Of the record.
-    why
-        Why a record was sent again, or why a plan was withdrawn.
     passing
         Whether the reason of an alarm is temporary.
-    hidden
-        Whether another producer's open transaction hides the record: reading again in this pass
-        would not find it, and would send it again.
+    hidden_from
+        Offset from which another producer's open transaction hides the partition, if it hides the
+        record: reading again in this pass would not find it, and would send it again.
     """
 
     group: str
     version: int
     action: Action
     reason: str
-    position: tuple[int, int] | None = None
+    record: PublishedRecord | None = None
     kind: Kind = "plan"
-    why: str = ""
     passing: bool = False
-    hidden: bool = False
+    hidden_from: int | None = None
+
+    @property
+    def position(self) -> tuple[int, int] | None:
+        """Partition and offset of the record; None: nothing was sent."""
+        return None if self.record is None else (self.record.partition, self.record.offset)
+
+    @property
+    def place(self) -> str:
+        """Position of the record, in words; empty if nothing was sent."""
+        if self.record is None:
+            return ""
+        place = f"{self.record.topic}-{self.record.partition} at offset {self.record.offset}"
+        return place if self.hidden_from is None else f"{place}{_HANGS}{self.hidden_from}"
+
+    @property
+    def summary(self) -> str:
+        """The action, with its reason or the position of the record."""
+        return f"{self.action.name.lower()}: {self.reason or self.place}"
 
     @property
     def published(self) -> bool:
@@ -123,36 +141,17 @@ class StepResult:
     @property
     def waits(self) -> bool:
         """Whether a plan or a lease waits for another pass."""
-        unsent = self.action is Action.RENEW and self.position is None
+        unsent = self.action is Action.RENEW and self.record is None
         return unsent or self.action is Action.ALARM
 
     @property
     def refused(self) -> bool:
         """Whether the topic refused a new version, which ends its plan."""
-        return self.action in {Action.SEND, Action.DISCARD} and self.position is None
+        return self.action in {Action.SEND, Action.DISCARD} and self.record is None
 
     @property
     def _new(self) -> bool:
-        return self.position is not None and self.action is not Action.RENEW
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference between a group's newest record and the database.
-
-    Parameters
-    ----------
-    plan
-        The published or withdrawn version.
-    what
-        The difference.
-    beyond
-        An epoch that the next record must exceed; None: the record keeps its epoch.
-    """
-
-    plan: StoredPlan
-    what: str
-    beyond: int | None = None
+        return self.record is not None and self.action is not Action.RENEW
 
 
 def reconcile(
@@ -205,7 +204,7 @@ def reconcile(
         for result in current_pass.step(groups):
             if result.waits:
                 waiting[result.group] = _attempt(result)
-            elif result.action is not Action.RENEW and not result.hidden:
+            elif result.action is not Action.RENEW and result.hidden_from is None:
                 changed.add(result.group)
             yield result
         groups = sorted(changed)
@@ -268,32 +267,31 @@ def withdraw(
     )
 
 
-def differences(
-    plans: PlanStore,
-    groups: Iterable[str] | None,
-    *,
-    topic: PlanTopic,
-    verifier: Verifier | None,
-) -> list[Difference]:
-    """Compare the newest record of groups with the version published or withdrawn last.
-
-    Groups with a pending record are left out.
+@dataclass(frozen=True)
+class _GroupState:
+    """A group in a pass.
 
     Parameters
     ----------
-    groups
-        Groups to compare; None: all.
-    verifier
-        Recognises the planner's own records; None: they are not signed.
+    freeze
+        The freeze that holds back the approved plan; None: it is not frozen.
+    lease
+        Of the published plan.
     """
-    known = [group for group in plans.outbox().standing(groups) if group.entry is None]
-    compared = []
-    for _, gathered, newest in _by_partition(topic, known):
-        origin = topic.origin
-        compared += [
-            _compare(group, newest.get(group.group), origin, verifier) for group in gathered
-        ]
-    return [difference for difference in compared if difference is not None]
+
+    standing: Standing
+    freeze: Freeze | None
+    lease: Lease
+
+    @property
+    def depends_on_members(self) -> bool:
+        """Whether the step depends on the group's members."""
+        entry = self.standing.entry
+        return (
+            (entry is not None and entry.kind == "plan")
+            or (self.standing.approved is not None and self.freeze is None)
+            or self.lease is not Lease.HOLDS
+        )
 
 
 @dataclass(frozen=True)
@@ -311,7 +309,7 @@ class _Pass:
         """Carry out the next step of each group."""
         standing = self.plans.outbox().standing(groups)
         freezes = self.plans.freezes() if any(group.approved for group in standing) else []
-        for partition, gathered, newest in _by_partition(self.topic, standing):
+        for partition, gathered, newest in by_partition(self.topic, standing):
             for first in range(0, len(gathered), AT_ONCE):
                 batch = gathered[first : first + AT_ONCE]
                 yield from self._carry_out(partition, batch, newest, freezes)
@@ -324,55 +322,56 @@ class _Pass:
         freezes: Sequence[Freeze],
     ) -> Iterator[StepResult]:
         """Decide on groups of a partition, and send their records in one turn."""
-        names = [group.group for group in groups if self._depends_on_members(group, freezes)]
+        states = [self._state(group, freezes) for group in groups]
+        names = [state.standing.group for state in states if state.depends_on_members]
         described = self.live(names) if names else {}
         requests: list[PublishRequest] = []
-        for group in groups:
-            if group.entry is None:
-                live_group = described.get(group.group)
-                yield from self._decide(
-                    group, newest.get(group.group), live_group, freezes, requests
-                )
+        for state in states:
+            group = state.standing.group
+            if state.standing.entry is None:
+                result, request = self._decide(state, newest.get(group), described.get(group))
+                if result is not None:
+                    yield result
+                if request is not None:
+                    requests.append(request)
         unfinished = [group.group for group in groups if group.entry is not None]
         if not requests and not unfinished:
             return
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
-            entries = turn.intend(requests)
+            entries = turn.add(requests)
         with channel:  # no other publisher can send now: the topic's records of entries are final
             if unfinished:
-                entries += yield from self._finish(unfinished, described, turn.held)
+                entries += yield from self._finish(unfinished, described, turn.lock)
             if entries:
-                yield from self._send(entries, channel, turn.held)
+                yield from self._send(entries, channel, turn.lock)
         left_out = {request.group for request in requests} - {entry.group for entry in entries}
         if left_out:
             for plan in self.plans.in_state("approved", groups=left_out):
                 yield _alarm(plan, Objection(_HELD, passing=True))
 
-    def _depends_on_members(self, group: Standing, freezes: Sequence[Freeze]) -> bool:
-        """Whether the step of a group depends on its members."""
-        return (
-            (group.entry is not None and group.entry.kind == "plan")
-            or (group.approved is not None and freeze_on(group.approved, freezes) is None)
-            or self._lease(group) is not Lease.HOLDS
-        )
+    def _state(self, group: Standing, freezes: Sequence[Freeze]) -> _GroupState:
+        freeze = None if group.approved is None else freeze_on(group.approved, freezes)
+        return _GroupState(group, freeze, self._lease(group))
 
     def _decide(
-        self,
-        group: Standing,
-        record: Record | None,
-        described: _Described,
-        freezes: Sequence[Freeze],
-        requests: list[PublishRequest],
-    ) -> Iterator[StepResult]:
-        """Decide on a group without a pending record; add a request if a record must be sent."""
-        approved, followed, lease = group.approved, group.followed, self._lease(group)
-        difference = _compare(group, record, self.topic.origin, self.options.verifier())
+        self, group: _GroupState, record: Record | None, described: _Described
+    ) -> tuple[StepResult | None, PublishRequest | None]:
+        """Decide on a group without a pending record.
+
+        Returns
+        -------
+        Why a plan is not sent, and the record to send. There may be both: the approved plan waits,
+        and the lease of the published plan is renewed.
+        """
+        approved, followed, lease = group.standing.approved, group.standing.followed, group.lease
+        difference = compare(group.standing, record, self.topic.origin, self.options.verifier())
         objection = None
-        if approved is not None:
-            freeze = freeze_on(approved, freezes)
-            objection = Objection(str(freeze)) if freeze else self._objection(approved, described)
-        withdrawal = self.withdrawals.get(group.group)
+        if group.freeze is not None:
+            objection = Objection(str(group.freeze))
+        elif approved is not None:
+            objection = self._objection(approved, described)
+        withdrawal = self.withdrawals.get(group.standing.group)
         if withdrawal and (followed is None or followed.version != withdrawal.version):
             withdrawal = None
         published = followed is not None and followed.state == "published"
@@ -385,39 +384,44 @@ class _Pass:
                 difference=difference.what if difference else "",
                 damage=_read(renewed)[1] if renewed is not None and published else "",
                 lease=lease,
-                exists=not (isinstance(described, GroupError) and absent(described)),
+                exists=not isinstance(described, GroupAbsentError),
                 withdrawal=withdrawal.reason if withdrawal else "",
             )
         )
+        result = None
         if approved is not None and objection is not None:
-            if not objection.ends:
-                yield _alarm(approved, objection)
-            elif step.action is Action.DISCARD and self.plans.mark_stale(
-                approved, reason=step.reason
-            ):
-                yield _result(approved, step.action, step.reason)
+            result = self._not_sent(approved, objection, step)
         elif followed is not None and step.action is Action.ALARM:
-            yield _alarm(followed, Objection(step.reason))
+            result = _alarm(followed, Objection(step.reason))
         plan = approved if step.action is Action.SEND else followed
-        if plan is not None and step.action in {Action.SEND, Action.RENEW, Action.WITHDRAW}:
-            withdrawn = step.action is Action.WITHDRAW or plan.state == "withdrawn"
-            requests.append(
-                PublishRequest(
-                    plan.group,
-                    plan.version,
-                    "withdrawn" if withdrawn else "plan",
-                    lease_until=None if withdrawn else self.now + self.options.lease,
-                    beyond=difference.beyond if difference else None,
-                    reason=step.reason,
-                    actor=withdrawal.actor if withdrawal else None,
-                )
-            )
+        if plan is None or step.action not in {Action.SEND, Action.RENEW, Action.WITHDRAW}:
+            return result, None
+        withdrawn = step.action is Action.WITHDRAW or plan.state == "withdrawn"
+        return result, PublishRequest(
+            plan.group,
+            plan.version,
+            "withdrawn" if withdrawn else "plan",
+            lease_until=None if withdrawn else self.now + self.options.lease,
+            beyond=difference.beyond if difference else None,
+            reason=step.reason,
+            actor=withdrawal.actor if withdrawal else None,
+        )
+
+    def _not_sent(
+        self, approved: StoredPlan, objection: Objection, step: NextStep
+    ) -> StepResult | None:
+        """Return why an approved plan waits, or end it if the objection does."""
+        if not objection.ends:
+            return _alarm(approved, objection)
+        if step.action is Action.DISCARD and self.plans.mark_stale(approved, reason=step.reason):
+            return _result(approved, step.action, step.reason)
+        return None
 
     def _finish(
         self,
         groups: Sequence[str],
         described: Mapping[str, LiveGroup | GroupError],
-        held: PartitionLock,
+        lock: PartitionLock,
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
         """Confirm entries in the topic, discard entries that do not fit, return the rest.
 
@@ -425,7 +429,7 @@ class _Pass:
         """
         outbox = self.plans.outbox()
         outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries
-        arrived = self._arrived(outstanding, held)
+        arrived = self._arrived(outstanding, lock)
         outbox.confirm(arrived)
         discarded: dict[str, tuple[OutboxEntry, str]] = {}
         missing: list[OutboxEntry] = []
@@ -445,16 +449,16 @@ class _Pass:
             else:
                 until = None if entry.kind == "withdrawn" else self.now + self.options.lease
                 missing.append(replace(entry, lease_until=until))
-        outbox.discard(discarded, held)
+        outbox.discard(discarded, lock)
         for entry, reason in discarded.values():
             yield _result(entry.plan, Action.DISCARD, reason)
         return missing
 
     def _arrived(
-        self, left: Sequence[OutboxEntry], held: PartitionLock
+        self, entries: Sequence[OutboxEntry], lock: PartitionLock
     ) -> dict[str, tuple[OutboxEntry, PublishedRecord]]:
         """Return the entries found in the topic, and their records."""
-        wanted = {entry.group: entry for entry in left}
+        wanted = {entry.group: entry for entry in entries}
         leases: dict[str, datetime | None] = {}
 
         def is_the_entry(record: Record) -> bool:
@@ -466,14 +470,14 @@ class _Pass:
             leases[record.group] = read.lease_until
             return True
 
-        newest = self.topic.newest(held.partition, list(wanted), is_the_entry) if wanted else {}
+        newest = self.topic.newest(lock.partition, list(wanted), is_the_entry) if wanted else {}
         return {
-            group: (wanted[group], _record(wanted[group], held, leases[group], record.position[1]))
+            group: (wanted[group], _record(wanted[group], lock, leases[group], record.position[1]))
             for group, record in newest.items()
         }
 
     def _send(
-        self, entries: Sequence[OutboxEntry], channel: PlanChannel, held: PartitionLock
+        self, entries: Sequence[OutboxEntry], channel: PlanChannel, lock: PartitionLock
     ) -> Iterator[StepResult]:
         """Send entries, and record which were accepted."""
         topic, outbox = self.topic, self.plans.outbox()
@@ -486,16 +490,13 @@ class _Pass:
                 why = f"the topic {topic.name} does not accept it: {answer}"
                 refused[entry.group] = (entry, why)
             else:
-                sent[entry.group] = (entry, _record(entry, held, entry.lease_until, answer))
+                sent[entry.group] = (entry, _record(entry, lock, entry.lease_until, answer))
         outbox.confirm(sent)
-        outbox.refuse(refused, held)
+        outbox.refuse(refused, lock)
         last = max((at.offset for _, at in sent.values()), default=None)
-        since = None if last is None else topic.held_up(held.partition, last)
+        since = None if last is None else topic.held_up(lock.partition, last)
         for entry, at in sent.values():
-            result = _sent(entry, _action(entry), at)
-            if since is not None:
-                result = replace(result, reason=f"{result.reason}{_HANGS}{since}", hidden=True)
-            yield result
+            yield replace(_sent(entry, _action(entry), at), hidden_from=since)
         for entry, reason in refused.values():
             yield _result(entry.plan, _action(entry), reason)
 
@@ -524,56 +525,9 @@ class _Pass:
             differing = "; ".join(differences_from(document, described))
             return Objection(differing, ends=True) if differing else None
         error = described or GroupError("the group was not described")
-        if absent(error):
+        if isinstance(error, GroupAbsentError):
             return Objection("the group does not exist any more", ends=True)
-        return Objection(str(error), passing=passing(error))
-
-
-def _by_partition(
-    topic: PlanTopic, groups: Iterable[Standing]
-) -> Iterator[tuple[int, list[Standing], Mapping[str, Record]]]:
-    """Yield each partition with its groups, and the newest records of those that had a plan."""
-    by_partition: dict[int, list[Standing]] = {}
-    for group in groups:
-        by_partition.setdefault(topic.partition_for_key(group.group), []).append(group)
-    for partition, gathered in sorted(by_partition.items()):
-        names = [group.group for group in gathered if group.followed is not None]
-        yield partition, gathered, topic.newest(partition, names) if names else {}
-
-
-def _compare(
-    group: Standing, record: Record | None, origin: Origin, verifier: Verifier | None
-) -> Difference | None:
-    """Compare a group's newest record with the database; None if they agree."""
-    plan, sent = group.followed, group.record
-    if plan is None or sent is None:
-        return None
-    read = None if record is None else accepted(record, origin, verifier)
-    unsigned = verifier is None  # then followers accept tombstones
-    if record is not None and unsigned and record.tombstone > min(record.began, sent.offset):
-        # Followers have dropped the plan, and ignore the same version in the same epoch.
-        return Difference(plan, "the topic has a tombstone for it", beyond=sent.epoch)
-    if read is None:
-        what = "the topic has no record of it" if record is None else "followers refuse its record"
-        return Difference(plan, what)
-    return _compare_records(plan, sent, read)
-
-
-def _compare_records(
-    plan: StoredPlan, sent: PublishedRecord, read: VerifiedRecord
-) -> Difference | None:
-    mine = (sent.epoch, plan.version, plan.state == "withdrawn")
-    if read.identity.rank != mine:
-        newer = read.identity.rank > mine
-        what = "which the database does not know" if newer else "an older one"
-        other = f"version {read.identity.version} of epoch {read.identity.epoch}, {what}"
-        return Difference(plan, f"{other}, is there", read.identity.epoch if newer else None)
-    if plan.state == "published" and read.identity.sha256 != plan.sha256:
-        return Difference(plan, "its version is there with other bytes", beyond=sent.epoch)
-    until = sent.lease_until
-    if until is not None and (read.lease_until is None or read.lease_until < until - _EXACT):
-        return Difference(plan, "it is there with an older lease")
-    return None
+        return Objection(str(error), passing=isinstance(error, GroupUnsettledError))
 
 
 def _read(plan: StoredPlan) -> tuple[PlanDocument | None, str]:
@@ -596,9 +550,9 @@ def _action(entry: OutboxEntry) -> Action:
 
 
 def _record(
-    entry: OutboxEntry, held: PartitionLock, until: datetime | None, offset: int
+    entry: OutboxEntry, lock: PartitionLock, until: datetime | None, offset: int
 ) -> PublishedRecord:
-    return PublishedRecord(entry.epoch, until, held.topic, held.partition, offset)
+    return PublishedRecord(entry.epoch, until, lock.topic, lock.partition, offset)
 
 
 def _result(plan: StoredPlan, action: Action, reason: str) -> StepResult:
@@ -606,9 +560,7 @@ def _result(plan: StoredPlan, action: Action, reason: str) -> StepResult:
 
 
 def _sent(entry: OutboxEntry, action: Action, at: PublishedRecord) -> StepResult:
-    result = _result(entry.plan, action, f"{at.topic}-{at.partition} at offset {at.offset}")
-    position = (at.partition, at.offset)
-    return replace(result, position=position, kind=entry.kind, why=entry.reason)
+    return replace(_result(entry.plan, action, entry.reason), record=at, kind=entry.kind)
 
 
 def _alarm(plan: StoredPlan, objection: Objection) -> StepResult:

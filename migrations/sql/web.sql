@@ -78,7 +78,8 @@ BEGIN
         ELSIF act = 'withdraw' AND seen.state <> 'published' OR act = 'rollback' AND seen.state = 'published'
             OR act IN ('approve', 'reject') AND seen.state <> 'proposed'
         THEN
-            RAISE EXCEPTION '%: version % is %: too late to % it', what, version, seen.state, act
+            RAISE EXCEPTION '%: version % is %: too late to % it', what, version, seen.state,
+                    replace(act, 'rollback', 'roll back to')
                 USING ERRCODE = 'FL001';
         END IF;
     END IF;

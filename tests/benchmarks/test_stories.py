@@ -15,11 +15,8 @@ _WRONG = {
     "one-broker-throttles": "Three quarters of a partition are read: commits alone do not exclude "
     "that its records are a third more expensive.",
     "a-dump-seen-once": "The last sample counts as the present rate, as when an increase lasts.",
-    "stuck-and-handed-to-and-fro": "Each owner has had the partition for only two minutes.",
     "out-of-memory-every-five-minutes": "A consumer that stops and starts again counts as fast as "
     "when it runs, because a pause that is over is not a speed.",
-    "several-messages-at-once": "Reports with more work than time are ignored, so the capacity is "
-    "only a lower bound from arrivals.",
 }
 
 

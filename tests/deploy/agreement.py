@@ -6,7 +6,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import load_settings
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
-from fairlead.workflows.reconciling import differences
+from fairlead.workflows.differences import differences
 
 if __name__ == "__main__":
     settings = load_settings()

@@ -150,9 +150,9 @@ class _Week:
         """Record that an approved version was sent."""
         outbox, until = Outbox(self._store.engine), at(31, 0)
         with outbox.turn("fairlead.plans", 0) as turn:
-            (intent,) = turn.intend([PublishRequest(self._name, version, lease_until=until)])
+            (entry,) = turn.add([PublishRequest(self._name, version, lease_until=until)])
         record = PublishedRecord(1, until, "fairlead.plans", 0, version + 40)
-        outbox.confirm({self._name: (intent, record)})
+        outbox.confirm({self._name: (entry, record)})
         self._date(moment)
 
     def follow(self, version: int, moment: datetime) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.archive import SampleArchive, Taken, with_history
+from fairlead.archive.files import SampleFiles
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.domain.samples import SAMPLES, new_snapshot_id, snapshot_id_at, taken_at
 from fairlead.errors import FileSystemError
@@ -169,46 +171,46 @@ def test_tidying_does_not_change_the_analysis(
     assert {file.stem for file in files(path)} == needed
 
 
-class Overtaken(SampleArchive):
-    """An archive that is tidied between listing its files and reading them."""
-
-    def _files_of(self, since: datetime, until: datetime) -> list[Any]:
-        found = super()._files_of(since, until)
-        SampleArchive(self.warehouse).tidy(NOON, KEPT)
-        return found
-
-
-def test_tidying_during_a_read_loses_nothing(tmp_path: Path) -> None:
+def test_tidying_during_a_read_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The removed files were not needed, because newer samples were stored before."""
-    filled(tmp_path, range(60, 240))
-    assert minutes(Overtaken(str(tmp_path))) == [*range(60, 76), *range(76, 240, 15)]
+    archive = filled(tmp_path, range(60, 240))
+    list_files = SampleFiles.taken_between
+
+    def tidied_after_listing(files: SampleFiles, since: datetime, until: datetime) -> list[Any]:
+        listed = list_files(files, since, until)
+        monkeypatch.undo()
+        archive.tidy(NOON, KEPT)
+        return listed
+
+    monkeypatch.setattr(SampleFiles, "taken_between", tidied_after_listing)
+    assert minutes(archive) == [*range(60, 76), *range(76, 240, 15)]
 
 
 class Killed(BaseException):
     """Raised instead of ending the process."""
 
 
-class Mortal(SampleArchive):
-    """An archive whose process ends before it removes a file: the first, the second, and so on."""
-
-    def __init__(self, path: Path, removal: int) -> None:
-        super().__init__(str(path))
-        self._left = removal
-
-    def _remove(self, path: str) -> None:
-        self._left -= 1
-        if not self._left:
-            raise Killed
-        super()._remove(path)
-
-
 @pytest.mark.parametrize("removal", [1, 7, 14])
-def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None:
+def test_crash_while_tidying_loses_nothing(
+    tmp_path: Path, removal: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next tidying removes the remaining files."""
     archive = filled(tmp_path, range(76, 106))
     outdated = [append(archive, before) for before in (1_000, 999)]
+    removals = count(1)
+    remove = SampleFiles.remove
+
+    def remove_or_die(files: SampleFiles, path: str) -> None:
+        if next(removals) == 2 + removal:
+            raise Killed
+        remove(files, path)
+
+    monkeypatch.setattr(SampleFiles, "remove", remove_or_die)
     with pytest.raises(Killed):
-        Mortal(tmp_path, 2 + removal).tidy(NOON, timedelta(hours=3))
+        archive.tidy(NOON, timedelta(hours=3))
+    monkeypatch.undo()
     assert not {file.stem for file in files(tmp_path)} & set(outdated)
     assert len(files(tmp_path)) == 30 - (removal - 1)
     assert {76, 91} <= set(minutes(archive))

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from assets.partitions import COHORT
-from fairlead.followers.confluent.clients import cause_of
+from fairlead.common.librdkafka import kafka_error
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade
@@ -248,7 +248,7 @@ def committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
     try:
         consumer.commit(offsets=offsets, asynchronous=False)
     except KafkaException as error:
-        if cause_of(error).code() not in (
+        if kafka_error(error).code() not in (
             KafkaError.NOT_COORDINATOR,
             KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
             KafkaError.COORDINATOR_NOT_AVAILABLE,

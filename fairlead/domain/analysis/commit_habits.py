@@ -109,8 +109,17 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
 
 
 def at_rest(series: SampleSeries) -> Int64:
-    """Return the largest lag of each partition while nothing happened, records, int64 (P,)."""
-    quiet = (series.arrived == 0) & (series.advanced == 0) & series.in_one_log[:-1]
+    """Return the largest lag of each partition at rest, records, int64 of shape (P,).
+
+    At rest: nothing happens in a step, and nothing has arrived since the last commit.
+    """
+    steps = np.arange(len(series) - 1)[:, None]
+    last_arrival, last_commit = (
+        np.maximum.accumulate(np.where(records > 0, steps, -1), axis=0)
+        for records in (series.arrived, series.advanced)
+    )
+    quiet = (last_arrival <= last_commit) & (series.arrived == 0) & (series.advanced == 0)
+    quiet &= series.in_one_log[:-1]
     small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
     # Without a quiet step: a lag of one record in every sample is a transaction's marker.
     marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0

@@ -42,6 +42,7 @@ from fairlead.domain.analysis.stalled import (
     patience,
     silent_members,
     stuck_partitions,
+    stuck_under_owners,
 )
 from fairlead.domain.analysis.thresholds import CLEARLY
 
@@ -224,8 +225,11 @@ def read_commits(
     lag = np.where(free & ~batches, np.maximum(series.lag[1:] - habits.rest, 0), 0)
     waits = per_member.sum(lag) > explained + 3.0 * np.sqrt(explained) + 1.0
     busy = throughout | ~habits.unpunctual & waits
+    owner = series.owner[-1]
+    uncommitted = (owner >= 0) & ~habits.committed.any(axis=0)
+    seldom = batches | of_owner(habits.unpunctual, owner, none=False) | uncommitted
     most = np.where(
-        (batches | of_owner(habits.unpunctual, series.owner[-1], none=False)) & ~stalls.overdue,
+        seldom & ~stalls.overdue,
         _left_by_last(series, series.committed_again, proven, per_commit),
         np.inf,
     )
@@ -293,6 +297,7 @@ def _stalls(
     stuck &= habits.beyond_own_interval(series, owned_s)
     left, read_per_s = left_behind(series, habits.retained, habits.marked, habits.rare)
     stuck |= left & (read_per_s == 0) & overdue
+    stuck |= overdue & stuck_under_owners(series, waiting_s)
     # Records that usually gather before a commit are not stuck.
     gathers = series.lag[-1] <= np.maximum(habits.rest, CLEARLY * per_commit)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)

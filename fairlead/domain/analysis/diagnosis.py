@@ -319,12 +319,14 @@ def _uncommitted(basis: Basis) -> Diagnosis | None:
             f"position of {a_few(silent)} is unknown.",
         )
     if silent:
-        longest = float(commits.waiting_s.max(initial=0.0))
+        waiting_s = np.minimum(commits.waiting_s, basis.recent.owned_s)
+        owned = basis.owner >= 0
+        longest = waiting_s[owned][basis.estimates.silent[basis.owner[owned]]].max(initial=0.0)
         return Diagnosis(
             "unknown",
             silent,
             f"{a_few(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
-            f"{length(longest)}, although records have arrived. Whether "
+            f"{length(float(longest))}, although records have arrived. Whether "
             f"{_verb(silent, 'it reads', 'they read')} them is unknown.",
         )
     owns = np.bincount(basis.owner[basis.owner >= 0], minlength=len(problem.members)) > 0
@@ -356,14 +358,18 @@ def _stuck(basis: Basis) -> Diagnosis:
     stuck = np.flatnonzero(basis.commits.stuck)
     names = tuple(basis.partition(index) for index in stuck.tolist())
     first = int(stuck[basis.commits.waiting_s[stuck].argmax()])
-    owner = basis.recent.members[basis.recent.owner[-1, first]]
+    series, waited_s = basis.recent, basis.commits.waiting_s[first]
+    since = series.at >= series.now - waited_s
+    least = "" if (series.advanced[:, first] > 0).any() else "at least "
+    owners = np.unique(series.owner[since, first])
+    meanwhile = f"while its owner {series.members[owners[-1]]} commits others"
+    if owners.size > 1:
+        meanwhile = "under several owners, while most other partitions are"
     return Diagnosis(
         "stuck partition",
         names,
-        f"{basis.partition(first)} has not been committed for "
-        f"{length(basis.commits.waiting_s[first])} while its owner {owner} commits others; "
-        f"{int(basis.recent.lag[-1, first]):,} records wait"
-        f"{_and_more(len(names))}.",
+        f"{basis.partition(first)} has not been committed for {least}{length(waited_s)} "
+        f"{meanwhile}; {int(series.lag[-1, first]):,} records wait{_and_more(len(names))}.",
     )
 
 
@@ -384,14 +390,17 @@ def _throttled(basis: Basis) -> Diagnosis | None:
     member, work = int(series.owner[-1, worst]), basis.observations.work
     does, why = "keeps up with its other partitions", "what its records wait for"
     if work is not None and work.waits[member]:
-        does, why = "waits for records most of the time", "whether a quota or the network limits it"
+        does, why = (
+            f"waits for records {1 - work.busy[member]:.0%} of the time",
+            "whether a quota or the network limits it",
+        )
     return Diagnosis(
         "throttled partition",
         names,
-        f"{basis.partition(worst)} is {length(time_lag_s[worst])} behind: "
+        f"{basis.partition(worst)}{_and_more(len(names))} is {length(time_lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
         f"{series.members[member]} {does}. A faster consumer would not read it faster: find out "
-        f"{why}{_and_more(len(names))}.",
+        f"{why}.",
     )
 
 
@@ -611,7 +620,10 @@ def _healthy(basis: Basis) -> Diagnosis:
         for member in np.flatnonzero(basis.speeds.measured).tolist()
         if basis.speeds.per_s[member] < SLOW * _usual(basis, member, readers)
     ]
-    worst = float(time_lag.max(initial=0.0))
+    worst, most = float(time_lag.max(initial=0.0)), int(used.argmax()) if used.size else 0
+    does = "did not reach its limit"
+    if basis.speeds.measured[most : most + 1].any():
+        does = f"is at {used[most]:.0%} of its capacity"
     chance = " (possibly by chance)" if worst > basis.rules.objective_s else ""
     harmless = (
         f" {a_few(slow)} {_verb(slow, 'is slow, but keeps', 'are slow, but keep')} up."
@@ -621,8 +633,7 @@ def _healthy(basis: Basis) -> Diagnosis:
     return Diagnosis(
         "healthy",
         (),
-        f"The most utilised member is at {used.max(initial=0.0):.0%} of its capacity; the worst "
-        f"partition will be {length(worst)} behind in "
+        f"The most utilised member {does}; the worst partition will be {length(worst)} behind in "
         f"{length(basis.rules.horizon_s)}{chance}.{harmless}",
     )
 

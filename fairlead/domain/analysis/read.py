@@ -122,20 +122,30 @@ def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observa
 
 
 def _with_all_samples(series: SampleSeries, lately: Observations) -> Observations:
-    """Return observations of all samples if a member commits too rarely for the last hour.
+    """Return observations that use all samples for members with few commits in the last hour.
 
-    Except if it committed in nearly every step until its last commit: then it has stopped.
+    If a member has always committed rarely, everything is read from all samples. If it committed in
+    nearly every step until its last commit, it has stopped, and only its interval is.
     """
     few = lately.commits.marked.sum(axis=0) <= SEVERAL
-    waits = ~np.isfinite(lately.commits.interval_s)
-    if len(series) == len(lately.recent) or not (few & (lately.commits.rare | waits)).any():
+    few &= lately.commits.rare | ~np.isfinite(lately.commits.interval_s)
+    if len(series) == len(lately.recent) or not few.any():
         return lately
     commits = read_commits(series)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
     rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
-    if not (rare & few & (lately.commits.rare | waits)).any():
-        return lately
-    return replace(lately, recent=series, commits=commits)
+    if (few & rare).any():
+        return replace(lately, recent=series, commits=commits)
+    stopped = few & commits.silent
+    return replace(
+        lately,
+        commits=replace(
+            lately.commits,
+            interval_s=np.where(stopped, commits.interval_s, lately.commits.interval_s),
+            rare=lately.commits.rare & ~stopped,
+            silent=lately.commits.silent | stopped,
+        ),
+    )
 
 
 def _recent_records_per_commit(series: SampleSeries, recent: SampleSeries) -> Float64:

@@ -40,8 +40,11 @@ _NEWEST: Final = (2, 4, 8, 16, 32)
 _WORKS: Final = 0.2
 #: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
 _KNOWN_SHARE: Final = 0.8
-#: Minimum share of a time that counts as most of it.
-_MAINLY: Final = 0.5
+#: Minimum share of the newest steps that reports must cover, to show what a consumer waits for.
+_COVERED: Final = 0.5
+#: Minimum share of its time that a consumer waits for records although some are unread, if a quota
+#: or the network limits it. A busy consumer also waits, but only until its next fetch returns.
+_WAITING: Final = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +96,17 @@ class MeasuredWork:
         share of these seconds: float64 of shape (K,).
     seconds
         Processing time of the pair in all samples, float64 of shape (K,).
+    offsets_per_record
+        Number of offsets by which the commits advanced per record, at least 1, float64 of shape
+        (K,). Compaction, transaction markers and aborted transactions leave offsets without a
+        record.
     busy
         Share of the time in which each consumer did not wait for records, float64 of shape (M,);
         NaN: unknown.
     busy_s
         Seconds in which each consumer did not wait, float64 of shape (M,).
     waits
-        Whether each consumer waited for records most of the time recently, bool of shape (M,).
+        Whether each consumer waited for records much of the time recently, bool of shape (M,).
     reporting
         Whether each consumer reports, bool of shape (M,).
     slower
@@ -115,6 +122,7 @@ class MeasuredWork:
     mean_s: Float64
     error: Float64
     seconds: Float64
+    offsets_per_record: Float64
     busy: Float64
     busy_s: Float64
     waits: Mask
@@ -185,8 +193,13 @@ class MeasuredWork:
         }
         return {"partitions": partitions, "consumers": consumers}
 
+    @property
+    def seconds_per_offset(self) -> Float64:
+        """Seconds per offset of each pair, float64 of shape (K,); arrivals count offsets, too."""
+        return self.mean_s / self.offsets_per_record
+
     def speeds(self, costs: Float64) -> Float64:
-        """Return the capacity of consumers in usual records a second, float64 of shape (M,).
+        """Return the capacity of consumers in usual offsets a second, float64 of shape (M,).
 
         NaN if too little of a consumer's busy time is assigned to records. It might process larger
         batches in about the same time.
@@ -194,12 +207,14 @@ class MeasuredWork:
         Parameters
         ----------
         costs
-            Processing time of each partition's record in usual records, float64 of shape (P,).
+            Processing time of each partition's offset in usual offsets, float64 of shape (P,).
         """
         known = self.known
         assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)
         share = np.minimum(assigned_s / np.maximum(self.busy_s, 1e-9), 1.0)
-        per_s: Float64 = share / self.seconds_per_usual_record(costs)
+        per_s: Float64 = share / self._seconds_per_usual(
+            costs, self.records * self.offsets_per_record
+        )
         return np.where(share >= _KNOWN_SHARE, per_s, np.nan)
 
     def seconds_per_usual_record(self, costs: Float64) -> Float64:
@@ -210,10 +225,13 @@ class MeasuredWork:
         costs
             As for `speeds`.
         """
-        known, count = self.known, self.busy.size
-        member, records = self.member[known], self.records[known]
-        work = np.bincount(member, records * costs[self.partition[known]], count)
-        seconds = np.bincount(member, records * self.mean_s[known], count)
+        return self._seconds_per_usual(costs, self.records)
+
+    def _seconds_per_usual(self, costs: Float64, counts: Float64) -> Float64:
+        known, members = self.known, self.busy.size
+        member = self.member[known]
+        work = np.bincount(member, (counts * costs[self.partition])[known], members)
+        seconds = np.bincount(member, (self.records * self.mean_s)[known], members)
         return np.where(work > 0, seconds / np.maximum(work, 1e-9), np.nan)
 
 
@@ -240,6 +258,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     of_pair = pair_of[:, partition] == pairs
     work = np.where(of_pair, steps.work[:, :, partition], 0.0)
     means = _since_change(work)
+    offsets = np.where(of_pair, steps.offsets[:, partition], 0.0).sum(axis=0)
     return MeasuredWork(
         partition=partition,
         member=member,
@@ -247,6 +266,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         mean_s=means.seconds,
         error=means.error,
         seconds=work[1].sum(axis=0),
+        offsets_per_record=np.maximum(offsets / np.maximum(work[0].sum(axis=0), 1.0), 1.0),
         busy=steps.busy,
         busy_s=steps.worked_s,
         waits=steps.waits,
@@ -347,6 +367,8 @@ class _Steps:
     work
         Differences of `records`, `busy_s` and `squares_s2` in `ReportSeries`, float64 of shape
         (3, S, P).
+    offsets
+        Offsets by which the commits advanced, float64 of shape (S, P).
     busy, worked_s, waits, ignored
         As `busy`, `busy_s`, `waits` and `ignored` in `MeasuredWork`.
     """
@@ -354,6 +376,7 @@ class _Steps:
     counts: Mask
     by: Int32
     work: Float64
+    offsets: Float64
     busy: Float64
     worked_s: Float64
     waits: Mask
@@ -371,7 +394,8 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     records, busy_s, _ = work
     timed = _timed(reports)
     linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & timed[by]
-    possible = _possible(work, series) & (busy_s <= elapsed_s[step, by] + SLACK_S)
+    offsets = _offsets(series)
+    possible = _possible(work, offsets) & (busy_s <= elapsed_s[step, by] + SLACK_S)
     counts = linked & possible & sound[step, by]
 
     def by_consumer(values: Float64) -> Float64:
@@ -395,15 +419,15 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     busy = np.where((elapsed > 0) & timed & ~pauses & ~queues, busy, np.nan)
     newest = slice(-newest_steps(series), None)
     recent_s, waited_s = np.where(valid, counters[:2], 0.0)[:, newest].sum(axis=1)
-    # Reports must cover half of the time of the newest steps.
-    shows = recent_s >= _MAINLY * series.seconds[newest].sum()
+    shows = recent_s >= _COVERED * series.seconds[newest].sum()
     return _Steps(
         counts=counts & (records > 0),
         by=by,
         work=work,
+        offsets=np.where(np.isfinite(offsets), offsets, records),
         busy=busy,
         worked_s=elapsed - waiting,
-        waits=np.isfinite(busy) & shows & (waited_s >= _MAINLY * recent_s),
+        waits=np.isfinite(busy) & shows & (waited_s >= _WAITING * recent_s),
         ignored=int((linked & ~counts).sum()),
     )
 
@@ -420,22 +444,28 @@ def _timed(reports: ReportSeries) -> Mask:
     return timed
 
 
-def _possible(work: Float64, series: SampleSeries) -> Mask:
+def _offsets(series: SampleSeries) -> Float64:
+    """Return by how many offsets commits advanced, float64 of shape (S, P); infinite: unknown."""
+    known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
+    return np.where(known, np.maximum(np.diff(series.committed, axis=0), 0), np.inf)
+
+
+def _possible(work: Float64, offsets: Float64) -> Mask:
     """Return whether differences of the counters of partitions are possible, bool of shape (S, P).
 
     Parameters
     ----------
     work
         As in `_Steps`.
+    offsets
+        Offsets by which the commits advanced, float64 of shape (S, P); infinite: unknown.
     """
     records, busy_s, squares_s2 = work
-    known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
-    advanced = np.where(known, np.maximum(np.diff(series.committed, axis=0), 0), np.inf)
     # The squares are at least those of equal times: one time for each record and for the rest of
     # its batch, and one for the record in progress at the first of the two reports.
     times = 2.0 * records + 1.0
     enough = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= times * (squares_s2 + _EXACT_S**2)
-    possible: Mask = (work >= 0).all(axis=0) & (records <= advanced) & enough
+    possible: Mask = (work >= 0).all(axis=0) & (records <= offsets) & enough
     return possible
 
 

@@ -266,6 +266,14 @@ class SampleSeries:
             stable_end=None if self.stable_end is None else self.stable_end[chosen],
         )
 
+    @property
+    def owned_s(self) -> Float64:
+        """Seconds for which each partition has had its present owner, at most, shape (P,)."""
+        same = np.logical_and.accumulate((self.owner == self.owner[-1])[::-1], axis=0)
+        before = np.maximum(len(self) - 1 - same.sum(axis=0), 0)
+        seconds: Float64 = self.now - self.at[before]
+        return seconds
+
     @cached_property
     def in_one_log(self) -> Mask:
         """Samples of the present log of each partition, bool of shape (L, P).

@@ -69,7 +69,7 @@ def size(
         Whether only throttled partitions are behind.
     """
     now = int(problem.readers.size)
-    unknown = Size(now, None, "The capacity of members is unknown yet.")
+    unknown = Size(now, None, "The capacity of members is unknown.")
     if not known or not now:
         return unknown
     if throttled:
@@ -184,10 +184,12 @@ def _why(
         return f"{there}: {more:,} more, of {each} each, would be enough{whole}."
     whole = reason if total <= (readers.wanted - 1) * room else ""
     are = "is" if readers.now == 1 else "are"
-    return (
-        f"{arrive}, and a consumer can process {each}{planned}: "
+    enough = (
         f"{plural(readers.wanted, 'consumer')} would be enough{whole}; there {are} {readers.now:,}."
     )
+    if readers.wanted == readers.now:
+        enough = f"{plural(readers.now, 'consumer')} {are} enough{whole}."
+    return f"{arrive}, and a consumer can process {each}{planned}: {enough}"
 
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisation: float) -> str:

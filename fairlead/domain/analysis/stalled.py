@@ -25,6 +25,8 @@ STUCK_S: Final = 120.0
 #: throttled one, and minimum number of such others: clients share their time more evenly.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
+#: Minimum number of changes of owner for a partition that is stuck under several owners.
+_HANDED_ON: Final = 2
 
 
 def waiting_seconds(
@@ -147,6 +149,33 @@ def stuck_partitions(
         taken = (turns[-1] - turns[since[partition]])[beside]
         usual = np.median(taken[taken > 0]) if taken.any() else 0.0
         stuck[partition] = usual >= SEVERAL
+    return stuck
+
+
+def stuck_under_owners(series: SampleSeries, waiting_s: Float64) -> Mask:
+    """Return whether partitions wait under several owners while most others are committed, (P,).
+
+    A record that cannot be processed stops its consumer. The next owner fares likewise, and may
+    commit nothing else meanwhile.
+
+    Parameters
+    ----------
+    waiting_s
+        `waiting_seconds` under all owners, shape (P,).
+    """
+    stuck = np.zeros(series.partitions, dtype=bool)
+    owner = series.owner
+    changes, commits = (
+        np.concatenate((np.zeros((1, series.partitions)), each.cumsum(axis=0)))
+        for each in ((owner[1:] != owner[:-1]) & (owner[1:] >= 0), series.committed_again)
+    )
+    since = np.minimum(np.searchsorted(series.at, series.now - waiting_s - 1e-6), len(series) - 1)
+    columns = np.arange(series.partitions)
+    handed_on = (owner[-1] >= 0) & (changes[-1] - changes[since, columns] >= _HANDED_ON)
+    others = (owner[-1] >= 0) & (waiting_s < STUCK_S)
+    for partition in np.flatnonzero(handed_on & (waiting_s >= STUCK_S)).tolist():
+        taken = (commits[-1] - commits[since[partition]])[others]
+        stuck[partition] = taken.size > 0 and np.median(taken) >= SEVERAL
     return stuck
 
 

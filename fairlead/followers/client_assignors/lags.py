@@ -12,6 +12,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Final, NamedTuple
 
 from fairlead.followers.core.clock import Clock
+from fairlead.wire.partitions import Pair
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ _TIMEOUT_S: Final = 5.0
 _STALE_S: Final = 10.0
 
 #: Topic and partition to a lag, or to an offset.
-Lags = Mapping[tuple[str, int], int]
+Lags = Mapping[Pair, int]
 FetchLags = Callable[[Collection[str]], Lags]
 
 

@@ -24,14 +24,14 @@ from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer 
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from fairlead.common.commands import alter_topic, shell_quote
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.clients import (
     Sender,
     TopicIdRequest,
-    admin_client,
-    cause_of,
+    answer_in_time,
     forget,
-    sender,
+    shared_client,
 )
 from fairlead.followers.confluent.config import patience_of
 from fairlead.wire.agreement import Record, decode, encode
@@ -57,10 +57,10 @@ _BROKEN: Final = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.UNKNOWN_TOPIC_ID,  # type: ignore[attr-defined] # newer than the stubs
         KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - librdkafka's name
-        KafkaError._LOG_TRUNCATION,  # noqa: SLF001
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+        KafkaError._AUTO_OFFSET_RESET,
+        KafkaError._LOG_TRUNCATION,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
     }
 )
 #: Errors that a broker returns before it writes anything; the client does not retry them.
@@ -76,9 +76,9 @@ _NOT_WRITTEN: Final = frozenset(
         KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._PURGE_QUEUE,  # noqa: SLF001 - librdkafka's name
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+        KafkaError._PURGE_QUEUE,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
     }
 )
 
@@ -180,7 +180,7 @@ class AgreementLog:
             )
             self._producer.poll(0)
         except KafkaException as error:
-            sent.note(cause_of(error))
+            sent.note(kafka_error(error))
         except BufferError as error:
             sent.refused = str(error)
         return sent
@@ -252,8 +252,8 @@ class AgreementLog:
             request_timeout=timeout_s,
         )
         try:
-            groups = listing.result(timeout_s + 1).valid
-        except (KafkaException, TimeoutError) as error:
+            groups = answer_in_time(listing, timeout_s).valid
+        except KafkaException as error:
             log.debug("Cannot read the type of group %s: %s", self._group, error)
             return False
         return any(listed.group_id == self._group for listed in groups)
@@ -311,7 +311,7 @@ class KafkaCoordinationTopic:
             }
         )
         try:
-            admin = admin_client(self.connection)
+            admin = shared_client(AdminClient, self.connection)
             identity = TopicIdRequest(admin, self.name, timeout_s)
             metadata = tail.list_topics(self.name, timeout=timeout_s).topics[self.name]
             if metadata.error is not None:
@@ -320,7 +320,9 @@ class KafkaCoordinationTopic:
             partition = TopicPartition(self.name, number)
             _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
             return AgreementLog(
-                *(tail, sender(self.connection), admin),
+                tail,
+                shared_client(Sender, self.connection),
+                admin,
                 TopicPartition(self.name, number, end),
                 self.group,
                 identity=identity.answer(),
@@ -333,17 +335,16 @@ class KafkaCoordinationTopic:
     def check(self, timeout_s: float) -> None:
         """Raise a ConfigurationError if the topic is known to be compacted."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
-        admin = admin_client(self.connection)  # held until the answer
+        admin = shared_client(AdminClient, self.connection)  # held until the answer
         described = admin.describe_configs([resource], request_timeout=timeout_s)
         try:
-            policy = described[resource].result(timeout_s + 1)["cleanup.policy"].value or ""
-        except TimeoutError as error:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+            settings = answer_in_time(described[resource], timeout_s)
         except KafkaException as error:
-            if cause_of(error).code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            if kafka_error(error).code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
             log.debug("Cannot read the settings of coordination topic %s: %s", self.name, error)
             return
+        policy = settings["cleanup.policy"].value or ""
         if "compact" in policy:
             raise ConfigurationError(
                 f"The coordination topic {self.name} has cleanup.policy={policy}: "
@@ -365,12 +366,12 @@ class KafkaCoordinationTopic:
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
         )  # with the broker's default number of replicas
-        admin = admin_client(self.connection)  # held until the answer
+        admin = shared_client(AdminClient, self.connection)  # held until the answer
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:
-            created[self.name].result(timeout_s + 1)
+            answer_in_time(created[self.name], timeout_s)
         except KafkaException as error:
-            code = cause_of(error).code()
+            code = kafka_error(error).code()
             if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 config = " ".join(
                     f"--config {key}={value}" for key, value in COORDINATION_TOPIC_CONFIG.items()
@@ -383,5 +384,3 @@ class KafkaCoordinationTopic:
                 ) from error
             if code != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
-        except TimeoutError as error:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001

@@ -18,16 +18,17 @@ members read the same records.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.plan_or_fallback import why_not
-from fairlead.wire.agreement import Announcement, AssignmentRecord, Partitions
+from fairlead.wire.agreement import Announcement, AssignmentRecord
 from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
+from fairlead.wire.partitions import Pair, Partitions, pairs
 
 #: Seconds to wait if all partitions were given up: members without partitions may still come.
 UNSURE_S: Final = 0.15
@@ -66,18 +67,19 @@ class _EpochRecords:
     """The records of one leader epoch."""
 
     heard: dict[str, Announcement] = field(default_factory=dict)
-    given_up: set[tuple[str, int]] = field(default_factory=set)
+    given_up: set[Pair] = field(default_factory=set)
     #: Number of partitions given up, by topic; whether one member gave up two of a topic.
     counts: Counter[str] = field(default_factory=Counter)
     doubled: bool = False
     assignment: AssignmentRecord | None = None
 
-    def take(self, announcement: Announcement, given: set[tuple[str, int]]) -> None:
+    def take(self, announcement: Announcement, share: set[Pair]) -> None:
         """Accept an announcement that gives up these partitions."""
         self.heard[announcement.member] = announcement
-        self.given_up |= given
-        self.counts.update({topic: len(share) for topic, share in announcement.given.items()})
-        self.doubled = self.doubled or any(len(share) > 1 for share in announcement.given.values())
+        self.given_up |= share
+        counts = {topic: len(numbers) for topic, numbers in announcement.given.items()}
+        self.counts.update(counts)
+        self.doubled = self.doubled or any(count > 1 for count in counts.values())
 
 
 class AgreementRound:
@@ -108,7 +110,7 @@ class AgreementRound:
         self.expect(partition_counts)
         self._epochs: dict[int, _EpochRecords] = {}
         self._announced: set[str] = set()
-        self._mine: _EpochRecords | None = None
+        self._own_records: _EpochRecords | None = None
         self._epoch = self._last_epoch = -1
         self._first_heard_at: float | None = None
         self._last_heard_at = 0.0
@@ -117,22 +119,26 @@ class AgreementRound:
     @property
     def heard(self) -> tuple[Announcement, ...]:
         """All announcements before the first assignment record, in log order."""
-        return tuple(self._mine.heard.values()) if self._mine else ()
+        return tuple(self._own_records.heard.values()) if self._own_records else ()
 
     @property
     def assignment(self) -> AssignmentRecord | None:
         """The assignment record that decides for this member; None: there is none yet."""
-        return self._mine.assignment if self._mine else None
+        return self._own_records.assignment if self._own_records else None
 
     @property
     def announced(self) -> bool:
         """Whether this member's own announcement has been read in the log."""
-        return self._mine is not None
+        return self._own_records is not None
 
     @property
     def superseded(self) -> bool:
         """Whether a later leader epoch has begun before an assignment record for this member."""
-        return self._mine is not None and self.assignment is None and self._last_epoch > self._epoch
+        return (
+            self._own_records is not None
+            and self.assignment is None
+            and self._last_epoch > self._epoch
+        )
 
     @property
     def over(self) -> bool:
@@ -163,19 +169,19 @@ class AgreementRound:
         present = self._epochs.setdefault(epoch, _EpochRecords())
         self._last_epoch = max(self._last_epoch, epoch)
         if isinstance(record, AssignmentRecord):
-            if present.assignment is None and _assigns_what_was_given_up(record, present.heard):
+            if present.assignment is None and _is_valid(record, present.heard):
                 present.assignment = record
             return
         if record.member in self._announced:
             return
         self._announced.add(record.member)
         if record.member == self.me.member:
-            self._mine, self._epoch = present, epoch
-        given = _pairs(record.given)
+            self._own_records, self._epoch = present, epoch
+        share = set(pairs(record.given))
         # Range gives no partition to two members: this announcement is from an earlier life of the
         # group.
-        if present.assignment is None and present.given_up.isdisjoint(given):
-            present.take(record, given)
+        if present.assignment is None and present.given_up.isdisjoint(share):
+            present.take(record, share)
             self._last_heard_at = now
             if self._first_heard_at is None:
                 self._first_heard_at = now
@@ -186,7 +192,7 @@ class AgreementRound:
         The member with the newest plan is first; of several, the one that announced itself last,
         since it has read all other announcements.
         """
-        present = self._mine
+        present = self._own_records
         if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
         if self._written_at is not None:
@@ -216,8 +222,8 @@ class AgreementRound:
                 problem=f"this consumer subscribes to {_text(self.me.topics)}, but its group to "
                 f"{_text(assignment.topics)}: members must subscribe to the same topics",
             )
-        dealt = {pair for share in assignment.shares.values() for pair in _pairs(share)}
-        if dealt.isdisjoint(_pairs(self.me.given)):
+        assigned = {pair for share in assignment.shares.values() for pair in pairs(share)}
+        if assigned.isdisjoint(pairs(self.me.given)):
             return Verdict(self.me.given, listed=False)
         return Verdict({}, listed=False)
 
@@ -256,7 +262,7 @@ def draw_up(
             GroupMember(announcement.member, topics, client_id=announcement.client_id)
             for announcement in heard
         )
-        given_up = {pair for announcement in heard for pair in _pairs(announcement.given)}
+        given_up = {pair for announcement in heard for pair in pairs(announcement.given)}
         counts: dict[str, int] = {}
         for topic, partition in given_up:
             counts[topic] = max(counts.get(topic, 0), partition + 1)
@@ -274,20 +280,16 @@ def draw_up(
     )
 
 
-def _assigns_what_was_given_up(
-    assignment: AssignmentRecord, heard: Mapping[str, Announcement]
-) -> bool:
-    """Whether a record assigns exactly what its members gave up, each partition once."""
-    if not assignment.shares or not assignment.shares.keys() <= heard.keys():
-        return False
-    if assignment.topics != _common_subscription(tuple(heard.values())):
-        return False
-    listed = [heard[member] for member in assignment.shares]
-    if any(announcement.topics != assignment.topics for announcement in listed):
-        return False
-    given_up = {pair for announcement in listed for pair in _pairs(announcement.given)}
-    dealt = [pair for share in assignment.shares.values() for pair in _each(share)]
-    return len(dealt) == len(given_up) and set(dealt) == given_up
+def _is_valid(assignment: AssignmentRecord, heard: Mapping[str, Announcement]) -> bool:
+    """Whether a record assigns exactly what members with the common subscription gave up."""
+    range_shares = {
+        member: heard[member].given
+        for member in assignment.shares
+        if member in heard and heard[member].topics == assignment.topics
+    }
+    return assignment.assigns_exactly(range_shares) and assignment.topics == _common_subscription(
+        tuple(heard.values())
+    )
 
 
 def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
@@ -296,15 +298,7 @@ def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
     return min(votes, key=lambda topics: (-votes[topics], topics))
 
 
-def _pairs(partitions: Partitions) -> set[tuple[str, int]]:
-    return set(_each(partitions))
-
-
-def _each(partitions: Partitions) -> Iterable[tuple[str, int]]:
-    return ((topic, number) for topic, numbers in partitions.items() for number in numbers)
-
-
-def _only(share: Mapping[str, list[int]], allowed: set[tuple[str, int]]) -> Partitions:
+def _only(share: Mapping[str, list[int]], allowed: set[Pair]) -> Partitions:
     """Return a share reduced to partitions that may be assigned."""
     filtered = {
         topic: tuple(number for number in numbers if (topic, number) in allowed)

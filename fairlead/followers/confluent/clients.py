@@ -10,15 +10,19 @@ topic.
 
 import os
 from collections.abc import Hashable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.wire.agreement import LARGEST_RECORD
 from fairlead.wire.partitions import kafka_uuid
+
+Answer = TypeVar("Answer")
 
 #: Seconds. Maximum time for sending a record; members wait no longer for it.
 _SEND_S: Final = 2.0
@@ -41,7 +45,10 @@ _forgotten: Final = WeakSet[Any]()
 
 
 class Sender(Producer):
-    """A producer that drops unsent records when it is deleted."""
+    """A producer that sends a record once, and drops unsent records when it is deleted."""
+
+    def __init__(self, connection: Mapping[str, Any]) -> None:
+        super().__init__({**connection, **_SENDING})
 
     def __del__(self) -> None:
         """Drop unsent records, and call the callbacks of the others."""
@@ -50,21 +57,15 @@ class Sender(Producer):
             self.flush(0)
 
 
-def admin_client(connection: Mapping[str, Any]) -> AdminClient:
-    """Return the administrator for a connection, shared with other followers."""
-    key = (AdminClient, key_of(connection))
-    client: AdminClient | None = shared.get(key)
+Client = TypeVar("Client", AdminClient, Sender)
+
+
+def shared_client(kind: type[Client], connection: Mapping[str, Any]) -> Client:
+    """Return the client of this kind for a connection, shared with other followers."""
+    key = (kind, key_of(connection))
+    client: Client | None = shared.get(key)
     if client is None or client in _forgotten:  # two threads may both create one
-        client = shared[key] = AdminClient(dict(connection))
-    return client
-
-
-def sender(connection: Mapping[str, Any]) -> Sender:
-    """Return the producer for a connection, shared with other followers."""
-    key = (Sender, key_of(connection))
-    client: Sender | None = shared.get(key)
-    if client is None or client in _forgotten:
-        client = shared[key] = Sender({**connection, **_SENDING})
+        client = shared[key] = kind(dict(connection))
     return client
 
 
@@ -113,16 +114,22 @@ class TopicIdRequest:
             No broker answers in time.
         """
         try:
-            return kafka_uuid(str(self._described.result(self._timeout_s + 1).topic_id))
-        except TimeoutError as error:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+            return kafka_uuid(str(answer_in_time(self._described, self._timeout_s).topic_id))
         except KafkaException as error:
-            if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
+            if kafka_error(error).code() == KafkaError._UNSUPPORTED_FEATURE:
                 return ""
             raise
 
 
-def cause_of(error: KafkaException) -> KafkaError:
-    """Return the KafkaError in an exception of the client."""
-    cause = error.args[0]
-    return cause if isinstance(cause, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(cause))
+def answer_in_time(request: Future[Answer], timeout_s: float) -> Answer:
+    """Return the answer to a request; wait a second longer than the request's own time-out.
+
+    Raises
+    ------
+    KafkaException
+        No answer in time, or the broker's error.
+    """
+    try:
+        return request.result(timeout_s + 1)
+    except TimeoutError as error:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error

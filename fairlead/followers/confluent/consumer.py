@@ -25,17 +25,18 @@ from typing import Any, Final, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.agreement_log import KafkaCoordinationTopic
-from fairlead.followers.confluent.clients import cause_of
 from fairlead.followers.confluent.config import check, connection_of
 from fairlead.followers.confluent.log_listener import LogListener
-from fairlead.followers.confluent.member import Event, FollowingMember, Pair
+from fairlead.followers.confluent.member import Event, FollowingMember
 from fairlead.followers.confluent.plan_source import shared_reader
 from fairlead.followers.confluent.reporting import Reporting, without_reports
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.status import FollowerStatus
+from fairlead.wire.partitions import Pair
 from fairlead.wire.seals import read_secrets
 
 RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
@@ -402,7 +403,7 @@ def _raise_unless_closed(error: KafkaException) -> None:
     During `close` the client may have left its group. An exception in its callback would become a
     KafkaError that the application cannot catch.
     """
-    if cause_of(error).code() != KafkaError._DESTROY:  # noqa: SLF001 - librdkafka's name
+    if kafka_error(error).code() != KafkaError._DESTROY:
         raise error
 
 

@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.followers.confluent.agreement_log import Entry, Sent
-from fairlead.followers.confluent.clients import cause_of
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.agreement import Mark, Record
 
@@ -34,8 +34,8 @@ _CHECK_NOW: Final = "look"
 _MISSING: Final = frozenset(
     {
         KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - librdkafka's name
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
     }
 )
 
@@ -134,8 +134,8 @@ class LogListener:
         """Whether the log works, and has returned the last mark."""
         return self._confirmed and self.works
 
-    def open(self) -> bool:
-        """Open the log at its end unless it works; return whether it works.
+    def open(self) -> None:
+        """Open the log at its end unless it works.
 
         Each of four requests takes at most `REQUEST_S`, or longer after failures.
 
@@ -145,12 +145,11 @@ class LogListener:
             The coordination topic is compacted, or is missing and may not be created.
         """
         if self.works:
-            return True
+            return
         self.close()
         if self._now() >= self._retry_at:
             self._open()
             self._retry_at = self._now() + self._patience * _RETRY_S
-        return self._log is not None
 
     def close(self) -> None:
         """Close the connections."""
@@ -234,7 +233,7 @@ class LogListener:
             self._check_at = self._now() + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
             self._log = self._topic.open(request_s)
         except KafkaException as error:
-            cause = cause_of(error)
+            cause = kafka_error(error)
             self._report(cause.str())
             if cause.code() in _MISSING:
                 self._create_topic()
@@ -245,7 +244,7 @@ class LogListener:
         try:
             self._topic.create(self._patience * REQUEST_S)
         except KafkaException as error:
-            self._report(cause_of(error).str())
+            self._report(kafka_error(error).str())
 
     def _report(self, problem: str) -> None:
         problem = f"the coordination topic {self._topic.name} cannot be used: {problem}"

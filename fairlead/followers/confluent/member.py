@@ -35,13 +35,12 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.plan_or_fallback import lapsed
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerState, FollowerStatus
-from fairlead.wire.agreement import Announcement, Mark, Partitions
+from fairlead.wire.agreement import Announcement, Mark
 from fairlead.wire.members import AssignmentNote
-from fairlead.wire.partitions import by_topic
+from fairlead.wire.partitions import Pair, Partitions, by_topic, pairs
 
 log = logging.getLogger(__name__)
 
-Pair = tuple[str, int]
 Event = Literal["assign", "revoke", "lost"]
 Fetched = TypeVar("Fetched")
 
@@ -189,7 +188,7 @@ class FollowingMember:
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
-        self._given: Partitions | None = None
+        self._range_share: Partitions | None = None
         # In a generation, and after it: the client may get the same generation again.
         self.generation: Generation | None = None
         self._counts: dict[str, int] = {}
@@ -303,7 +302,9 @@ class FollowingMember:
         # Assign first: if a callback fails, confluent-kafka assigns range's share.
         self._client.own([])
         self._announced_share, self._share = False, []
-        self._given = {topic: tuple(numbers) for topic, numbers in by_topic(partitions).items()}
+        self._range_share = {
+            topic: tuple(numbers) for topic, numbers in by_topic(partitions).items()
+        }
         self._next_step_at = float("-inf")
         try:
             self._begin()
@@ -365,7 +366,7 @@ class FollowingMember:
         self._client.subscribe(self._topics)
 
     def _leave(self) -> None:
-        self._given, self._heard_through = None, None
+        self._range_share, self._heard_through = None, None
         self._next_step_at = float("-inf")
         self._end_round()
         self._backlog.clear()
@@ -398,7 +399,7 @@ class FollowingMember:
             return self.state is State.OUTSIDE
         return (
             self.state in SETTLED
-            and self._given is None
+            and self._range_share is None
             and self._is_current()
             and (self._share is None or sorted(self._client.owned() or ()) == self._share)
         )
@@ -409,7 +410,7 @@ class FollowingMember:
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
         """Give up all partitions; the client's argument is range's share."""
-        self._given = None
+        self._range_share = None
         self._next_step_at = float("-inf")
         self.touched = False
         error = None
@@ -449,7 +450,7 @@ class FollowingMember:
             self._rejoin()
         if self.state is State.LISTENING:
             self._join_if_ready()
-        if self._given is not None:
+        if self._range_share is not None:
             self._begin()
         self._read(wait_s if self._is_urgent else 0.0)
         if self.generation is not None:
@@ -514,7 +515,7 @@ class FollowingMember:
         now, confirmed = self._now(), self._listener.confirmed
         if self.state is State.JOINING:  # without the log, the member would be left out
             unheard = confirmed and self._heard_through is not self._listener.log
-            return unheard and self._given is None and now >= self._silent_until
+            return unheard and self._range_share is None and now >= self._silent_until
         if self.state not in SETTLED:
             return False
         state = self._known_state = self._reader.state
@@ -532,15 +533,19 @@ class FollowingMember:
     def _begin(self) -> None:
         """Begin a generation's round; announce this member if it has read all other records."""
         number, member = self._client.identity()
-        if number < 0 or not member or self._given is None:
+        if number < 0 or not member or self._range_share is None:
             return
         known, agreement_log = self.generation, self._listener.log
         again = known is not None and known.key == (number, member)
-        if known is None or not again or known.round.me.given != self._given:
+        if known is None or not again or known.round.me.given != self._range_share:
             me = Announcement(
-                *(number, member, self._client_id, self._topics, self._given),
-                self._reader.state.seen,
-                "" if agreement_log is None else agreement_log.identity,
+                generation=number,
+                member=member,
+                client_id=self._client_id,
+                topics=self._topics,
+                given=self._range_share,
+                seen=self._reader.state.seen,
+                log="" if agreement_log is None else agreement_log.identity,
             )
             generation = Generation(
                 AgreementRound(me, self._counts),
@@ -561,7 +566,7 @@ class FollowingMember:
             self.generation = generation
         # Otherwise the client subscribed again and got the same share: the earlier round continues.
         self._enter(State.AGREEING)
-        self._given = None
+        self._range_share = None
 
     def _reason_to_keep(self, round_: AgreementRound) -> str | None:
         """Return why this member must not announce itself; None if it may."""
@@ -588,7 +593,7 @@ class FollowingMember:
         if not self._is_current():
             self._end_round()
             return
-        share = sorted((topic, n) for topic, numbers in verdict.share.items() for n in numbers)
+        share = sorted(pairs(verdict.share))
         self._announced_share, self._share = True, share
         error = self._call_back("assign", share)
         if self.state is State.AGREEING:  # else the application has left the group

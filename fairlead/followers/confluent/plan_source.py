@@ -18,7 +18,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from fairlead.followers.confluent.clients import TopicIdRequest, admin_client, key_of, shared
+from fairlead.followers.confluent.clients import TopicIdRequest, key_of, shared, shared_client
 from fairlead.followers.confluent.config import patience_of
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_cache import PlanRecord
@@ -107,7 +107,7 @@ class ConfluentSource:
             described = metadata.topics[topic]
             if described.error is None:
                 number = partition_for_key(group, len(described.partitions))
-                admin = admin_client(connection)
+                admin = shared_client(AdminClient, connection)
                 origin = Origin(topic, metadata.cluster_id or "", _topic_id(admin, topic))
                 partition = TopicPartition(topic, number)
                 return cls(consumer, settings, group, partition, origin, admin=admin)
@@ -173,7 +173,7 @@ class ConfluentSource:
                 message.value(),
                 tuple(message.headers() or ()),
             )
-        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+        if error.code() != KafkaError._PARTITION_EOF:
             raise KafkaException(error)
         return None
 

@@ -19,7 +19,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from fairlead.followers.core.meter import Meter, ReportedWork, Run, has_metadata
-from fairlead.followers.core.progress import Pair, Progress
+from fairlead.followers.core.progress import Progress
+from fairlead.wire.partitions import Pair
 from fairlead.wire.work_report import PREFIX
 
 _AUTO_STORE: Final = "enable.auto.offset.store"

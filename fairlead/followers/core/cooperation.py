@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from fairlead.wire.fit import Shares
 from fairlead.wire.members import GroupMember
+from fairlead.wire.partitions import Pair, pairs
 
 
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
@@ -31,11 +32,10 @@ def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
     >>> first_round({"a": {"t": [0]}, "b": {"t": [1, 2]}}, members)
     {'a': {'t': [0]}, 'b': {'t': [2]}}
     """
-    holders: dict[tuple[str, int], set[str]] = {}
+    holders: dict[Pair, set[str]] = {}
     for member in members:
-        for topic, partitions in member.owned.items():
-            for partition in partitions:
-                holders.setdefault((topic, partition), set()).add(member.member_id)
+        for pair in pairs(member.owned):
+            holders.setdefault(pair, set()).add(member.member_id)
     if not holders:
         return shares
     first: Shares = {}

@@ -28,6 +28,7 @@ from fairlead.wire.members import (
     encode_assignment,
     encode_subscription,
 )
+from fairlead.wire.partitions import Pair
 from fairlead.wire.record import NOTHING, Identity, Origin
 from fairlead.wire.signing import Verifier
 
@@ -155,7 +156,7 @@ class Follower:
             on_tick=self._rejoin_if_due,
             clock=self._clock,
         )
-        self._reader.start()
+        self._reader.serve()
 
     def plan_version(self, *, outside: bool = False) -> int | None:
         """Return the plan that this consumer's assignment follows; None: the fallback, or none yet.
@@ -168,9 +169,7 @@ class Follower:
         self._stand(outside=outside)
         return self._status.note.plan_version
 
-    def status(
-        self, owned: Iterable[tuple[str, int]] = (), *, outside: bool = False
-    ) -> FollowerStatus:
+    def status(self, owned: Iterable[Pair] = (), *, outside: bool = False) -> FollowerStatus:
         """Return the follower's present status.
 
         Parameters

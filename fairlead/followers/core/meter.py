@@ -19,7 +19,8 @@ from threading import Lock
 from typing import Any, Final
 
 from fairlead.followers.core.passing_on import QUICK_S, PassingOn, Totals
-from fairlead.followers.core.progress import Pair, Progress
+from fairlead.followers.core.progress import Progress
+from fairlead.wire.partitions import Pair
 from fairlead.wire.work_report import PREFIX, TIMES_UNKNOWN, TOKEN_LENGTH, WorkReport, base36
 
 Batch = dict[Any, list[Any]]

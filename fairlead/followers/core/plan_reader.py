@@ -110,12 +110,8 @@ class PlanReader:
         """Whether the topic has been read to its end since the start."""
         return self._caught_up
 
-    def start(self) -> None:
-        """Begin to read."""
-        self.serve()
-
     def serve(self) -> bool:
-        """Add a follower; False: the reader has stopped."""
+        """Add a follower; the first one starts the reader. False: the reader has stopped."""
         with self._progress:
             if self._stopping.is_set():
                 return False

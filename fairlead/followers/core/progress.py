@@ -12,9 +12,6 @@ which the application had processed the records before the committed offset.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-#: Topic and partition.
-Pair = tuple[str, int]
-
 #: Maximum number of earlier states per partition; then every other one is removed.
 _KEPT: Final = 64
 #: Seconds. Time without a record is summed over this period before it is squared. Longer than the

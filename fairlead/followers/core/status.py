@@ -14,7 +14,7 @@ from fairlead.followers.core.meter import ReportedWork
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.members import AssignmentNote
-from fairlead.wire.partitions import by_topic
+from fairlead.wire.partitions import Pair, by_topic
 
 Rule = Literal["plan", "range", "nothing", "undecided"]
 #: The note before the first rebalance has ended, and during each rebalance.
@@ -155,7 +155,7 @@ class FollowerState:
         self,
         group: str,
         reader: PlanReader,
-        owned: Iterable[tuple[str, int]],
+        owned: Iterable[Pair],
         *,
         name: str,
         plan_topic: str,

@@ -245,7 +245,7 @@ class LastRecord(TopicRecord, Base):
     )
 
 
-class PlanIntent(TopicRecord, Base):
+class OutboxRow(TopicRecord, Base):
     """The outbox: records for the plan topic, committed before they are sent."""
 
     __tablename__ = "plan_intent"

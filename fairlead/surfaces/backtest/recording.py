@@ -31,6 +31,8 @@ _STEP_S: Final = 10.0
 _MEASURABLE: Final = 2.0
 #: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
+#: Seed of arrival times and commit phases: replays of the same samples are equal.
+_SEED: Final = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,7 @@ class Recording:
         """Return the index of the newest sample at the start of a step."""
         return int(np.searchsorted(self.steps, step, side="right")) - 1
 
-    def world(self, seed: int = 0) -> World:
+    def world(self) -> World:
         """Return the recorded group as a world.
 
         Each record that arrived between two samples arrives in a random step between them.
@@ -129,10 +131,10 @@ class Recording:
         hours = (np.arange(steps) * self.step_s // HISTORY_S).astype(np.int64)
         exists = (series.end >= 0)[newest]
         ends = grown_ends(series)
-        arrivals = self._arrivals(ends, np.random.default_rng(seed))
+        arrivals = self._arrivals(ends, np.random.default_rng(_SEED))
         waits = np.where(series.end[0] >= 0, series.lag[0], 0)
         members = len(self.roster.members)
-        phases = np.random.default_rng(seed).uniform(0, self.roster.commit_s, members)
+        phases = np.random.default_rng(_SEED).uniform(0, self.roster.commit_s, members)
         return World(
             roster=self.roster,
             step_s=self.step_s,

@@ -68,33 +68,40 @@ for command, short_help, *examples in (
     (
         groups.groups,
         "List groups with diagnosis and next step, worst first.",
-        *("groups", "groups --wide", "groups --json"),
+        "groups",
+        "groups --wide",
+        "groups --json",
     ),
     (
         groups.why,
         "Explain the state of a group, or the owner of a partition.",
-        *("why orders", "why orders orders-7"),
+        "why orders",
+        "why orders orders-7",
     ),
     (
         groups.lag,
         "Show a group's lag by partition, member or topic.",
-        *("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30"),
+        "lag orders --limit 10",
+        "lag orders --by-member --at 2026-01-06T09:30",
     ),
     (
         groups.history,
         "Show what happened to a group, newest first.",
-        *("history orders", "history orders --since 2026-01-06 --json"),
+        "history orders",
+        "history orders --since 2026-01-06 --json",
     ),
     (
         keys.keys,
         "Report which keys make a partition hot.",
-        *("keys orders", "keys orders --group billing --partition 7"),
+        "keys orders",
+        "keys orders --group billing --partition 7",
         "keys orders --to 48 --format html > keys.html",
     ),
     (
         plan.plan,
         "Analyse a group now, and propose a plan that would help.",
-        *("plan orders --dry-run", "plan orders --json"),
+        "plan orders --dry-run",
+        "plan orders --json",
     ),
     (
         freeze.freeze,
@@ -111,7 +118,8 @@ for command, short_help, *examples in (
     (
         survey.survey,
         "Diagnose all groups of a cluster, before set-up.",
-        *("survey --bootstrap-servers broker-1:9092", "survey --format html > survey.html"),
+        "survey --bootstrap-servers broker-1:9092",
+        "survey --format html > survey.html",
     ),
     (doctor.doctor, "Check the installation; suggest remedies.", "doctor", "doctor --json"),
     (up.up, "Run the whole planner on this machine.", "up", "up --plan"),
@@ -120,7 +128,8 @@ for command, short_help, *examples in (
     (
         serve.serve,
         "Serve metrics for Prometheus, and pages.",
-        *("serve", "serve --host 0.0.0.0 --port 9464"),
+        "serve",
+        "serve --host 0.0.0.0 --port 9464",
     ),
 ):
     app.command(short_help=short_help, epilog=epilog(*examples))(command)

@@ -1,7 +1,6 @@
 """Shared arguments of commands, their completion, and the database.
 
-Belongs here: what several command groups share. Does not: any query
-(`fairlead.store.history_queries`).
+Belongs here: what several command groups share. Does not: any query (`fairlead.store.queries`).
 """
 
 from collections.abc import Callable, Iterator
@@ -71,21 +70,21 @@ def _completed(read: Callable[["Engine"], list[str]]) -> list[str]:
 
 def complete_group(incomplete: str) -> list[str]:
     """Return the groups whose names start with the typed text."""
-    from fairlead.store.history_queries import read_group_names
+    from fairlead.store.queries import read_group_names
 
     return _completed(lambda engine: read_group_names(engine, incomplete, limit=_COMPLETIONS))
 
 
 def known_groups() -> list[str]:
     """Return the stored groups; none if the database does not answer at once."""
-    from fairlead.store.history_queries import read_group_names
+    from fairlead.store.queries import read_group_names
 
     return _completed(lambda engine: read_group_names(engine, limit=_ALL))
 
 
 def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the versions of the typed group, newest first."""
-    from fairlead.store.history_queries import read_versions
+    from fairlead.store.queries import read_versions
 
     group = ctx.params.get("group")
     if not group:

@@ -1,6 +1,6 @@
 """`fairlead groups`, `why`, `lag`, `history`: the state of consumer groups.
 
-Belongs here: what these commands show. Does not: their queries (`fairlead.store.history_queries`).
+Belongs here: what these commands show. Does not: their queries (`fairlead.store`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -296,7 +296,7 @@ def lag(
     from fairlead.common.words import span
     from fairlead.domain.work_text import time_per_record
     from fairlead.errors import GroupError
-    from fairlead.store.history_queries import read_lag, read_lag_by_member, read_lag_by_topic
+    from fairlead.store.lag_queries import read_lag, read_lag_by_member, read_lag_by_topic
     from fairlead.store.monitoring import last_sample
 
     read: Callable[..., list[dict[str, Any]]] = read_lag
@@ -354,7 +354,7 @@ def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
     """Show the decisions on a group and the steps of its plans, newest first."""
-    from fairlead.store.history_queries import read_history
+    from fairlead.store.event_queries import read_history
 
     with opened_engine() as engine:
         rows = read_history(engine, group, since=since, limit=limit)
@@ -427,7 +427,7 @@ def _moves_of(
     """
     from fairlead.errors import GroupError
     from fairlead.store.group_history import read_moves_of
-    from fairlead.store.history_queries import read_lag
+    from fairlead.store.lag_queries import read_lag
 
     moves = read_moves_of(engine, group, partition, limit=_DIAGNOSES)
     known = {f"{row['topic']}-{row['partition']}": row for row in read_lag(engine, group)}

@@ -133,14 +133,12 @@ def _remembered(group: str) -> "GroupMemories":
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:
     """Refuse a group that the cluster does not have; raises GroupError."""
-    from fairlead.common.nearest import nearest
+    from fairlead.common.nearest import hint
     from fairlead.errors import GroupError
 
     known = gateway.list_groups()
     if group not in known:
-        close = nearest(group, known)
-        hint = f"; did you mean {close}?" if close else ""
-        raise GroupError(f"the cluster has no consumer group {group}{hint}")
+        raise GroupError(f"the cluster has no consumer group {group}{hint(group, known)}")
 
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:

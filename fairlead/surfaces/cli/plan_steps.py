@@ -118,19 +118,18 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             raise StalePlanError(
                 f"group {group}: version {result.version} was not published: {result.reason}{again}"
             )
-    if sent is None or sent.position is None:
+    if sent is None or sent.record is None:
         return
-    partition, offset = sent.position
     _say(
         {
             "group": group,
             "version": sent.version,
-            "topic": kafka.plan_topic,
-            "partition": partition,
-            "offset": offset,
+            "topic": sent.record.topic,
+            "partition": sent.record.partition,
+            "offset": sent.record.offset,
             "followed": followed.adherence if followed else None,
         },
-        f"{group}: version {sent.version} is published: {sent.reason}. {_whether(followed)} "
+        f"{group}: version {sent.version} is published: {sent.place}. {_whether(followed)} "
         f"`fairlead plans withdraw {shell_quote(group)}` withdraws it",
         as_json=as_json,
     )
@@ -192,7 +191,7 @@ def rollback(
         _require_other_than_published(document)
         print_plan(document, stderr=as_json)
         ask(f"Propose the assignment of version {version} of {group} again?", yes=yes)
-        with KafkaGateway(_kafka()) as gateway:
+        with KafkaGateway(settings.kafka) as gateway:
             result = roll_back(
                 PlanStore(engine, settings.source),
                 group,
@@ -222,12 +221,13 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
     """Withdraw the published plan: its consumers return to their fallback."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plans
     from fairlead.workflows import reconciling
     from fairlead.workflows.delivery import PublishOptions
 
-    kafka = _kafka()
+    kafka = load_settings().kafka
     with opened_engine() as engine:
         published = read_plans(engine, group, state="published", limit=1)
         if not published:
@@ -241,16 +241,16 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
                 options=PublishOptions.of(kafka),
                 reason=reason,
             )
-    assert result.position is not None  # noqa: S101 - otherwise an error was raised
+    assert result.record is not None  # noqa: S101 - otherwise an error was raised
     _say(
         {
             "group": group,
             "version": result.version,
-            "topic": kafka.plan_topic,
-            "partition": result.position[0],
-            "offset": result.position[1],
+            "topic": result.record.topic,
+            "partition": result.record.partition,
+            "offset": result.record.offset,
         },
-        f"{group}: version {result.version} is withdrawn, by {result.reason}",
+        f"{group}: version {result.version} is withdrawn, by {result.place}",
         as_json=as_json,
     )
 
@@ -272,8 +272,8 @@ def reconcile(
     from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.workflows.delivery import PublishOptions
+    from fairlead.workflows.differences import differences
     from fairlead.workflows.publication import publish_groups
-    from fairlead.workflows.reconciling import differences
 
     settings = load_settings()
     kafka = settings.kafka
@@ -292,10 +292,7 @@ def reconcile(
             ]
         else:
             _, results = publish_groups(store, store.known_groups(), settings)
-            rows = [
-                _row(result, f"{result.action.name.lower()}: {result.why or result.reason}")
-                for result in results
-            ]
+            rows = [_row(result, result.summary) for result in results]
     if as_json:
         print_json(rows)
     elif rows:
@@ -318,14 +315,14 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"  reason    {plan['reason']}",
         f"  moves     {moved}, places {as_text(plan['placed'])}",
         f"  max lag   {_change(plan, 'lag_max', ' records')}",
-        f"  sha256    {plan['sha256']}",
+        f"  topics    the worst {_change(plan, 'topic_spread', ' its even share')}",
     ]
-    lines.insert(-1, f"  topics    the worst {_change(plan, 'topic_spread', ' its even share')}")
     if plan["rack_gb_per_day_before"] is not None:
         racks = _change(plan, "rack_gb_per_day", " a day from other racks")
         if plan["rack_cost_per_day_before"] is not None:
             racks += f"; {_change(plan, 'rack_cost_per_day', ' a day')}"
-        lines.insert(-1, f"  racks     {racks}")
+        lines.append(f"  racks     {racks}")
+    lines.append(f"  sha256    {plan['sha256']}")
     if plan["expires_at"]:
         lines.append(f"  expires   {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
@@ -363,17 +360,6 @@ def _require_other_than_published(plan: Mapping[str, Any]) -> None:
             f"group {plan['group']}: version {plan['version']} is already published; "
             f"`fairlead plans withdraw {shell_quote(plan['group'])}` withdraws it"
         )
-
-
-def _kafka() -> "KafkaSettings":
-    """Return the Kafka settings, without librdkafka's log."""
-    from pydantic import SecretStr
-
-    from fairlead.settings import load_settings
-
-    kafka = load_settings().kafka
-    quiet = {"log_level": SecretStr("2"), **kafka.properties}
-    return kafka.model_copy(update={"properties": quiet})
 
 
 def _say(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:

@@ -27,8 +27,8 @@ def explain(group: Group, *, as_json: Json = False) -> None:
         print_json(asdict(explanation))
         return
     say(f"{group}: {explanation.why}")
-    if hint := _unknown(group):
-        say(hint, err=True)
+    if note := _unknown(group):
+        say(note, err=True)
     if doubt := policy_for(group, settings.policies).doubt:
         say(f"Check this policy: {doubt}.")
     if not explanation.planned:
@@ -48,7 +48,7 @@ def explain(group: Group, *, as_json: Json = False) -> None:
 
 def _unknown(group: str) -> str:
     """Return a note if a group was never sampled, or if this is unknown; else an empty text."""
-    from fairlead.common.nearest import nearest
+    from fairlead.common.nearest import hint
 
     known = known_groups()
     if group in known:
@@ -58,9 +58,8 @@ def _unknown(group: str) -> str:
             f"Whether the group {group} exists is unknown: the database does not answer, or no "
             "group has been sampled"
         )
-    close = nearest(group, known)
-    hint = f"did you mean {close}?" if close else "`fairlead groups` lists the sampled groups"
-    return f"{group} was never sampled: {hint}"
+    advice = hint(group, known, "`fairlead groups` lists the sampled groups")
+    return f"{group} was never sampled{advice}"
 
 
 def _as_text(value: Any) -> str:

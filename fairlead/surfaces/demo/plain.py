@@ -23,7 +23,7 @@ class PlainConsumer:
         Settings of librdkafka.
     topics
         Topics to read.
-    held
+    starts_paused
         Returns whether newly assigned partitions are paused.
     assigned
         Called with all owned partitions after each change.
@@ -34,12 +34,12 @@ class PlainConsumer:
         settings: dict[str, Any],
         topics: Sequence[str],
         *,
-        held: Callable[[], bool],
+        starts_paused: Callable[[], bool],
         assigned: Callable[[Owned], object],
     ) -> None:
         self._consumer = Consumer({"group.protocol": "consumer", **settings})
         self._paused: list[TopicPartition] = []
-        self._held, self._assigned = held, assigned
+        self._starts_paused, self._assigned = starts_paused, assigned
         self._consumer.subscribe(list(topics), on_assign=self._assign, on_revoke=self._revoke)
 
     def paused(self) -> list[TopicPartition]:
@@ -70,7 +70,7 @@ class PlainConsumer:
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
-        if self._held():
+        if self._starts_paused():
             consumer.pause(partitions)
             self._paused += partitions
         else:  # librdkafka remembers paused partitions from an earlier assignment

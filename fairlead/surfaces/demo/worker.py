@@ -147,7 +147,7 @@ def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
     return PlainConsumer(
         settings,
         arguments.topics.split(","),
-        held=lambda: not orders.started.is_set(),
+        starts_paused=lambda: not orders.started.is_set(),
         assigned=lambda owned: report("assigned", partitions=owned),
     )
 

@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from fairlead.common.commands import alter_topic
 from fairlead.common.words import plural
 from fairlead.domain.advice import CLASSIC
+from fairlead.kafka.compacted_topic import foreign_codecs
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.plan_topic import foreign_codecs
+from fairlead.kafka.requests import MISSING
 from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor.finding import Finding
@@ -98,10 +99,11 @@ def _listing(rights: Rights) -> Finding:
 def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: bool) -> Finding:
     """Check one of Fairlead's topics: rights, compaction and compression."""
     allowed, error = rights.on_topics([name])[name]
-    if error is not None and "UNKNOWN_TOPIC" in error:
+    if error is not None and error.code() in MISSING:
         return _absent(rights, name, made_here=compacted)
     if error is not None:
-        return Finding(name, "failed", error, remedy("topic", name, wanted))
+        detail = f"{error.name()}: {error.str()}"
+        return Finding(name, "failed", detail, remedy("topic", name, wanted))
     lacking = [right for right in wanted if right not in allowed]
     if lacking:
         detail = f"rights are missing: {', '.join(lacking)}"
@@ -165,7 +167,11 @@ def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Ite
     """Check the rights on groups: DESCRIBE, and READ where brokers assign."""
     allowed = rights.on_groups(names)
     errors = {name: error for name, (_, error) in allowed.items() if error is not None}
-    hidden = [name for name, error in errors.items() if "TOPIC_AUTH" in error]
+    hidden = [
+        name
+        for name, error in errors.items()
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    ]
     refused = [name for name in errors if name not in hidden]
     silent = [name for name in by_broker if name not in errors and not allowed[name][0] & _READ]
     groups = f"{len(names)} groups of discovery"
@@ -186,7 +192,7 @@ def _topics(rights: Rights, names: list[str]) -> Finding:
     refused = [
         name
         for name, (_, error) in allowed.items()
-        if error is not None and "UNKNOWN_TOPIC" not in error
+        if error is not None and error.code() not in MISSING
     ]
     return _rights("topic", "DESCRIBE", refused, f"{len(allowed)} topics", "their lag is unknown")
 

@@ -18,13 +18,9 @@ from fairlead.domain.records import Analysed, MemberLoad, StoredPlan
 from fairlead.domain.work_text import times_by_partition
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.store import PlanStore
-from fairlead.store.history_queries import (
-    Row,
-    read_analysed,
-    read_candidates,
-    read_plan,
-    read_statuses,
-)
+from fairlead.store.history_queries import read_analysed, read_candidates, read_plan
+from fairlead.store.lag_queries import read_statuses
+from fairlead.store.queries import Row
 from fairlead.wire.document import PlanDocument
 
 
@@ -164,6 +160,6 @@ def before(document: PlanDocument, moves: Sequence[Mapping[str, Any]]) -> Owners
         if move["member"] is not None:
             owned.get(move["member"], {}).get(topic, set()).discard(partition)
         if move["previous_member"] is not None:
-            mine = owned.setdefault(move["previous_member"], {})
-            mine.setdefault(topic, set()).add(partition)
+            share = owned.setdefault(move["previous_member"], {})
+            share.setdefault(topic, set()).add(partition)
     return owned

@@ -24,7 +24,8 @@ from fairlead.domain.candidate_figures import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.freezes import freezes_on
-from fairlead.store.history_queries import Row, read_groups
+from fairlead.store.history_queries import read_groups
+from fairlead.store.queries import Row
 from fairlead.store.regressions import back_offs
 from fairlead.surfaces import offers, plots, ways
 from fairlead.surfaces.links import asset_url, page_address

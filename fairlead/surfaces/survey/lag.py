@@ -62,16 +62,16 @@ def _added(
             places[topic] = np.arange(first, first + count)
             first += count
         unread_topics = left_topics(places, row["subscriptions"])
-        mine = np.concatenate(
+        subscribed = np.concatenate(
             [np.empty(0, np.int64), *(places[t] for t in places if t not in unread_topics)]
         )
-        lost_at = measured.lost_at[mine][measured.lost[mine] > 0]
+        lost_at = measured.lost_at[subscribed][measured.lost[subscribed] > 0]
         figures = {
-            "partitions": mine.size,
-            "lag": _sum(measured.lag[mine]),
-            "uncommitted": int(uncommitted[mine].sum()),
-            "uncommitted_lag": _sum(measured.lag[mine[uncommitted[mine]]]),
-            "lost": _sum(measured.lost[mine]),
+            "partitions": subscribed.size,
+            "lag": _sum(measured.lag[subscribed]),
+            "uncommitted": int(uncommitted[subscribed].sum()),
+            "uncommitted_lag": _sum(measured.lag[subscribed[uncommitted[subscribed]]]),
+            "lost": _sum(measured.lost[subscribed]),
             "lost_at": datetime.fromtimestamp(lost_at.max(), UTC) if lost_at.size else None,
             "left": [
                 {"topic": t, "partitions": places[t].size, "lag": _sum(measured.lag[places[t]])}

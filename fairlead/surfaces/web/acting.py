@@ -75,6 +75,10 @@ class Acting:
         except NotProvenError as error:
             return Desk(reason=str(error))
 
+    async def step(self, request: Request) -> Response:
+        """Show a step before it is taken, or take it."""
+        return await (self.act if request.method == "POST" else self.before)(request)
+
     async def before(self, request: Request) -> Response:
         """Answer with the effects of a step, and a form that requests it."""
         verb, group, version = _read_step(request.query_params)
@@ -174,14 +178,14 @@ class Acting:
         return HTMLResponse(page, status, self._headers)
 
 
-def _read_step(given: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
+def _read_step(parameters: Mapping[str, str]) -> tuple[Verb, str | None, int | None]:
     """Return the step, the group and the version that a query or a form names."""
-    verb, group = given.get("do"), given.get("group")
+    verb, group = parameters.get("do"), parameters.get("group")
     if verb not in VERBS or "\0" in (group or ""):
         raise HTTPException(400, f"Parameter do must be one of {', '.join(VERBS)}")
     if group == "":
         raise HTTPException(400, "Parameter group is empty: leave it out to mean all groups")
-    return cast("Verb", verb), group, asked_version(given.get("version"))
+    return cast("Verb", verb), group, asked_version(parameters.get("version"))
 
 
 def _wanted(fields: Mapping[str, str], person: Person) -> Act:

@@ -4,11 +4,9 @@ Belongs here: routes. Does not: the content of pages (`groups_list`, `fairlead.s
 metrics (`metrics`), sockets and signals (`server`).
 """
 
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -28,12 +26,12 @@ from fairlead.common.visible import visible
 from fairlead.domain.policy import Policy
 from fairlead.errors import FairleadError, GroupError, PlanStateError, StoreRefusesError
 from fairlead.settings import Settings, reloaded
-from fairlead.surfaces.offers import Desk
 from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.acting import Acting
 from fairlead.surfaces.web.forms import asked_version
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.groups_list import Filters, groups_page
+from fairlead.surfaces.web.host_names import OwnNames
 from fairlead.surfaces.web.metrics import build_registry
 from fairlead.surfaces.web.readiness import readiness
 
@@ -59,93 +57,22 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     settings
         The settings; policies are read again when their file changes.
     """
-    dagster_url = settings.web.dagster_url
-    own = urlsplit(settings.web.url or "").hostname
-    newest = [settings]
-
-    def policies() -> Sequence[Policy]:
-        newest[0] = reloaded(newest[0])
-        return newest[0].policies
-
-    registry = build_registry(engine, settings.sampling.every, policies, settings.web)
     threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
     acting = Acting(engine, settings.web, _HEADERS, threads)
-
-    async def page(request: Request, make: Callable[[Desk], str]) -> Response:
-        desk = await run_sync(acting.desk, request.headers.raw)
-        page_html = await run_sync(lambda: make(desk), limiter=threads)
-        return HTMLResponse(page_html, headers=_HEADERS)
-
-    # In Starlette's thread pool: slow pages have threads of their own.
-    def metrics(request: Request) -> Response:
-        _refuse_others_names(request, own)
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(registry), headers=_HEADERS | {"Content-Type": content_type})
-
-    async def groups(request: Request) -> Response:
-        _refuse_others_names(request, own)
-        asked = {name: request.query_params.get(name, "") for name in vars(Filters())}
-        return await page(
-            request,
-            lambda desk: groups_page(
-                engine,
-                Filters(**asked),
-                dagster_url=dagster_url,
-                policies=policies(),
-                desk=desk,
-            ),
-        )
-
-    async def group(request: Request) -> Response:
-        _refuse_others_names(request, own)
-        name, asked = _asked_group(request)
-        return await page(
-            request,
-            lambda desk: group_page(
-                engine, name, asked, dagster_url=dagster_url, policies=policies(), desk=desk
-            ),
-        )
-
-    async def review(request: Request) -> Response:
-        _refuse_others_names(request, own)
-        group, version = _asked_plan(request)
-        return await page(
-            request,
-            lambda desk: review_page(
-                engine,
-                group,
-                version,
-                dagster_url=dagster_url,
-                home=".",  # relative: a proxy may serve it under any path
-                policies=policies(),
-                desk=desk,
-            ),
-        )
-
-    async def act(request: Request) -> Response:
-        _refuse_others_names(request, own)
-        return await (acting.act if request.method == "POST" else acting.before)(request)
-
-    async def acted(request: Request) -> Response:
-        _refuse_others_names(request, own)
-        return await acting.after(request)
-
-    def ready(_: Request) -> Response:
-        report = readiness(engine, settings)
-        return JSONResponse(report, 503 if report["missing"] else 200, headers=_HEADERS)
-
+    pages = _Pages(engine, settings, acting, threads)
+    own = urlsplit(settings.web.url or "").hostname
     app = Starlette(
         routes=[
-            Route("/", groups),
-            Route("/group", group),
-            Route("/review", review),
-            Route("/act", act, methods=["GET", "POST"]),
-            Route("/acted", acted),
-            Route("/metrics", metrics),
+            Route("/", pages.groups),
+            Route("/group", pages.group),
+            Route("/review", pages.review),
+            Route("/act", acting.step, methods=["GET", "POST"]),
+            Route("/acted", acting.after),
+            Route("/metrics", pages.metrics),
             Route("/health", _health),
-            Route("/ready", ready),
+            Route("/ready", pages.ready),
         ],
-        middleware=[Middleware(GZipMiddleware)],
+        middleware=[Middleware(GZipMiddleware), Middleware(OwnNames, own, _HEADERS)],
         exception_handlers={
             HTTPException: _refused,
             GroupError: _not_found,
@@ -158,22 +85,77 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
     return app
 
 
-def _refuse_others_names(request: Request, own: str | None) -> None:
-    """Refuse a host name with a dot, except our own name and IP addresses.
+class _Pages:
+    """Pages, metrics and readiness, read from the database.
 
-    The owner of a domain can point it to this address, and then read answers from a browser that
-    reaches this server (DNS rebinding).
+    Parameters
+    ----------
+    engine, settings
+        As in `build_app`.
+    acting
+        Identifies the readers of pages.
+    threads
+        Limits the number of pages rendered at once.
     """
-    try:
-        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    except ValueError as error:
-        raise HTTPException(400, "The Host header is not a host name") from error
-    if "." not in host or host in {own, "localhost"} or host.endswith(".localhost"):
-        return
-    with contextlib.suppress(ValueError):
-        ip_address(host)
-        return
-    raise HTTPException(421, f"Unknown host {host}: set web.url if this server has that name")
+
+    def __init__(
+        self, engine: Engine, settings: Settings, acting: Acting, threads: anyio.CapacityLimiter
+    ) -> None:
+        self._engine = engine
+        self._settings = self._newest_settings = settings
+        self._acting = acting
+        self._threads = threads
+        self._registry = build_registry(
+            engine, settings.sampling.every, self._policies, settings.web
+        )
+
+    async def groups(self, request: Request) -> Response:
+        """Answer with the list of groups."""
+        filters = {name: request.query_params.get(name, "") for name in vars(Filters())}
+        return await self._page(request, groups_page, Filters(**filters))
+
+    async def group(self, request: Request) -> Response:
+        """Answer with a group's page."""
+        return await self._page(request, group_page, *_asked_group(request))
+
+    async def review(self, request: Request) -> Response:
+        """Answer with the review of a plan."""
+        home = "."  # relative: a proxy may serve it under any path
+        return await self._page(request, review_page, *_asked_plan(request), home=home)
+
+    # Not async, so in Starlette's thread pool: slow pages have threads of their own.
+    def metrics(self, request: Request) -> Response:
+        """Answer with the metrics, in the format that the client accepts."""
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        headers = _HEADERS | {"Content-Type": content_type}
+        return Response(encode(self._registry), headers=headers)
+
+    def ready(self, _: Request) -> Response:
+        """Answer whether the planner works; with status 503 if it does not."""
+        report = readiness(self._engine, self._settings)
+        return JSONResponse(report, 503 if report["missing"] else 200, headers=_HEADERS)
+
+    async def _page(
+        self, request: Request, make: Callable[..., str], *asked: Any, **further: Any
+    ) -> Response:
+        """Render a page in a thread, for the reader of the request."""
+        desk = await run_sync(self._acting.desk, request.headers.raw)
+
+        def render() -> str:
+            return make(
+                self._engine,
+                *asked,
+                dagster_url=self._settings.web.dagster_url,
+                policies=self._policies(),
+                desk=desk,
+                **further,
+            )
+
+        return HTMLResponse(await run_sync(render, limiter=self._threads), headers=_HEADERS)
+
+    def _policies(self) -> Sequence[Policy]:
+        self._newest_settings = reloaded(self._newest_settings)
+        return self._newest_settings.policies
 
 
 def _asked_group(request: Request) -> tuple[str, Asked]:

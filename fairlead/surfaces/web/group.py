@@ -18,7 +18,7 @@ from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredSample
 from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
-from fairlead.store import group_history, history_queries
+from fairlead.store import event_queries, group_history, history_queries, queries
 from fairlead.store.freezes import freezes_on
 from fairlead.store.regressions import back_offs
 from fairlead.store.shadow_plans import shadow_days
@@ -139,7 +139,7 @@ def group_page(
         partitions=course.partitions[:OFFERED],
         strips=min(len(course.partitions), STRIPS),
         partition_total=len(course.partitions),
-        history=history_queries.read_history(engine, group, limit=ROWS),
+        history=event_queries.read_history(engine, group, limit=ROWS),
         adoption=group_history.read_adoption(engine, group),
         observed=_observed(engine, group, read_at),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(group, policies)),
@@ -186,7 +186,7 @@ def _owned(changes: Sequence[Change], partition: str) -> list[tuple[Change, str,
     ]
 
 
-def _difference(engine: Engine, group: str, asked: Asked) -> list[history_queries.Row] | None:
+def _difference(engine: Engine, group: str, asked: Asked) -> list[queries.Row] | None:
     """Return the partitions whose owner differs between two versions; None: not requested."""
     if asked.before is None or asked.after is None:
         return None

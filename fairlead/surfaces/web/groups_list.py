@@ -16,8 +16,9 @@ from sqlalchemy import Engine
 from fairlead.domain.diagnoses import DIAGNOSES, NO_MEMBERS
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.freezes import read_freezes
-from fairlead.store.history_queries import Row, read_groups, read_states, undecided
+from fairlead.store.history_queries import read_groups, read_states, undecided
 from fairlead.store.monitoring import CURRENT_WITHIN, last_sample
+from fairlead.store.queries import Row
 from fairlead.store.regressions import back_offs
 from fairlead.surfaces.next_step import FOLLOWS, follows, next_step, why_no_sample
 from fairlead.surfaces.offers import Desk, of_freeze

@@ -18,7 +18,8 @@ from fairlead.errors import PlanStateError
 from fairlead.store import PlanStore
 from fairlead.store.acts import Acted, Verb, agreed
 from fairlead.store.freezes import Freeze, freeze_on, read_freezes
-from fairlead.store.history_queries import read_diff, require_group
+from fairlead.store.history_queries import read_diff
+from fairlead.store.queries import require_group
 from fairlead.surfaces.review.facts import gather
 from fairlead.surfaces.review.page import summary
 from fairlead.surfaces.review.risks import Risk, risks
@@ -184,7 +185,9 @@ def _withdraw(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
 
 def _freeze(engine: Engine, group: str | None) -> Sheet:
     what = _scope(group)
-    now = [f"Already {held}. Your reason replaces this one." for held in _freezes_of(engine, group)]
+    now = [
+        f"Already {freeze}. Your reason replaces this one." for freeze in _freezes_of(engine, group)
+    ]
     texts = [_FROZEN.format(what=what), _STILL_FOLLOWED, *now]
     return Sheet(f"Freeze {what}?", "Freeze", texts, group)
 

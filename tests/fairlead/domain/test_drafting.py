@@ -11,7 +11,7 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import MOVED, PLACED, decisions
 from fairlead.domain.policy import Policy
-from fairlead.domain.records import Findings, NoPlan, PlanDraft
+from fairlead.domain.records import Decision, Findings, PlanDraft
 from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.fairlead.workflows.plans import DAY
@@ -73,7 +73,7 @@ def _held_back(series: pa.Table, every: int) -> pa.Table:
     return pa.Table.from_pylist(rows, series.schema)
 
 
-def decide(tables: Tables, policy: Policy = POLICY) -> NoPlan:
+def decide(tables: Tables, policy: Policy = POLICY) -> Decision:
     (decision,) = decisions(*tables, [policy], DAY)
     return decision
 

@@ -148,7 +148,7 @@ def librdkafka(configs: dict[str, Any]) -> dict[str, Any]:
 
 def note_refusal(error: KafkaError | None, _: object) -> None:
     """Log a refused commit, because librdkafka does not."""
-    if error is not None and error.code() != KafkaError._NO_OFFSET:  # noqa: SLF001 - its name
+    if error is not None and error.code() != KafkaError._NO_OFFSET:
         log.warning("Not committed: %s", error)
 
 

@@ -18,9 +18,9 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPythonPartition
 from kafka.structs import OffsetAndMetadata
 
+from fairlead.common.librdkafka import kafka_error
 from fairlead.followers import FollowOptions, aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.confluent.clients import cause_of
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
@@ -641,7 +641,7 @@ class Script:
         try:
             self.consumer.commit(asynchronous=False, **given)
         except KafkaException as error:
-            self.errors.append(cause_of(error).name())
+            self.errors.append(kafka_error(error).name())
 
     def seek(self, offset: int) -> None:
         """Seek to another offset."""

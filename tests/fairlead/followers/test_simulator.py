@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from fairlead.followers.confluent import member
-from fairlead.followers.confluent.member import Event, Pair, State
+from fairlead.followers.confluent.member import Event, State
 from fairlead.wire.agreement import AssignmentRecord, Mark
+from fairlead.wire.partitions import Pair
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.coordinator import SESSION_S
 from tests.fairlead.followers.simulator.history import Action, happen, quiet, run

@@ -1,19 +1,35 @@
 """Plain confluent-kafka consumers of the consumer protocol (KIP-848), polled by one thread.
 
-Belongs here: consumers that join, leave and record revocations. Does not: anything about plans.
+Belongs here: consumers that join, leave and record revocations; descriptions of their groups with
+another assignor. Does not: anything about plans.
 """
 
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from confluent_kafka import Consumer, TopicPartition
 
+from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
+from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
+from fairlead.workflows.rebalancing import Describe
 from tests.waiting import eventually
 
 #: Seconds. close() of KIP-848 consumers may hang on a busy machine; then their session expires.
 CLOSES_S = 30.0
 Owned = dict[str, dict[str, list[int]]]
+
+
+def as_followers(gateway: KafkaGateway) -> Describe:
+    """Return a function that describes groups as if their assignor followed plans."""
+
+    def describe(groups: Sequence[str]) -> dict[str, BrokerGroup]:
+        described = gateway.broker_groups(groups)
+        return {group: replace(described[group], assignor=ASSIGNOR) for group in described}
+
+    return describe
 
 
 class BrokerAssigned:

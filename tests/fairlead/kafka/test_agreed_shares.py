@@ -13,6 +13,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.survey.finding import follows
 from fairlead.wire.agreement import AssignmentRecord
+from fairlead.wire.partitions import pairs
 from fairlead.workflows.adoption import compare
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
 from tests.fairlead.followers.helpers import make_plan
@@ -142,7 +143,4 @@ def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings
         group.settles()
         live = gateway.live_group(group.name)
         truly = {name: worker.owned for name, worker in group.workers.items()}
-    assert {
-        member.name: [(t, p) for t, numbers in member.partitions.items() for p in numbers]
-        for member in live.members
-    } == truly
+    assert {member.name: list(pairs(member.partitions)) for member in live.members} == truly

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.kafka.descriptions import NUL, read_description
+from fairlead.errors import GroupAbsentError, GroupError, GroupUnsettledError
+from fairlead.kafka.descriptions import NUL, group_error, read_description
 
 
 def member(client_id: str, **more: Any) -> dict[str, Any]:
@@ -58,6 +59,25 @@ def test_impossible_assignment_is_an_error_of_its_group(partitions: list[int], w
         f"The assignment of member b-1 (client b) names {what} of topic t: the group's leader "
         "computed it wrongly"
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "exception"),
+    [
+        ({"error": "[Error 69] GroupIdNotFoundError: gone"}, GroupAbsentError),
+        ({"group_state": "Dead"}, GroupAbsentError),
+        ({"error": "[Error 16] NotCoordinatorError"}, GroupUnsettledError),
+        ({"error": "[Error 30] GroupAuthorizationFailedError"}, GroupUnsettledError),
+        ({"group_state": "PreparingRebalance"}, GroupUnsettledError),
+        ({"error": "[Error 69] GroupIdNotFoundError: g is not a classic group"}, GroupError),
+        ({"protocol_type": "connect"}, GroupError),
+    ],
+)
+def test_only_an_absent_group_ends_its_plan(
+    answer: dict[str, str], exception: type[GroupError]
+) -> None:
+    """The kind of an error decides whether a plan is withdrawn, waits, or raises an alarm."""
+    assert type(group_error(read_description("g", group() | answer))) is exception
 
 
 def test_a_rebalance_trigger_is_no_member() -> None:

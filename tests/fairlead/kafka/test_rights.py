@@ -18,11 +18,11 @@ from fairlead.followers.confluent import PlanConsumer
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.kafka.rebalance_trigger import RebalanceTrigger
+from fairlead.kafka.rebalance_trigger import RebalanceTrigger, TriggerConnection
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor import Finding, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
-from fairlead.wire.partitions import by_topic
+from fairlead.wire.partitions import by_topic, pairs
 from fairlead.workflows.following import send_members
 from fairlead.workflows.rebalancing import BrokerPlan, trigger_rebalances
 from tests.cluster import QUIET
@@ -33,7 +33,7 @@ from tests.fairlead.followers.helpers import (
     Owned,
     make_plan,
 )
-from tests.fairlead.kafka.members import BrokerAssigned
+from tests.fairlead.kafka.members import BrokerAssigned, as_followers
 from tests.fairlead.kafka.secured import Right, SecuredBroker, rights
 from tests.records import publish, unsigned
 from tests.topics import create_topics
@@ -128,7 +128,8 @@ def test_rights_suffice_to_plan_and_to_follow(
         assert record.position == position
         with KafkaGateway(broker.settings("planner")) as gateway:
             assert group in gateway.list_groups()
-            seen = {m.name: by_topic(pairs(m)) for m in gateway.live_group(group).members}
+            live = gateway.live_group(group)
+            seen = {member.name: by_topic(pairs(member.partitions)) for member in live.members}
             assert seen == shares
             (row,) = gateway.snapshot([group]).samples.to_pylist()
             assert (row["topics"], set(row["end"]), row["error"]) == ([orders], {10}, None)
@@ -161,26 +162,22 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
         both = lambda: [len(share) for share in members.owned().values()] == [1, 1]  # noqa: E731
         eventually(both, "they share")
         owned = members.owned()
-        found = gateway.broker_groups([group])
-        described = {group: replace(found[group], assignor="fairlead")}
+        described = as_followers(gateway)([group])
         assert send_members(MembersTopic(settings), described, gateway.topics_of([orders])) == ""
         (done,) = trigger_rebalances(
             {group: BrokerPlan(plan, {orders: 4})},
-            gateway.broker_groups,
+            as_followers(gateway),
             settings,
             stays_s=(1.0, 1.0),
-            any_assignor=True,
         )
         assert done.triggers == 2
         assert "not reached in time" in done.reason
-        with RebalanceTrigger(broker.settings(stranger), group, 1) as refused:
-            eventually(lambda: "authoriz" in refused.refused().lower(), "it is refused")
+        with (
+            TriggerConnection(broker.settings(stranger)) as connection,
+            RebalanceTrigger(connection, group, 1) as trigger,
+        ):
+            eventually(lambda: "authoriz" in trigger.heartbeat().lower(), "it is refused")
         assert members.owned() == owned
-
-
-def pairs(member: Any) -> list[tuple[str, int]]:
-    """Return the partitions of a described member."""
-    return [(topic, n) for topic, numbers in member.partitions.items() for n in numbers]
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:

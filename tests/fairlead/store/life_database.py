@@ -15,7 +15,7 @@ import psycopg
 from sqlalchemy.exc import IntegrityError
 
 from fairlead.errors import FairleadError, PlanStateError
-from fairlead.store import NoPlan, PlanStore
+from fairlead.store import Decision, PlanStore
 from fairlead.store.outbox import Outbox, OutboxEntry, PublishRequest
 from fairlead.wire.document import content_hash
 from tests.fairlead.store.life_model import (
@@ -95,7 +95,7 @@ class Database:
             if operation.expires_in is None
             else NOW + timedelta(hours=operation.expires_in),
         )
-        nothing = NoPlan(
+        nothing = Decision(
             group=group, snapshot_id=draft.snapshot_id, snapshot_at=SNAPSHOT_AT, reason="even"
         )
         stored = record_decision(self.stores[operation.who], draft if operation.plan else nothing)
@@ -127,10 +127,10 @@ class Database:
             return "stale" if stale else self._send(operation, group)
         wanted = PublishRequest(group, approved[0].version, lease_until=LEASE_UNTIL)
         with outbox.turn("plans", 0) as turn:
-            intents = turn.intend([wanted])
-        if not intents:  # for example, the plan has expired meanwhile
+            entries = turn.add([wanted])
+        if not entries:  # for example, the plan has expired meanwhile
             return self._send(operation, group)
-        return self._settle(outbox, intents[0], operation.how, done="sent")
+        return self._settle(outbox, entries[0], operation.how, done="sent")
 
     def _withdraw(self, operation: Withdraw, group: str) -> str:
         with self.sending:
@@ -143,10 +143,10 @@ class Database:
             raise PlanStateError
         with outbox.turn("plans", 0) as turn:
             wanted = PublishRequest(group, published.version, "withdrawn", reason="enough")
-            intents = turn.intend([wanted])
-        if not intents:
+            entries = turn.add([wanted])
+        if not entries:
             raise PlanStateError
-        return self._settle(outbox, intents[0], operation.how, done="sent")
+        return self._settle(outbox, entries[0], operation.how, done="sent")
 
     def _outbox(self, store: PlanStore) -> Outbox:
         """Return an outbox that may send, because it has held the partition's lock."""
@@ -154,17 +154,17 @@ class Database:
         with outbox.turn("plans", 0):
             return outbox
 
-    def _settle(self, outbox: Outbox, intent: OutboxEntry, how: str, *, done: str) -> str:
+    def _settle(self, outbox: Outbox, entry: OutboxEntry, how: str, *, done: str) -> str:
         if how == "died":
             raise InterruptedError
-        if how == "stale" and intent.kind == "plan":
+        if how == "stale" and entry.kind == "plan":
             with outbox.turn("plans", 0) as turn:
-                held = turn.held
-            outbox.discard({intent.group: (intent, "somebody joined")}, held)
+                lock = turn.lock
+            outbox.discard({entry.group: (entry, "somebody joined")}, lock)
         else:
-            until = LEASE_UNTIL if intent.kind == "plan" else None
-            at = sent(intent.plan.version, lease_until=until)
-            outbox.confirm({intent.group: (intent, at)})
+            until = LEASE_UNTIL if entry.kind == "plan" else None
+            at = sent(entry.plan.version, lease_until=until)
+            outbox.confirm({entry.group: (entry, at)})
         return done
 
     def _expire(self, operation: Expire, group: str) -> str:

@@ -12,7 +12,7 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import Outcome
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
-from fairlead.store import NoPlan, PlanStore
+from fairlead.store import Decision, PlanStore
 from fairlead.store.engine import transaction
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
@@ -62,7 +62,7 @@ def test_capacities_are_stored_with_the_decision(
     assert "can do more" in evidence[0]["evidence"]
 
 
-def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: NoPlan) -> None:
+def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision) -> None:
     """Members without a new capacity are forgotten; other groups do not change."""
     other = replace(no_plan, group="billing", findings=SICK)
     store.record_decisions([replace(no_plan, findings=SICK), other])
@@ -75,7 +75,7 @@ def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: NoPlan) 
     }
 
 
-def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: NoPlan) -> None:
+def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: Decision) -> None:
     """A group that could not be read once keeps its capacities."""
     record_decision(store, replace(no_plan, findings=SICK))
     record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
@@ -173,7 +173,7 @@ def test_last_decision_ignores_failures_and_fast_clocks(store: PlanStore) -> Non
     """A decision on a snapshot from a clock an hour ahead does not hide later ones."""
 
     def decide(number: int, at: datetime, outcome: Outcome = "no change") -> datetime:
-        decision = NoPlan(
+        decision = Decision(
             group="orders", snapshot_id=f"s{number}", snapshot_at=at, reason="", outcome=outcome
         )
         record_decision(store, decision)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from fairlead.domain.records import SeenAdoption
-from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store import Decision, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
@@ -72,7 +72,7 @@ def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engi
 
 @pytest.mark.usefixtures("plans")
 def test_many_groups_take_as_many_statements_as_one(
-    store: PlanStore, engine: Engine, no_plan: NoPlan
+    store: PlanStore, engine: Engine, no_plan: Decision
 ) -> None:
     """The statements are for decisions, adoption, and expiring leases."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
+from fairlead.store import Decision, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import read_candidates, read_decisions
 from tests.docs.scenario import at
@@ -40,7 +40,7 @@ def test_candidates_are_read_back_unchanged(
 
 
 def test_lag_beyond_64_bits_is_stored(
-    store: PlanStore, engine: Engine, no_plan: NoPlan, metrics: Callable[..., dict[str, Any]]
+    store: PlanStore, engine: Engine, no_plan: Decision, metrics: Callable[..., dict[str, Any]]
 ) -> None:
     """A maximum lag beyond 64 bits is stored, since a sum of lags can exceed int64."""
     record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))

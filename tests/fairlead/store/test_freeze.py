@@ -13,7 +13,7 @@ from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_groups
-from fairlead.store.models import PlanIntent
+from fairlead.store.models import OutboxRow
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.surfaces.next_step import next_step
@@ -28,21 +28,21 @@ Plans = Callable[..., StoredPlan]
 EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", "of all"])
 
 
-def intend(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
+def add_entries(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
     """Record that a version is about to be sent; a frozen version is left out."""
-    return intend_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
+    return add_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
 
 
-def intend_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
+def add_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
     with Outbox(store.engine).turn("plans", 0) as turn:
-        return turn.intend(wanted)
+        return turn.add(wanted)
 
 
 def by_hand(engine: Engine) -> None:
     """Record a send without checking freezes, as an older planner would."""
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
     with transaction(engine) as connection:
-        connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
+        connection.execute(insert(OutboxRow), [row | {"lease_until": LEASE_UNTIL}])
 
 
 @EVERYTHING
@@ -55,13 +55,13 @@ def test_approved_plan_waits_until_the_unfreeze(
     assert [(freeze.group, freeze.reason) for freeze in read_freezes(store.engine)] == [
         (group, "incident")
     ]
-    assert intend(store) == intend(store) == []
+    assert add_entries(store) == add_entries(store) == []
     assert store.get("orders", 1).state == "approved"
     with pytest.raises(PlanStateError, match="version 1 is not sent: frozen by kim since"):
         by_hand(store.engine)
     unfreeze_plans(store.engine, group, reason="it is over")
     assert read_freezes(store.engine) == []
-    assert [intent.plan.version for intent in intend(store)] == [1]
+    assert [entry.plan.version for entry in add_entries(store)] == [1]
 
 
 def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plans) -> None:
@@ -70,9 +70,9 @@ def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plan
     freeze_plans(store.engine, "orders", reason="its own")
     freeze_plans(store.engine, None, reason="all")
     unfreeze_plans(store.engine, None, reason="over")
-    assert intend(store) == []
+    assert add_entries(store) == []
     unfreeze_plans(store.engine, "orders", reason="over, too")
-    assert len(intend(store)) == 1
+    assert len(add_entries(store)) == 1
 
 
 @EVERYTHING
@@ -96,7 +96,7 @@ def test_next_step_of_a_group_respects_its_freeze(
     approve("s3", rolled_back_from=1)
     freeze_plans(store.engine, group, reason="incident")
     assert says() == "wait: being sent"
-    assert len(intend(store, version=3)) == 1
+    assert len(add_entries(store, version=3)) == 1
 
 
 @EVERYTHING
@@ -106,17 +106,17 @@ def test_work_during_a_freeze(
     """A published plan is renewed, withdrawn or rolled back; pending entries are completed."""
     publish()
     approve("s2")
-    (on_its_way,) = intend(store, version=2)
+    (on_its_way,) = add_entries(store, version=2)
     freeze_plans(store.engine, group, reason="incident")
     Outbox(store.engine).confirm({"orders": (on_its_way, sent(2))})
     assert store.get("orders", 2).state == "published"
-    (again,) = intend(store, version=2)
+    (again,) = add_entries(store, version=2)
     assert again.again
     approve("s3", rolled_back_from=1)
-    (back,) = intend(store, version=3)
+    (back,) = add_entries(store, version=3)
     Outbox(store.engine).confirm({"orders": (back, sent(3))})
     with Outbox(store.engine).turn("plans", 0) as turn:
-        (withdrawn,) = turn.intend([PublishRequest("orders", 3, "withdrawn", reason="enough")])
+        (withdrawn,) = turn.add([PublishRequest("orders", 3, "withdrawn", reason="enough")])
     assert withdrawn.kind == "withdrawn"
 
 
@@ -131,9 +131,9 @@ def test_transaction_with_an_old_snapshot_sends_nothing(
 
     def send() -> None:
         with transaction(past) as connection:
-            connection.execute(select(PlanIntent)).all()
+            connection.execute(select(OutboxRow)).all()
             freeze_plans(store.engine, group, reason="incident")
-            connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
+            connection.execute(insert(OutboxRow), [row | {"lease_until": LEASE_UNTIL}])
 
     with pytest.raises(ConfigurationError, match="READ COMMITTED"):
         send()
@@ -144,7 +144,7 @@ def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated
     approve()
     serializable = "options=-cdefault_transaction_isolation%3Dserializable"
     engine = create_store_engine(f"{migrated}&{serializable}")
-    assert [intent.plan.version for intent in intend(PlanStore(engine))] == [1]
+    assert [entry.plan.version for entry in add_entries(PlanStore(engine))] == [1]
     engine.dispose()
 
 
@@ -156,7 +156,7 @@ def test_freeze_waits_for_uncommitted_entries(
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
-            assert len(turn.intend([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
+            assert len(turn.add([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
             freezing = pool.submit(freeze_plans, store.engine, group, reason="incident")
             eventually(lambda: a_session_waits(store_url), "the freeze waits")
             assert not freezing.done()
@@ -186,7 +186,7 @@ def test_entry_waits_for_an_uncommitted_freeze(
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:
             connection.execute(select(func.fairlead.freeze(group, "incident", None)))
-            sending = pool.submit(intend, store)
+            sending = pool.submit(add_entries, store)
             eventually(lambda: a_session_waits(store_url), "the sender waits")
             assert not sending.done()
         assert sending.result(PATIENCE_S) == []
@@ -212,13 +212,13 @@ def test_open_global_freeze_delays_no_lease_renewal(
             PublishRequest(group, 1, lease_until=LEASE_UNTIL) for group in ("orders", "billing")
         ]
         with ThreadPoolExecutor(1) as pool:
-            (again,) = pool.submit(intend_all, store, wanted).result(PATIENCE_S)
+            (again,) = pool.submit(add_all, store, wanted).result(PATIENCE_S)
             assert (again.group, again.again) == ("orders", True)
             confirming = pool.submit(Outbox(store.engine).confirm, {"orders": (again, sent(2))})
             confirming.result(PATIENCE_S)
         (standing,) = Outbox(store.engine).standing(["orders"])
         assert standing.record == sent(2)
-    assert len(intend_all(store, wanted)) == (1 if step == "freeze" else 2)
+    assert len(add_all(store, wanted)) == (1 if step == "freeze" else 2)
 
 
 def test_only_an_approver_unfreezes_under_four_eyes(

@@ -11,17 +11,12 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store import Decision, PlanStore, StoredPlan
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
-from fairlead.store.history_queries import (
-    read_groups,
-    read_history,
-    read_lag,
-    read_lag_by_member,
-    read_lag_by_topic,
-    read_plans,
-)
+from fairlead.store.event_queries import read_history
+from fairlead.store.history_queries import read_groups, read_plans
+from fairlead.store.lag_queries import read_lag, read_lag_by_member, read_lag_by_topic
 from fairlead.store.monitoring import _LAG
 from tests.stored import plan_history, record_adoption, record_decision
 
@@ -148,7 +143,7 @@ def test_plan_history_has_a_row_for_each_version(
     store: PlanStore,
     publish: Plans,
     propose: Plans,
-    no_plan: NoPlan,
+    no_plan: Decision,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
     """The row has approver, moves, prediction and result."""

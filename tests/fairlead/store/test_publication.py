@@ -18,15 +18,15 @@ Plans = Callable[..., StoredPlan]
 WANTED = PublishRequest("orders", 1, lease_until=LEASE_UNTIL)
 
 
-def intend(store: PlanStore, wanted: PublishRequest = WANTED) -> list[OutboxEntry]:
+def add_entries(store: PlanStore, wanted: PublishRequest = WANTED) -> list[OutboxEntry]:
     with Outbox(store.engine).turn("plans", 0) as turn:
-        return turn.intend([wanted])
+        return turn.add([wanted])
 
 
 def last_turn(store: PlanStore) -> PartitionLock:
     """Return the lock of a partition after its holder has released it."""
     with Outbox(store.engine).turn("plans", 0) as turn:
-        return turn.held
+        return turn.lock
 
 
 def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
@@ -44,13 +44,13 @@ def test_publisher_that_lost_its_lock_cannot_record_a_failure(
 ) -> None:
     """The publisher read the topic and froze; another one has sent the plan since."""
     approve()
-    (intent,) = intend(store)
+    (entry,) = add_entries(store)
     outbox, lost = Outbox(store.engine), last_turn(store)
     sent_since = last_turn(store)
     with pytest.raises(StoreUnavailableError, match="Lost plans-0 to another publisher"):
-        how(outbox, {"orders": (intent, "it is not there")}, lost)
+        how(outbox, {"orders": (entry, "it is not there")}, lost)
     assert store.get("orders", 1).state == "sending"
-    how(outbox, {"orders": (intent, "it is not there")}, sent_since)
+    how(outbox, {"orders": (entry, "it is not there")}, sent_since)
     assert store.get("orders", 1).state in {"stale", "refused"}
 
 
@@ -63,8 +63,8 @@ def test_epoch_increases_only_after_a_withdrawal(store: PlanStore, approve: Plan
             approve(f"s{version}")
         until = LEASE_UNTIL if kind == "plan" else None
         wanted = PublishRequest("orders", version, kind, lease_until=until, reason="enough")
-        (intent,) = intend(store, wanted)
-        at = replace(sent(lease_until=until), epoch=intent.epoch)
-        outbox.confirm({"orders": (intent, at)})
-        epochs.append(intent.epoch)
+        (entry,) = add_entries(store, wanted)
+        at = replace(sent(lease_until=until), epoch=entry.epoch)
+        outbox.confirm({"orders": (entry, at)})
+        epochs.append(entry.epoch)
     assert epochs[0] == epochs[1] == epochs[2] < epochs[3]

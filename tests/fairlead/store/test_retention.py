@@ -13,7 +13,7 @@ from sqlalchemy import Engine, text
 
 from fairlead.domain.records import Findings
 from fairlead.errors import PlanStateError, StoreUnavailableError
-from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
+from fairlead.store import Decision, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_plans
 from fairlead.store.retention import history_days, prune
@@ -35,7 +35,9 @@ def count(engine: Engine, table: str, where: str = "true") -> int:
     return int(row["count"])
 
 
-def keep(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **changes: Any) -> None:
+def keep(
+    store: PlanStore, no_plan: Decision, at: datetime, *, lag_max: int, **changes: Any
+) -> None:
     """Record a decision to leave a group as it is."""
     observed = make_metrics(lag_max=lag_max, lag_mean=100.0, forecast_time_lag_s=float(lag_max))
     changed: dict[str, Any] = {
@@ -123,7 +125,7 @@ def test_prune_gives_up_if_a_reader_does_not_end(three_days: PlanStore, engine: 
 
 
 def test_every_history_is_pruned_and_plans_keep_results(
-    store: PlanStore, engine: Engine, publish: Plans, no_plan: NoPlan
+    store: PlanStore, engine: Engine, publish: Plans, no_plan: Decision
 ) -> None:
     """Of ten days with samples, three are kept; plans keep their results."""
     publish("first", snapshot_at=NOON)
@@ -151,7 +153,7 @@ def test_every_history_is_pruned_and_plans_keep_results(
 
 
 def test_summary_of_a_day_has_its_outcomes_and_metrics(
-    store: PlanStore, engine: Engine, no_plan: NoPlan, draft: MakeDraft
+    store: PlanStore, engine: Engine, no_plan: Decision, draft: MakeDraft
 ) -> None:
     """Decisions are counted by outcome; first, last and worst metrics are right in any order."""
     keep(store, no_plan, NOON, lag_max=300)
@@ -213,7 +215,7 @@ def test_only_unpublished_versions_are_pruned(
 
 
 def test_ended_diagnoses_and_groups_without_rows_are_pruned(
-    store: PlanStore, engine: Engine, no_plan: NoPlan, propose: Plans
+    store: PlanStore, engine: Engine, no_plan: Decision, propose: Plans
 ) -> None:
     """Present diagnoses stay, and groups with a plan, a summary or a diagnosis."""
     with transaction(engine) as connection:
@@ -246,7 +248,7 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
 
 @pytest.mark.parametrize("roles", [(), ("fairlead_planner",)])
 def test_no_login_can_block_decisions_on_a_new_day(
-    store_url: str, no_plan: NoPlan, login: Login, roles: tuple[str, ...]
+    store_url: str, no_plan: Decision, login: Login, roles: tuple[str, ...]
 ) -> None:
     """Decisions need no advisory locks, and succeed under the strongest permitted table locks."""
     engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")

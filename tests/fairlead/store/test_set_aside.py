@@ -12,7 +12,7 @@ import pytest
 from fairlead.common.words import shortened
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.records import Findings
-from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store import Decision, PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, PublishRequest
 from tests.fixtures.plans import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.logins import Login
@@ -77,14 +77,14 @@ def test_open_approval_delays_no_publication(
     with psycopg.connect(store_url) as other:
         other.execute("SELECT fairlead_raw.lock_group('g2')")
         with outbox.turn("plans", 0) as turn:
-            intents = turn.intend(wanted)
-        assert [intent.group for intent in intents] == ["g0", "g1"]
+            entries = turn.add(wanted)
+        assert [entry.group for entry in entries] == ["g0", "g1"]
         other.execute("SELECT fairlead_raw.lock_group('g1')")
-        outbox.confirm({intent.group: (intent, sent(1)) for intent in intents})
+        outbox.confirm({entry.group: (entry, sent(1)) for entry in entries})
         states = {plan.group: plan.state for plan in map(store.get, GROUPS, (1, 1, 1))}
         assert states == {"g0": "published", "g1": "sending", "g2": "approved"}
     left = outbox.outstanding()
-    outbox.confirm({intent.group: (intent, sent(1)) for intent in left})
+    outbox.confirm({entry.group: (entry, sent(1)) for entry in left})
     assert store.get("g1", 1).state == "published"
 
 
@@ -115,9 +115,9 @@ def findings(member: str) -> Findings:
 def test_name_of_6000_characters_is_an_error_of_its_group(store: PlanStore, endless: str) -> None:
     """The error has the name and the reason; the other groups' decisions are stored."""
 
-    def decision(group: str, member: str = "a") -> NoPlan:
+    def decision(group: str, member: str = "a") -> Decision:
         known: dict[str, Any] = {"snapshot_at": SNAPSHOT_AT, "reason": "good"}
-        return NoPlan(group=group, snapshot_id="s1", findings=findings(member), **known)
+        return Decision(group=group, snapshot_id="s1", findings=findings(member), **known)
 
     odd = decision(ENDLESS) if endless == "group" else decision("odd", ENDLESS)
     stored = store.record_decisions([decision("g0"), decision("g1"), odd, decision("g2")])

@@ -40,8 +40,8 @@ PLANNING: Final = {
     "approval committed": "approved",
     "before the fence": "approved",
     "after the fence": "approved",
-    "intent uncommitted": "approved",
-    "intent committed": "sending",
+    "entry uncommitted": "approved",
+    "entry committed": "sending",
     "before the send": "sending",
     "inside the send": "sending",
     "after the send": "sending",
@@ -54,7 +54,7 @@ PLANNING: Final = {
 WITHDRAWAL: Final = {
     f"withdrawal: {point}": "published"
     for point in (
-        *("before the fence", "after the fence", "intent uncommitted", "intent committed"),
+        *("before the fence", "after the fence", "entry uncommitted", "entry committed"),
         *("before the send", "inside the send", "after the send", "withdrawal uncommitted"),
     )
 } | {"withdrawal: withdrawal committed": "withdrawn"}
@@ -135,7 +135,7 @@ class Transaction:
     Attributes
     ----------
     name
-        Name of the step; approvals and intents have separate names.
+        Name of the step; approvals and entries have separate names.
     """
 
     name = ""
@@ -154,7 +154,7 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
         if "approve_plan" in statement:
             transaction.written = "approval"
         elif statement.startswith("INSERT INTO fairlead_raw.plan_intent"):
-            transaction.written = "intent"
+            transaction.written = "entry"
         elif statement.startswith("INSERT"):
             transaction.written = transaction.name
         if statement.startswith("INSERT INTO fairlead_raw.plan "):

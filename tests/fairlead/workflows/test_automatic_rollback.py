@@ -13,7 +13,7 @@ from fairlead.errors import PlanStateError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.history_queries import read_history
+from fairlead.store.event_queries import read_history
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.regressions import open_regressions, record_regression
 from fairlead.wire.record import withdrawn_value

@@ -116,7 +116,7 @@ def test_member_that_keeps_its_partitions_is_named(
         }
 
         def beat(member: str, **more: Any) -> Any:
-            answer = connection.beat(group, {"member_id": member, **more})
+            answer = connection.send(group, {"member_id": member, **more})
             assert not answer.error_code, answer
             return answer
 

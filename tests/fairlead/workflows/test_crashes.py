@@ -21,8 +21,8 @@ from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.wire.record import withdrawn_value
+from fairlead.workflows.differences import differences
 from fairlead.workflows.publication import publish_groups
-from fairlead.workflows.reconciling import differences
 from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, WITHDRAWAL, plan, start
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 Approve = Callable[..., StoredPlan]
 #: Points that leave the most unfinished work; the long form tests all points.
 SHORT = {
-    *("plan half written", "decision committed", "after the fence", "intent committed"),
+    *("plan half written", "decision committed", "after the fence", "entry committed"),
     *("inside the send", "after the send", "withdrawal: after the send"),
 }
 POINTS = {
@@ -43,7 +43,7 @@ POINTS = {
 }
 #: Points after which a resumed publisher sends, or records the result, too late.
 FREEZES = form(
-    short=["after the fence", "intent committed", "inside the send", "after the send"],
+    short=["after the fence", "entry committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
 #: Tables with one row for each plan, besides its document.

@@ -13,7 +13,7 @@ from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.policy import Approval, Policy
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import PlanStateError
-from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store import Decision, PlanStore, StoredPlan
 from fairlead.wire.document import MemberShare
 from fairlead.workflows import proposal
 from fairlead.workflows.proposal import Outcome, carry_out
@@ -38,7 +38,7 @@ GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
 
 
 def conclude(
-    store: PlanStore, decision: NoPlan, policy: Policy | None = None, now: datetime = SNAPSHOT_AT
+    store: PlanStore, decision: Decision, policy: Policy | None = None, now: datetime = SNAPSHOT_AT
 ) -> Outcome:
     (outcome,) = carry_out(store, [decision], [policy or Policy()], now)
     return outcome
@@ -243,7 +243,7 @@ def test_decisions_of_a_fleet_are_stored_in_transactions(
     decisions = [
         draft("s1", group=group)
         if number % 2
-        else NoPlan(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good")
+        else Decision(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good")
         for number, group in enumerate(groups)
     ]
     outcomes = carry_out(store, decisions, [AT_NIGHT], SNAPSHOT_AT)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.rebalance_trigger import RebalanceTrigger
+from fairlead.kafka.rebalance_trigger import RebalanceTrigger, TriggerConnection
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.workflows.rebalancing import BrokerAdoption, BrokerPlan, trigger_rebalances
-from tests.fairlead.kafka.members import BrokerAssigned, Owned
+from tests.fairlead.kafka.members import BrokerAssigned, Owned, as_followers
 from tests.fairlead.workflows.plans import make_plan
 from tests.waiting import eventually
 
@@ -63,11 +63,7 @@ def rebalance(
 ) -> BrokerAdoption:
     """Trigger a rebalance of a group under any assignor."""
     (done,) = trigger_rebalances(
-        {group: goal(group, topic)},
-        gateway.broker_groups,
-        cluster,
-        stays_s=STAYS_S,
-        any_assignor=True,
+        {group: goal(group, topic)}, as_followers(gateway), cluster, stays_s=STAYS_S
     )
     return done
 
@@ -80,12 +76,15 @@ def test_trigger_moves_nothing_under_other_assignors(
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)
-        with RebalanceTrigger(cluster, unique_name, 1) as trigger:
+        with (
+            TriggerConnection(cluster) as connection,
+            RebalanceTrigger(connection, unique_name, 1) as trigger,
+        ):
             found = gateway.broker_groups([unique_name])[unique_name]
             assert any(m.is_trigger for m in found.members), "it is in when it has joined"
 
             def given() -> bool:
-                assert trigger.refused() == ""
+                assert trigger.heartbeat() == ""
                 found = gateway.broker_groups([unique_name])[unique_name]
                 return any(m.is_trigger and m.owned for m in found.members)
 
@@ -142,12 +141,12 @@ def test_killed_trigger_moves_nothing(
         before = join_members(members, gateway, unique_name, topic)
         script = (
             "import sys, time\n"
-            "from fairlead.kafka.rebalance_trigger import RebalanceTrigger\n"
+            "from fairlead.kafka.rebalance_trigger import RebalanceTrigger, TriggerConnection\n"
             "from fairlead.settings import KafkaSettings\n"
             "settings = KafkaSettings(bootstrap_servers=sys.argv[1], plan_topic=sys.argv[2])\n"
-            "with RebalanceTrigger(settings, sys.argv[3], 1) as one:\n"
+            "with RebalanceTrigger(TriggerConnection(settings), sys.argv[3], 1) as one:\n"
             "    while True:\n"
-            "        one.refused(), time.sleep(0.05)\n"  # clock: the pause between two triggers
+            "        one.heartbeat(), time.sleep(0.05)\n"  # clock: the pause between two triggers
         )
         own = [cluster.bootstrap_servers, cluster.plan_topic, unique_name]
         with subprocess.Popen([sys.executable, "-c", script, *own]) as process:

@@ -14,7 +14,8 @@ from fairlead.store import PlanStore, StoredPlan
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Headers
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.reconciling import differences, withdraw
+from fairlead.workflows.differences import differences
+from fairlead.workflows.reconciling import withdraw
 from tests.fairlead.workflows.plans import run
 from tests.records import SIGNER, signed, unsigned
 from tests.waiting import PATIENCE_S, eventually
@@ -51,7 +52,8 @@ def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
     """Reconcile, check that no difference is left, and return the previous differences."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
-    assert [done.why for done in sent if done.position] == [difference.what for difference in found]
+    reasons = [result.reason for result in sent if result.record]
+    assert reasons == [difference.what for difference in found]
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
     return [difference.what for difference in found]
 
@@ -119,7 +121,7 @@ def test_plan_is_sent_once_behind_an_open_transaction(
     assert other.flush(PATIENCE_S) == 0
     approve()
     (done,) = run(store, topic, options=OPTIONS)
-    assert "consumers cannot read it yet" in done.reason
+    assert "consumers cannot read it yet" in done.place
     other.abort_transaction(30)
     assert topic.held_up(0, 1) is None
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []

@@ -17,7 +17,7 @@ import pytest
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.reconciliation import Action
 from fairlead.errors import GroupError, KafkaUnavailableError, PlanStateError
-from fairlead.kafka.descriptions import read_description
+from fairlead.kafka.descriptions import group_error, read_description
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
@@ -52,10 +52,7 @@ def described(
     """Return the gateway's errors for groups that Kafka describes like this."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
-    return {
-        group: GroupError(f"Group {group}: {read_description(group, answer).error}")
-        for group in groups
-    }
+    return {group: group_error(read_description(group, answer)) for group in groups}
 
 
 absent: Final = partial(described, ABSENT)
@@ -77,10 +74,10 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
     )
 
 
-def intend(store: PlanStore, topic: PlanTopic) -> None:
-    """Record the intent to send a plan without sending it, like a publisher that dies."""
+def add_entry(store: PlanStore, topic: PlanTopic) -> None:
+    """Record the entry of a plan without sending it, like a publisher that dies."""
     with store.outbox().turn(topic.name, 0) as turn:
-        turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
+        turn.add([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 
 
 def test_approved_plan_is_signed_sent_once_and_recorded(
@@ -125,7 +122,7 @@ def test_intended_plan_is_sent_or_discarded(
 ) -> None:
     """After a crash before sending, the plan is sent only if it still fits the group."""
     approve()
-    intend(store, topic)
+    add_entry(store, topic)
     (done,) = run(store, topic, live)
     assert store.get("orders", 1).state == state
     assert (done.position is None) == (state == "stale")
@@ -223,7 +220,7 @@ def test_plan_of_a_rebalancing_group_waits_with_a_reason(
     """The reason is stored until the plan is sent; the next attempt is soon."""
     approve()
     if state == "sending":
-        intend(store, topic)
+        add_entry(store, topic)
     (result,) = run(store, topic, rebalancing)
     assert (result.waits, result.passing) == (True, True)
     (row,) = plan_history(store, "orders")

@@ -50,7 +50,7 @@ def test_consumers_of_unknown_capacity_are_not_counted() -> None:
     loads, none = np.array([10.0, 10.0]), np.zeros(2)
     outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
     result = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
-    assert (result.wanted, result.why) == (None, "The capacity of members is unknown yet.")
+    assert (result.wanted, result.why) == (None, "The capacity of members is unknown.")
 
 
 def test_a_group_that_is_behind_keeps_its_consumers() -> None:

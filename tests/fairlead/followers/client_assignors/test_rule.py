@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from assignors.user_data import UserData, encode
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember
+from fairlead.wire.partitions import pairs
 
 
 def sticky() -> DirectRule:
@@ -84,6 +85,6 @@ def test_missing_solver_falls_back_to_fair(
     members = [JoinedMember("a", ["t", "u"]), JoinedMember("b", ["t"])]
     with caplog.at_level(logging.ERROR):
         shares = sticky().assign(members, {"t": 1, "u": 3})
-    owned = sorted((t, p) for share in shares.values() for t, ps in share.items() for p in ps)
+    owned = sorted(pair for share in shares.values() for pair in pairs(share))
     assert owned == [("t", 0), ("u", 0), ("u", 1), ("u", 2)]
     assert "extra `flow`" in caplog.text

@@ -5,19 +5,21 @@ import os
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from fairlead.followers.confluent import clients
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
 
-@pytest.mark.parametrize("client_of", [clients.admin_client, clients.sender])
-def test_client_is_shared_until_its_last_user_closes_it(client_of: Any) -> None:
+@pytest.mark.parametrize("kind", [AdminClient, clients.Sender])
+def test_client_is_shared_until_its_last_user_closes_it(kind: Any) -> None:
     """Users with the same settings share a client, which is freed after its last user."""
     before = len(clients.shared)
-    client = client_of(NOWHERE)
-    assert client_of(dict(NOWHERE)) is client
-    assert client_of({**NOWHERE, "socket.timeout.ms": 5000}) is not client  # clock: any
+    client = clients.shared_client(kind, NOWHERE)
+    assert clients.shared_client(kind, dict(NOWHERE)) is client
+    others = {**NOWHERE, "socket.timeout.ms": 5000}  # clock: any
+    assert clients.shared_client(kind, others) is not client
     del client
     gc.collect()
     assert len(clients.shared) == before
@@ -25,19 +27,19 @@ def test_client_is_shared_until_its_last_user_closes_it(client_of: Any) -> None:
 
 def test_failed_client_is_no_longer_shared() -> None:
     """New users get and share another client once the old one has failed."""
-    client = clients.sender(NOWHERE)
+    client = clients.shared_client(clients.Sender, NOWHERE)
     clients.forget(client)
-    fresh = clients.sender(NOWHERE)
+    fresh = clients.shared_client(clients.Sender, NOWHERE)
     assert fresh is not client
     clients.forget(client)
-    assert clients.sender(NOWHERE) is fresh
+    assert clients.shared_client(clients.Sender, NOWHERE) is fresh
 
 
 def test_forked_process_makes_its_own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parent's clients have no threads in the child process."""
-    client = clients.admin_client(NOWHERE)
+    client = clients.shared_client(AdminClient, NOWHERE)
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert clients.admin_client(NOWHERE) is not client
+    assert clients.shared_client(AdminClient, NOWHERE) is not client
 
 
 def test_settings_without_a_hash_are_compared_by_identity() -> None:

@@ -23,7 +23,7 @@ from fairlead.followers.confluent import PlanConsumer
 
 # clocks: the order in which processes owned partitions
 
-EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}  # noqa: SLF001 - librdkafka's name
+EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}
 
 
 class Journal:

@@ -30,7 +30,7 @@ def new_cache(origin: Origin, known: PlanState) -> PlanCache:
 def reading(open_source: Callable[[], ScriptedSource | None]) -> Iterator[PlanReader]:
     """Run a reader, and close it."""
     reader = PlanReader("group", open_source, new_cache, lambda: None)
-    reader.start()
+    reader.serve()
     try:
         yield reader
     finally:

@@ -91,7 +91,7 @@ class Topic:
     def answer(self) -> None:
         """Raise the error of a request, if any."""
         if not self.reachable:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         if self.partitions is None:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 

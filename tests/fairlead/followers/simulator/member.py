@@ -6,10 +6,11 @@ from contextlib import suppress
 from functools import partial
 
 from fairlead.followers.confluent.log_listener import LogListener
-from fairlead.followers.confluent.member import Event, FollowingMember, Pair, State
+from fairlead.followers.confluent.member import Event, FollowingMember, State
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.wire.partitions import Pair
 from tests.fairlead.followers.simulator.coordinator import Coordinator
 from tests.fairlead.followers.simulator.interruption import Interrupted, Interruption, traced
 from tests.fairlead.followers.simulator.logs import (

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from fairlead.followers.confluent.generation import RangeShare
-from fairlead.followers.confluent.member import FollowingMember, Pair
+from fairlead.followers.confluent.member import FollowingMember
 from fairlead.followers.core.clock import Clock
-from fairlead.wire.agreement import Partitions
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
+from fairlead.wire.partitions import Pair, Partitions, pairs
 from fairlead.wire.record import Headers, Origin, plan_headers
 from tests.fairlead.followers.helpers import make_plan
 from tests.fairlead.followers.simulator.coordinator import Coordinator
@@ -223,7 +223,7 @@ class World:
         names = {member.name: [TOPIC] for member in members}
         fitted = fit(plan(self.version)[0], names, {TOPIC: PARTITIONS})
         for member in members:
-            planned = {(t, n) for t, numbers in fitted[member.name].items() for n in numbers}
+            planned = set(pairs(fitted[member.name]))
             if planned != member.client.share:
                 return f"{member.name} does not own what the plan says: {self.state()}"
         return None

@@ -281,12 +281,12 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
 
     @Override
     public String getLatestProblem() {
-        return plans.state(group).problem;
+        return plans.state(group).problem();
     }
 
     @Override
     public int getRecordsSkipped() {
-        return plans.state(group).skipped;
+        return plans.state(group).skipped();
     }
 
     @Override

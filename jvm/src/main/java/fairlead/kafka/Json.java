@@ -241,20 +241,17 @@ final class Json {
             }
             at = digits() ? at : mantissa;
         }
-        String found = text.substring(start, at);
+        String token = text.substring(start, at);
         if (at > whole) {
-            return Double.valueOf(found);
+            return Double.valueOf(token);
         }
         if (whole - first > MOST_DIGITS) {
             throw wrong("a number has too many digits");
         }
-        if (whole - first <= 18) {
-            return Long.valueOf(found);
-        }
         try {
-            return Long.valueOf(found);
+            return Long.valueOf(token);
         } catch (NumberFormatException tooLarge) {
-            return new Huge(Double.parseDouble(found));
+            return new Huge(Double.parseDouble(token));
         }
     }
 

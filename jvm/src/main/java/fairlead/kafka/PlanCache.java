@@ -59,7 +59,7 @@ final class PlanCache {
         if (rank > 0 || (again && state.plan() == null)) {
             LOG.info("Group {}: plan version {} {} (offset {})", group, verified.identity.version,
                 verified.plan != null ? "read" : "was withdrawn", offset);
-            state = new PlanState(verified.plan, verified.identity, verified.leaseUntil, null, state.skipped);
+            state = state.withRecord(verified.plan, verified.identity, verified.leaseUntil);
         } else if (rank == 0 && !verified.identity.sha256.equals(state.seen.sha256)) {
             skip(offset, "Version " + state.seen.version + " is known with other bytes");
         } else if (rank == 0) {
@@ -70,8 +70,7 @@ final class PlanCache {
     private void extend(VerifiedRecord verified) {
         boolean later = state.leaseUntil != null
             && (verified.leaseUntil == null || verified.leaseUntil.isAfter(state.leaseUntil));
-        state = new PlanState(
-            state.plan(), state.seen, later ? verified.leaseUntil : state.leaseUntil, null, state.skipped);
+        state = state.withLease(later ? verified.leaseUntil : state.leaseUntil);
     }
 
     private void bury(long offset) {
@@ -81,7 +80,7 @@ final class PlanCache {
         }
         LOG.info("Group {}: the plan was withdrawn (tombstone at offset {})", group, offset);
         Identity seen = new Identity(state.seen.epoch, state.seen.version, true, "");
-        state = new PlanState(null, seen, null, null, state.skipped);
+        state = state.withRecord(null, seen, null);
     }
 
     private void skip(long offset, String problem) {
@@ -89,7 +88,6 @@ final class PlanCache {
             state.plan() != null
                 ? "Version " + state.plan().version() + " stays"
                 : "There is no earlier plan to keep");
-        state = new PlanState(
-            state.plan(), state.seen, state.leaseUntil, problem, state.skipped + 1);
+        state = state.skipping(problem);
     }
 }

@@ -12,8 +12,8 @@ public final class PlanState {
     private final PlanDocument plan;
     final Identity seen;
     final Instant leaseUntil;
-    final String problem;
-    final int skipped;
+    private final String problem;
+    private final int skipped;
 
     PlanState(PlanDocument plan, Identity seen, Instant leaseUntil, String problem, int skipped) {
         this.plan = plan;
@@ -57,6 +57,21 @@ public final class PlanState {
             return "there is no readable plan: " + problem;
         }
         return seen.equals(Identity.NOTHING) ? "no plan has been published" : "the plan was withdrawn";
+    }
+
+    /** Returns the state after a valid record. */
+    PlanState withRecord(PlanDocument newPlan, Identity identity, Instant newLease) {
+        return new PlanState(newPlan, identity, newLease, null, skipped);
+    }
+
+    /** Returns the state after its own record was read again, with this lease. */
+    PlanState withLease(Instant newLease) {
+        return withRecord(plan, seen, newLease);
+    }
+
+    /** Returns the state after a record that is skipped. */
+    PlanState skipping(String why) {
+        return new PlanState(plan, seen, leaseUntil, why, skipped + 1);
     }
 
     PlanState withProblem(String other) {

@@ -250,9 +250,9 @@ final class BrokerReader extends LogTail {
             throws InvalidPlanException {
             PlanCache known = fresh.get(group);
             PlanCache cache = known != null ? known : new PlanCache(group, plans, settings.signatures, null);
-            int before = cache.state().skipped;
+            int before = cache.state().skipped();
             cache.apply(record.offset(), record.value(), record.headers());
-            skipped += cache.state().skipped - before;
+            skipped += cache.state().skipped() - before;
             PlanDocument plan = cache.state().plan();
             List<String> gone = fresh.put(group, cache, plan == null ? 0 : plan.bytes(), plan == null);
             drop(group, gone, "plan");

@@ -1,10 +1,10 @@
-"""Queries on the history."""
+"""Queries on the steps of plans."""
 
 import psycopg
 import pytest
 
 from fairlead.store import PlanStore
-from fairlead.store.history_queries import read_steps
+from fairlead.store.event_queries import read_steps
 from tests.fixtures.plans import MakeDraft
 from tests.stored import record_decision
 

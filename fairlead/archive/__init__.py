@@ -1,0 +1,9 @@
+"""The archive of samples: Parquet files, one folder per day and one file per sample.
+
+`samples` reads and writes samples of groups, in `files`; `thinning` removes old ones.
+"""
+
+from fairlead.archive.files import DAMAGED, FOLDER, Filters
+from fairlead.archive.samples import SampleArchive, Taken, with_history
+
+__all__ = ["DAMAGED", "FOLDER", "Filters", "SampleArchive", "Taken", "with_history"]

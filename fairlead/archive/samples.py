@@ -1,0 +1,282 @@
+"""The archive of samples: what planning and analysis read and write.
+
+Belongs here: samples of groups and moments. Does not: their files (`files`), their columns
+(`fairlead.domain.samples`), nor how often they are taken (`sampling_interval`).
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from fairlead.archive.files import Filters, SampleFiles, path_of
+from fairlead.archive.thinning import tidy
+from fairlead.common.tables import slices
+from fairlead.domain.history import THINNED_TO
+from fairlead.domain.samples import HISTORY, SAMPLES
+from fairlead.errors import FileSystemError
+
+#: Groups in a Parquet row group: one group is read quickly, and a fleet has few row groups.
+_ROWS_IN_PIECE: Final = 512
+#: Maximum number of groups that are read by name; for more, the range of their names is read.
+_FEW: Final = 64
+#: File with the cost of the newest sample.
+_TAKEN: Final = "taken.json"
+#: Columns of names, which repeat between rows.
+_NAMES: Final = [
+    *("group", "sample_id", "state", "protocol", "group_type"),
+    *("topics.list.element", "members.list.element", "member_ids.list.element"),
+    *("client_ids.list.element", "subscriptions.list.element.list.element"),
+]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The cost of the newest sample.
+
+    Parameters
+    ----------
+    began
+        When sampling began; time-zone-aware.
+    took_s
+        Seconds for taking and writing the sample.
+    groups, partitions
+        How many were sampled.
+    analysed_s
+        Additional seconds for analysing the groups.
+    """
+
+    began: datetime
+    took_s: float
+    groups: int
+    partitions: int
+    analysed_s: float = 0.0
+
+
+class SampleArchive:
+    """Writes, reads and removes the samples of a warehouse.
+
+    Parameters
+    ----------
+    warehouse
+        A local path, or a URI that pyarrow and Spark both understand.
+
+    Raises
+    ------
+    ConfigurationError
+        It is neither.
+    FileSystemError
+        It cannot be reached.
+    """
+
+    #: Path of the archive to the cost that `note` could not write, for the next sample's due time.
+    _unwritten: ClassVar[dict[str, Taken]] = {}
+
+    def __init__(self, warehouse: str) -> None:
+        self._files = SampleFiles(warehouse)
+        self.warehouse = self._files.warehouse
+
+    def append(self, samples: pa.Table, sample_id: str) -> None:
+        """Write a sample; a second sample of the same id replaces the first.
+
+        Parameters
+        ----------
+        samples
+            Table of the schema `SAMPLES`. An empty one is not written.
+        sample_id
+            An id from `fairlead.domain.samples.new_snapshot_id`.
+
+        Raises
+        ------
+        FileSystemError
+            The disk is full, or permission is missing; no part of the sample remains.
+        """
+        if not samples.num_rows:
+            return
+        sink = pa.BufferOutputStream()
+        pq.write_table(
+            samples,
+            sink,
+            compression="zstd",
+            use_dictionary=_NAMES,
+            row_group_size=_ROWS_IN_PIECE,
+            write_page_checksum=True,
+        )
+        self._files.write(path_of(sample_id), sink.getvalue())
+
+    def note(self, taken: Taken) -> None:
+        """Store what the newest sample cost; on a full disk, keep it in this process only."""
+        text = json.dumps(vars(taken), default=datetime.isoformat)
+        try:
+            self._files.write(_TAKEN, text.encode())
+        except FileSystemError:
+            self._unwritten[self._files.root] = taken
+
+    def taken(self) -> Taken | None:
+        """Return the cost of the newest sample; None if there is none or its cost is unknown."""
+        known = [self._unwritten.get(self._files.root)]
+        fields = self._files.read_json(_TAKEN)
+        with suppress(ValueError, TypeError, KeyError):
+            began = datetime.fromisoformat(fields.pop("began")).astimezone(UTC)
+            known.append(Taken(**fields, began=began))
+        return max(filter(None, known), key=lambda taken: taken.began, default=None)
+
+    def read(
+        self,
+        since: datetime,
+        until: datetime,
+        groups: Collection[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Return the samples between two moments, both included, sorted by group and time.
+
+        Parameters
+        ----------
+        since, until
+            Time-zone-aware.
+        groups
+            Groups to read; None: all. Reading a few groups, or a range of names, is quick.
+        columns
+            Columns of `SAMPLES`, including `group` and `at`; None: all.
+
+        Raises
+        ------
+        FileSystemError
+            The files cannot be listed.
+        """
+        wanted = SAMPLES.names if columns is None else list(columns)
+        empty = SAMPLES.empty_table().select(wanted)
+        if groups is not None and not groups:
+            return empty
+        tables = [
+            self._files.read(file.path, _only(groups), wanted)
+            for file in self._files.taken_between(since - THINNED_TO, until)
+        ]
+        samples = pa.concat_tables([empty, *(rows for rows in tables if rows is not None)])
+        chosen = _between(samples, since, until)
+        if groups is not None and len(groups) > _FEW:
+            named = pc.is_in(samples["group"], pa.array(groups, pa.string()))
+            chosen = pc.and_(chosen, named)
+        # Sort two small columns first, so that the lists are copied only once.
+        places = pc.indices_nonzero(chosen)
+        keys = samples.select(["group", "at"]).take(places)
+        order = pc.sort_indices(keys, [("group", "ascending"), ("at", "ascending")])
+        return samples.take(places.take(order))
+
+    def newest(self, groups: Collection[str]) -> pa.Table:
+        """Return each group's newest sample, if it was taken since the last sampling began.
+
+        Returns
+        -------
+        Table of the columns `HISTORY`, at most one row per group; empty if there is no sample.
+        """
+        cost = self.taken()
+        if cost is None:
+            return SAMPLES.empty_table().select(HISTORY)
+        samples = self.read(cost.began, datetime.now(UTC), groups, HISTORY)
+        lengths = pc.run_end_encode(samples["group"].combine_chunks()).run_ends
+        return samples.take(pc.subtract(lengths, 1))
+
+    def sample(
+        self,
+        sample_id: str,
+        groups: Collection[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Return the rows of one sample, by group.
+
+        Parameters
+        ----------
+        groups
+            Groups to read; None: all in the sample.
+        columns
+            Columns of `SAMPLES`, including `group`; None: all.
+
+        Raises
+        ------
+        FileNotFoundError
+            The sample was removed, cannot be read, or lacks some of these groups.
+        """
+        if groups is not None and not groups:
+            return SAMPLES.empty_table().select(SAMPLES.names if columns is None else columns)
+        rows = self._files.read(path_of(sample_id), _only(groups), columns)
+        if rows is not None and groups is not None:
+            rows = rows.filter(pc.is_in(rows["group"], pa.array(groups, pa.string())))
+        if rows is None or (groups is not None and rows.num_rows < len(groups)):
+            raise FileNotFoundError(
+                f"Sample {sample_id} was removed or cannot be read. To take another, materialize "
+                "group_offsets"
+            )
+        return rows
+
+    def groups(self, since: datetime, until: datetime) -> list[str]:
+        """Return the groups that were sampled between two moments, ascending."""
+        rows = self.read(since, until, columns=["group", "at"])
+        return sorted(pc.unique(rows["group"]).to_pylist())
+
+    def damaged(self) -> list[str]:
+        """Return the names of the files in the folder `damaged`, oldest first."""
+        return self._files.damaged()
+
+    def tidy(self, now: datetime, retention: timedelta, keep: Collection[str] = ()) -> None:
+        """Remove samples older than the retention, and thin out old ones (see `thinning`).
+
+        Parameters
+        ----------
+        keep
+            Ids of samples that are kept until the retention ends.
+
+        Raises
+        ------
+        FileSystemError
+            The first error. Later steps are done nevertheless.
+        """
+        tidy(self._files, now, retention, keep)
+
+
+def with_history(
+    archive: SampleArchive, newest: pa.Table, length: timedelta
+) -> dict[str, pa.Table]:
+    """Return each group's samples, by time, from `length` before `newest` up to it.
+
+    Only `newest` has the details of members; in earlier samples they are null. For 300 members
+    and 150 topics, details take 40 times the memory of the offsets.
+
+    Parameters
+    ----------
+    archive
+        Has the earlier samples. It may have `newest` too.
+    newest
+        One sample of some groups, of the schema `SAMPLES`; all rows have the same `at`.
+    length
+        Time before `newest` to read.
+    """
+    if not newest.num_rows:
+        return {}
+    at, sample_id = newest["at"][0].as_py(), newest["sample_id"][0]
+    earlier = archive.read(at - length, at, newest["group"].to_pylist(), columns=HISTORY)
+    earlier = earlier.filter(pc.not_equal(earlier["sample_id"], sample_id))
+    return slices(pa.concat_tables([earlier, newest], promote_options="default"), "group")
+
+
+def _only(groups: Collection[str] | None) -> Filters | None:
+    """Return Parquet filters for rows of these groups, or of few others; None: all rows."""
+    if groups is None:
+        return None
+    if len(groups) <= _FEW:
+        return [("group", "in", list(groups))]
+    return [("group", ">=", min(groups)), ("group", "<=", max(groups))]
+
+
+def _between(samples: pa.Table, since: datetime, until: datetime) -> pa.ChunkedArray:
+    at = samples["at"]
+    kind = SAMPLES.field("at").type
+    return pc.and_(
+        pc.greater_equal(at, pa.scalar(since, kind)), pc.less_equal(at, pa.scalar(until, kind))
+    )

@@ -1,0 +1,148 @@
+"""Thinning out: which samples of the archive are removed, and when.
+
+Belongs here: `tidy`. Does not: removing a file (`files`).
+
+Samples older than the retention are removed. Of each quarter of an hour that ended over 75 minutes
+ago, the archive keeps each group's newest sample and its newest sample without an error. The files
+that have none of these are removed.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
+
+from fairlead.archive.files import DAMAGED, SampleFile, SampleFiles, day_of
+from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
+from fairlead.errors import FileSystemError
+
+#: Age at which an unfinished file is removed; a younger one may still be in use.
+_GRACE: Final = timedelta(minutes=15)
+#: File that names the old intervals of which several files are kept.
+_THINNED: Final = "thinned.json"
+
+
+def tidy(
+    files: SampleFiles, now: datetime, retention: timedelta, keep: Collection[str] = ()
+) -> None:
+    """Remove samples older than the retention, and thin out old ones (see the module).
+
+    Parameters
+    ----------
+    keep
+        Ids of samples that are kept until the retention ends.
+
+    Raises
+    ------
+    FileSystemError
+        The first error. Later steps are done nevertheless.
+    """
+    problem: FileSystemError | None = None
+    for step in _steps(files, now, retention, frozenset(keep)):
+        try:
+            step()
+        except FileSystemError as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+
+
+def _steps(
+    files: SampleFiles, now: datetime, retention: timedelta, keep: Collection[str]
+) -> Iterator[Callable[[], None]]:
+    """Yield the steps of `tidy`; an error in one does not stop the others."""
+    over, old = _interval_of(now - EVERY_SAMPLE - THINNED_TO), dict[int, list[SampleFile]]()
+    for file in files.taken_between(datetime.min.replace(tzinfo=UTC), now):
+        if file.at < now - retention:
+            yield partial(files.remove, file.path)
+        elif _interval_of(file.at) < over:
+            old.setdefault(_interval_of(file.at), []).append(file)
+    for day in files.days():
+        for entry in files.entries(day):
+            if entry.base_name.startswith("_") and entry.mtime < now - _GRACE:
+                yield partial(files.remove, f"{day}/{entry.base_name}")
+        if day < day_of(now - retention - timedelta(days=1)):
+            yield partial(files.remove_day, day)
+    yield partial(_remove_damaged, files, f"{now - retention:%Y%m%dT%H%M}")
+    yield partial(_thin, files, old.values(), keep)
+
+
+def _thin(
+    files: SampleFiles, intervals: Iterable[Sequence[SampleFile]], keep: Collection[str]
+) -> None:
+    """Remove the files of old intervals that are not needed.
+
+    Record which intervals need several files, so that later calls do not read them again.
+    """
+    known, several = files.read_json(_THINNED), dict[str, str]()
+    for interval in intervals:
+        if len(interval) == 1:
+            continue
+        name, needed = str(_interval_of(interval[0].at)), interval
+        if known.get(name) != _digest(interval, keep):
+            readable = _needed(files, interval, keep)
+            if readable is None:
+                continue
+            needed = readable
+        if len(needed) > 1:
+            several[name] = _digest(needed, keep)
+    if several != known:
+        files.write(_THINNED, json.dumps(several).encode())
+
+
+def _needed(
+    files: SampleFiles, interval: Sequence[SampleFile], keep: Collection[str]
+) -> list[SampleFile] | None:
+    """Remove the files of an interval that are not needed; return the others.
+
+    A file is needed if it is in `keep`, or has a group's newest sample of a quarter of an hour,
+    or the newest one without an error.
+
+    Parameters
+    ----------
+    interval
+        Files by time.
+
+    Returns
+    -------
+    None if a file could not be read: it may be readable later.
+    """
+    newest, whole = set[tuple[str, int]](), set[tuple[str, int]]()
+    needed, readable = list[SampleFile](), True
+    for file in reversed(interval):
+        rows = files.read(file.path, columns=["group", "at", "error"])
+        if rows is None:
+            readable = False
+            continue
+        keys = [(row["group"], _interval_of(row["at"])) for row in rows.to_pylist()]
+        sound = rows["error"].is_null().to_pylist()
+        known = (
+            key in whole or (key in newest and not is_sound)
+            for key, is_sound in zip(keys, sound, strict=True)
+        )
+        if file.sample_id not in keep and all(known):
+            files.remove(file.path)
+            continue
+        needed.append(file)
+        newest.update(keys)
+        whole.update(key for key, is_sound in zip(keys, sound, strict=True) if is_sound)
+    return needed[::-1] if readable else None
+
+
+def _remove_damaged(files: SampleFiles, oldest: str) -> None:
+    for name in files.damaged():
+        if name < oldest:
+            files.remove(f"{DAMAGED}/{name}")
+
+
+def _digest(files: Sequence[SampleFile], keep: Collection[str]) -> str:
+    """Return a digest of the files' names, and of which of them are in `keep`."""
+    text = json.dumps([(file.path, file.sample_id in keep) for file in files])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _interval_of(at: datetime) -> int:
+    """Return the number of quarters of an hour from the epoch to a moment."""
+    return int(at.timestamp() // THINNED_TO.total_seconds())

@@ -1,0 +1,100 @@
+"""Queries on events, for people: what happened to a group, and the steps of plans.
+
+Belongs here: queries over the public views; each row is a dict. Does not: the events of one version
+(`history_queries.read_plan`).
+"""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Engine
+
+from fairlead.store.queries import Row, read_rows, require_group
+
+_STEPS: Final = """
+WITH step AS (
+    SELECT group_id AS "group", version, state, at, actor, reason, transaction_id,
+           CAST(CAST(transaction_id AS text) AS xid8) AS taken_in
+    FROM fairlead.plan_event WHERE state <> 'proposed'
+)
+SELECT "group", version, state, at, actor, reason FROM step
+WHERE pg_visible_in_snapshot(taken_in, CAST(:until AS pg_snapshot))
+"""
+_STEPS_ORDER: Final = ' ORDER BY at, "group", version'
+_RECENT_STEPS: Final = f"{_STEPS} AND at > now() - CAST(:first_period AS interval) {_STEPS_ORDER}"
+_STEPS_SINCE: Final = f"""{_STEPS}
+    AND transaction_id >= :oldest
+    AND NOT pg_visible_in_snapshot(taken_in, CAST(:since AS pg_snapshot)) {_STEPS_ORDER}
+"""
+#: Text of a snapshot of Postgres: the oldest open transaction, the first future one, and the open
+#: ones between.
+_SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
+#: Period that the first reading of steps covers.
+_FIRST_PERIOD: Final = timedelta(minutes=10)
+#: Limits each table before the union; otherwise Postgres would read a month for the last hours.
+_HISTORY: Final = """
+SELECT * FROM (
+    (SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
+     FROM fairlead.decision WHERE group_id = :group AND outcome <> 'plan'
+     ORDER BY snapshot_at DESC LIMIT :limit)
+    UNION ALL
+    SELECT at, state, version, actor, reason FROM fairlead.plan_event WHERE group_id = :group
+    UNION ALL
+    SELECT at, CASE WHEN frozen THEN 'freeze' ELSE 'unfreeze' END, NULL, actor,
+           CASE WHEN group_id IS NULL THEN 'of all groups: ' || reason ELSE reason END
+    FROM fairlead.freeze_event WHERE group_id = :group OR group_id IS NULL
+    UNION ALL
+    SELECT at, 'regression', version, NULL,
+           format('%s; in back-off until %s UTC', evidence,
+                  to_char(back_off_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
+    FROM fairlead.regression WHERE group_id = :group
+    UNION ALL
+    SELECT at, 'not sent', version, NULL, reason FROM fairlead.plan_attempt
+    WHERE group_id = :group
+    UNION ALL
+    (SELECT observed_at, 'observed', version, NULL,
+            format('%s of %s partitions as planned', as_planned, planned)
+     FROM fairlead_raw.plan_adoption WHERE group_id = :group
+     ORDER BY observed_at DESC LIMIT :limit)
+) happened
+WHERE at >= coalesce(CAST(:since AS timestamptz), '-infinity')
+ORDER BY at DESC, version DESC LIMIT :limit
+"""
+
+
+def read_history(
+    engine: Engine, group: str, *, since: datetime | None = None, limit: int
+) -> list[Row]:
+    """Return a group's events, the newest first; raises GroupError for an unknown group.
+
+    Events are decisions to change nothing, every step in the life of a plan, the last failed
+    attempt to send it, and its adherence.
+    """
+    require_group(engine, group)
+    return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
+
+
+def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
+    """Return the steps of plans after their proposal, of all groups, the oldest first.
+
+    Parameters
+    ----------
+    since
+        Result of the last reading, whose steps are left out. None, or a value from another
+        database: read the steps of the last ten minutes.
+
+    Returns
+    -------
+    The steps, and a snapshot of Postgres for the next reading. It lists the open transactions,
+    whose steps the next reading returns even if they take long to commit.
+    """
+    ((until,),) = (
+        row.values() for row in read_rows(engine, "SELECT CAST(pg_current_snapshot() AS text)")
+    )
+    known, newest = _SNAPSHOT.fullmatch(since or ""), _SNAPSHOT.fullmatch(until)
+    # A new database numbers its transactions from the beginning.
+    if known is None or newest is None or int(known[2]) > int(newest[2]):
+        return read_rows(engine, _RECENT_STEPS, until=until, first_period=_FIRST_PERIOD), until
+    steps = read_rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))
+    return steps, until

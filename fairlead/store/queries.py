@@ -1,0 +1,59 @@
+"""Queries: rows as dicts, the names of groups, and versions of plans.
+
+Belongs here: what the modules of queries share, and quick queries for completion. Does not: queries
+on one subject (`history_queries`, `lag_queries`, `event_queries`, `group_history`).
+"""
+
+from typing import Any, Final
+
+from sqlalchemy import Engine, text
+
+from fairlead.common.nearest import hint
+from fairlead.errors import GroupError
+from fairlead.store.engine import transaction
+
+Row = dict[str, Any]
+
+#: Maximum number of groups compared with a mistyped name.
+_NAMES: Final = 20_000
+
+
+def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
+    """Return the rows of a statement, in its own transaction; raises as `transaction`."""
+    with transaction(engine) as connection:
+        result = connection.execute(text(statement), parameters)
+        keys = tuple(result.keys())
+        return [dict(zip(keys, row, strict=True)) for row in result.all()]
+
+
+def require_group(engine: Engine, group: str) -> None:
+    """Raise GroupError if nothing is stored of a group; the message suggests a similar name."""
+    statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
+    if not read_rows(engine, statement, group=group):
+        names = read_group_names(engine, limit=_NAMES)
+        advice = hint(group, names, "`fairlead groups` lists what there is")
+        raise GroupError(f"group {group}: nothing is stored of it{advice}")
+
+
+def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:
+    """Return the names of groups with a prefix; gives up after a second."""
+    statement = (
+        "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
+        " ORDER BY group_id LIMIT :limit"
+    )
+    return _values_within_a_second(engine, statement, prefix=prefix, limit=limit)
+
+
+def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
+    """Return the newest versions of a group's plan, the newest first; gives up after a second."""
+    statement = (
+        "SELECT version FROM fairlead.plan WHERE group_id = :group"
+        " ORDER BY version DESC LIMIT :limit"
+    )
+    return _values_within_a_second(engine, statement, group=group, limit=limit)
+
+
+def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -> list[Any]:
+    with transaction(engine) as connection:
+        connection.execute(text("SET LOCAL statement_timeout = '1s'"))
+        return list(connection.scalars(text(statement), parameters))

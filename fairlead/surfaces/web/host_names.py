@@ -1,0 +1,63 @@
+"""Host names that requests may use.
+
+Belongs here: the middleware that refuses other names. Does not: the origin of forms (`forms`).
+"""
+
+import contextlib
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fairlead.common.visible import visible
+
+#: Paths that answer under any name, for load balancers: they show no plans.
+_ANY_NAME: Final = frozenset({"/health", "/ready"})
+
+
+class OwnNames:
+    """Middleware that refuses host names with a dot, except our own name and IP addresses.
+
+    The owner of a domain can point it to this address, and then read answers from a browser that
+    reaches this server (DNS rebinding).
+
+    Parameters
+    ----------
+    own
+        The host name of `web.url`; None: not set.
+    headers
+        Headers of each answer.
+    """
+
+    def __init__(self, app: ASGIApp, own: str | None, headers: Mapping[str, str]) -> None:
+        self._app = app
+        self._own = own
+        self._headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with an error, or pass the request on."""
+        app = self._app
+        if scope["type"] == "http" and scope["path"] not in _ANY_NAME:
+            refusal = _refusal(Headers(scope=scope).get("host", ""), self._own)
+            if refusal is not None:
+                status, why = refusal
+                app = PlainTextResponse(f"{visible(why)}\n", status, self._headers)
+        await app(scope, receive, send)
+
+
+def _refusal(host_header: str, own: str | None) -> tuple[int, str] | None:
+    """Return status and error for a Host header with another name; None: it is accepted."""
+    try:
+        host = urlsplit(f"//{host_header}").hostname or ""
+    except ValueError:
+        return 400, "The Host header is not a host name"
+    if "." not in host or host in {own, "localhost"} or host.endswith(".localhost"):
+        return None
+    with contextlib.suppress(ValueError):
+        ip_address(host)
+        return None
+    return 421, f"Unknown host {host}: set web.url if this server has that name"
