@@ -92,7 +92,11 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         lambda series, *_: np.zeros(len(series.members), bool),
     ),
     "foreign commits": ("commits", "foreign_partitions", _no_partition),
-    "lag at rest": ("commits", "at_rest", lambda series: np.zeros(series.partitions, np.int64)),
+    "lag at rest": (
+        "commit_habits",
+        "at_rest",
+        lambda series: np.zeros(series.partitions, np.int64),
+    ),
     "a day for rare commits": ("read", "_with_all_samples", lambda _, found: found),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),

@@ -198,25 +198,25 @@ class Policy(_Rule):
 
     @field_validator("four_eyes", mode="before")
     @classmethod
-    def _whose_eyes(cls, given: Any) -> Any:
+    def _whose_eyes(cls, value: Any) -> Any:
         """Convert false to none, and refuse true, which does not name who checks."""
-        if given is True or given in ("true", "True"):
+        if value is True or value in ("true", "True"):
             raise ValueError(
                 'must be "database", which compares logins, or "proxy", which compares the people '
                 "named by the proxy in front of the pages"
             )
-        return None if given is False else given
+        return None if value is False else value
 
     @field_validator("racks", mode="before")
     @classmethod
-    def _word_or_price(cls, given: Any) -> Any:
+    def _word_or_price(cls, value: Any) -> Any:
         """Report only the errors of the price, without those of the alternative, a string."""
-        if isinstance(given, RackPrice) or given in ("ignore", "prefer"):
-            return given
-        if not isinstance(given, dict):
+        if isinstance(value, RackPrice) or value in ("ignore", "prefer"):
+            return value
+        if not isinstance(value, dict):
             raise ValueError(_NO_RACKS)  # noqa: TRY004 - pydantic reports only ValueErrors
         try:
-            return RackPrice(**given)
+            return RackPrice(**value)
         except ValidationError as error:
             first = error.errors()[0]
             key, what = str(first["loc"][0]), what_is_wrong(first)

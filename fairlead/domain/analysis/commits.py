@@ -33,20 +33,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairlead.domain.analysis.commit_age import explained_ages, in_batches
+from fairlead.domain.analysis.commit_habits import Habits, commit_habits
 from fairlead.domain.analysis.per_member import PerMember, any_owned, of_owner, sum_by_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.stalled import (
     foreign_partitions,
     left_behind,
-    never_committed,
-    own_interval,
     patience,
     silent_members,
     stuck_partitions,
     stuck_under_owners,
-    waiting_seconds,
 )
-from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
+from fairlead.domain.analysis.thresholds import CLEARLY
 
 #: Fields of `Commits` by partition; all others are by member.
 _BY_PARTITION = frozenset(
@@ -208,62 +206,35 @@ def read_commits(
     per_commit = records_per_commit(series) if per_commit is None else per_commit
     per_commit = _with_usual(series, per_commit)
     per_member = PerMember(series)
-    retained = (
-        (series.owner[1:] == series.owner[:-1]) & (series.owner[1:] >= 0) & series.in_one_log[:-1]
-    )
-    advance = series.advanced
-    moved = retained & series.committed_again
-    rest = at_rest(series)
-    uncommitted = (series.lag > rest) | never_committed(series)
-    waiting_s = waiting_seconds(series, moved, uncommitted, same_owner=False)
-    owned_s = waiting_seconds(series, moved, uncommitted)
-    marked = per_member.any(moved)
-    due = retained & (uncommitted[:-1] | moved)
-    overdue = waiting_s >= SEVERAL * own_interval(series, moved, due, waiting_s)
-    interval_s, rare = _intervals(series, marked, per_member.any(due))
-    rarely = _intervals(series, moved, due)[1]
-    unpunctual = rare | any_owned(series, rarely)
-    foreign = foreign_partitions(series)
-    # Time under earlier owners counts only if the commit is overdue by the partition's interval.
-    silent_s = np.where(overdue, waiting_s, owned_s)
-    silent = silent_members(series, per_member, silent_s, interval_s) | any_owned(series, foreign)
-    patience_s = patience(series, interval_s)
-    overdue &= waiting_s >= patience_s[np.maximum(series.owner[-1], 0)]
-    stuck = stuck_partitions(series, moved, marked, owned_s, patience_s)
-    stuck &= owned_s >= SEVERAL * own_interval(series, moved, due, owned_s)
-    left, read_per_s = left_behind(series, retained, marked, rare)
-    stuck |= left & (read_per_s == 0) & overdue
-    stuck |= overdue & stuck_under_owners(series, waiting_s)
-    # Records that usually gather before a commit are not stuck.
-    gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * per_commit)
-    started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
-    stuck &= started & ~gathers
-    proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
-    throttled = left & (read_per_s > 0) | slowly
-    throttled &= ~stuck & ~of_owner(any_owned(series, stuck), series.owner[-1], none=False)
-    free = moved & ~stuck & ~throttled
-    taken: Int64 = np.where(free, advance, 0)
+    habits = commit_habits(series, per_member)
+    stalls = _stalls(series, per_member, habits, per_commit, slowly)
+    stalled = stalls.stuck | stalls.throttled
+    free = habits.committed & ~stalled
+    taken: Int64 = np.where(free, series.advanced, 0)
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, series.arrived, 0))
     explained_s = explained_ages(
-        series, arrived, per_member.sum(free * series.lag[1:]), unpunctual, group_of
+        series, arrived, per_member.sum(free * series.lag[1:]), habits.unpunctual, group_of
     )
-    throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
+    # Records that a commit left although they had arrived before the step.
+    proven = np.maximum(series.readable_end[:-1] - series.position[1:] - habits.rest, 0)
+    left = _left_by_commits(free, proven, series.advanced, habits.committed_rarely)
+    throughout = per_member.any(left)
     explained = arrived / series.seconds[:, None] * explained_s
-    batches, owned = in_batches(series, retained), series.owner[-1] >= 0
-    waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
-    busy = throughout | ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
+    batches = in_batches(series, habits.retained)
+    lag = np.where(free & ~batches, np.maximum(series.lag[1:] - habits.rest, 0), 0)
+    waits = per_member.sum(lag) > explained + 3.0 * np.sqrt(explained) + 1.0
+    busy = throughout | ~habits.unpunctual & waits
+    owner = series.owner[-1]
+    uncommitted = (owner >= 0) & ~habits.committed.any(axis=0)
+    seldom = batches | of_owner(habits.unpunctual, owner, none=False) | uncommitted
     most = np.where(
-        (
-            batches
-            | of_owner(unpunctual, series.owner[-1], none=False)
-            | (owned & ~moved.any(axis=0))
-        )
-        & ~(overdue & ~gathers),
+        seldom & ~stalls.overdue,
         _left_by_last(series, series.committed_again, proven, per_commit),
         np.inf,
     )
-    counts = ~(stuck | throttled) & started
+    backlog = _backlog(series, most, habits.rest, explained_s)
+    taken_rarely = np.where(free & habits.committed_rarely, series.advanced, 0)
     return Commits(
         taken=taken,
         consumed=consumed,
@@ -271,38 +242,77 @@ def read_commits(
         busy=busy,
         throughout=busy & throughout,
         steady=per_member.steady(),
-        interval_s=interval_s,
-        held_back_s=_held_back(series, np.where(free & rarely, advance, 0), consumed),
-        rare=rare,
-        silent=silent,
-        foreign=foreign,
-        stuck=stuck,
-        throttled=throttled,
-        read_per_s=read_per_s,
-        backlog=np.where(counts, _backlog(series, most, rest, explained_s), 0.0),
-        started=started,
-        waiting_s=waiting_s,
+        interval_s=habits.interval_s,
+        held_back_s=_held_back(series, taken_rarely, consumed),
+        rare=habits.rare,
+        silent=stalls.silent,
+        foreign=stalls.foreign,
+        stuck=stalls.stuck,
+        throttled=stalls.throttled,
+        read_per_s=stalls.read_per_s,
+        backlog=np.where(~stalled & stalls.started, backlog, 0.0),
+        started=stalls.started,
+        waiting_s=habits.waiting_s,
         explained_s=explained_s,
     )
 
 
-def at_rest(series: SampleSeries) -> Int64:
-    """Return the largest lag of each partition at rest, records, int64 of shape (P,).
+@dataclass(frozen=True, eq=False)
+class _Stalls:
+    """Members and partitions without progress; fields as in `Commits`, and `overdue`.
 
-    At rest: nothing happens in a step, and nothing has arrived since the last commit.
+    Parameters
+    ----------
+    overdue
+        Partitions whose commit is overdue, by their own interval and their owner's, although more
+        records wait than usually gather before a commit, bool of shape (P,).
     """
-    steps = np.arange(len(series) - 1)[:, None]
-    last_arrival, last_commit = (
-        np.maximum.accumulate(np.where(records > 0, steps, -1), axis=0)
-        for records in (series.arrived, series.advanced)
+
+    silent: Mask
+    foreign: Mask
+    stuck: Mask
+    started: Mask
+    throttled: Mask
+    read_per_s: Float64
+    overdue: Mask
+
+
+def _stalls(
+    series: SampleSeries,
+    per_member: PerMember,
+    habits: Habits,
+    per_commit: Float64,
+    slowly: Mask,
+) -> _Stalls:
+    """Return what makes no progress; `per_commit` and `slowly` as in `read_commits`."""
+    waiting_s, owned_s, owner = habits.waiting_s, habits.owned_s, series.owner[-1]
+    foreign = foreign_partitions(series)
+    # Time under earlier owners counts only if the commit is overdue by the partition's interval.
+    overdue = habits.beyond_own_interval(series, waiting_s)
+    silent_s = np.where(overdue, waiting_s, owned_s)
+    silent = silent_members(series, per_member, silent_s, habits.interval_s)
+    patience_s = patience(series, habits.interval_s)
+    overdue &= waiting_s >= patience_s[np.maximum(owner, 0)]
+    stuck = stuck_partitions(series, habits.committed, habits.marked, owned_s, patience_s)
+    stuck &= habits.beyond_own_interval(series, owned_s)
+    left, read_per_s = left_behind(series, habits.retained, habits.marked, habits.rare)
+    stuck |= left & (read_per_s == 0) & overdue
+    stuck |= overdue & stuck_under_owners(series, waiting_s)
+    # Records that usually gather before a commit are not stuck.
+    gathers = series.lag[-1] <= np.maximum(habits.rest, CLEARLY * per_commit)
+    started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
+    stuck &= started & ~gathers
+    throttled = left & (read_per_s > 0) | slowly
+    throttled &= ~stuck & ~of_owner(any_owned(series, stuck), owner, none=False)
+    return _Stalls(
+        silent=silent | any_owned(series, foreign),
+        foreign=foreign,
+        stuck=stuck,
+        started=started,
+        throttled=throttled,
+        read_per_s=read_per_s,
+        overdue=overdue & ~gathers,
     )
-    quiet = (last_arrival <= last_commit) & (series.arrived == 0) & (series.advanced == 0)
-    quiet &= series.in_one_log[:-1]
-    small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
-    # Without a quiet step: a lag of one record in every sample is a transaction's marker.
-    marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0
-    largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
-    return largest
 
 
 def records_per_commit(series: SampleSeries) -> Float64:
@@ -318,32 +328,6 @@ def _with_usual(series: SampleSeries, per_commit: Float64) -> Float64:
     committed = sum_by_owner(per_commit > 0, owner, count)
     mean = sum_by_owner(per_commit, owner, count) / np.maximum(committed, 1)
     return np.where(per_commit > 0, per_commit, of_owner(mean, owner, none=0.0))
-
-
-def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return the usual times between commits, and whether commits are rare.
-
-    Parameters
-    ----------
-    marked, due
-        Whether each of N members, or partitions, committed in a step, and had records to commit:
-        bool of shape (S, N).
-
-    Returns
-    -------
-    Seconds, float64 of shape (N,), and whether more than a tenth of the steps, and more than one,
-    had records to commit and no commit: bool of shape (N,).
-    """
-    marks = marked.sum(axis=0)
-    # Time since the last commit does not lengthen the usual interval, once there are several.
-    until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
-    due_s = (until_last * due * series.seconds[:, None]).sum(axis=0) if len(series) > 1 else 0.0
-    steps_due = due.sum(axis=0)
-    missed = steps_due - marks
-    never = np.where(steps_due > 0, np.inf, 0.0)
-    interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
-    rare = (marks > 0) & (missed > np.maximum(NEGLIGIBLE * steps_due, 1))
-    return np.maximum(interval, series.step), rare
 
 
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:

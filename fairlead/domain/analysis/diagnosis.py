@@ -81,7 +81,16 @@ class Diagnosis:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """The results that a diagnosis uses; `late` as in `Analysis`."""
+    """The results that a diagnosis uses.
+
+    Parameters
+    ----------
+    question, observations, estimates, outlook
+        The input of the analysis, and the results of its first three steps.
+    late
+        Members that will be behind by more than the objective, even if fewer records arrive than
+        estimated; bool of shape (M,).
+    """
 
     question: Question
     observations: Observations
@@ -91,7 +100,7 @@ class Basis:
 
     @property
     def problem(self) -> Problem:
-        """Partitions and members."""
+        """Partitions, members and present owners."""
         return self.question.problem
 
     @property

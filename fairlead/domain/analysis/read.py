@@ -15,7 +15,8 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
-from fairlead.domain.analysis.commits import Commits, at_rest, read_commits, records_per_commit
+from fairlead.domain.analysis.commit_habits import at_rest
+from fairlead.domain.analysis.commits import Commits, read_commits, records_per_commit
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
 from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 from fairlead.domain.analysis.stalled import fetched_slowly

@@ -6,32 +6,24 @@ work of a step (`read`, `estimate`, `forecast`, `diagnosis`), nor the decision (
 
 from dataclasses import dataclass
 
-from assignors.problem import Problem
 from fairlead.domain.analysis.diagnosis import Basis, Diagnosis, diagnose
-from fairlead.domain.analysis.estimate import Estimates, estimate
-from fairlead.domain.analysis.forecast import Forecast, Outlook, expect
+from fairlead.domain.analysis.estimate import estimate
+from fairlead.domain.analysis.forecast import Forecast, expect
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic
-from fairlead.domain.analysis.read import Observations, read
-from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.analysis.sample_series import Mask
+from fairlead.domain.analysis.read import read
 from fairlead.domain.analysis.sizing import Size, size
 from fairlead.domain.analysis.weighing import CandidateInputs
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis:
-    """The results of an analysis before the decision.
+class Analysis(Basis):
+    """The results of an analysis before the decision: the basis of the diagnosis, and more.
 
     Parameters
     ----------
-    question, observations, estimates, outlook
-        The input, and the results of the steps.
     kept
         Forecast of the group with its present owners.
-    late
-        Members that will be behind by more than the objective, even if fewer records arrive than
-        estimated; bool of shape (M,).
     diagnosis
         The problem of the group.
     size
@@ -42,12 +34,7 @@ class Analysis:
         Number of partitions with subscribers and without an owner.
     """
 
-    question: Question
-    observations: Observations
-    estimates: Estimates
-    outlook: Outlook
     kept: Forecast
-    late: Mask
     diagnosis: Diagnosis
     size: Size
     inputs: CandidateInputs
@@ -58,16 +45,6 @@ class Analysis:
         """Whether partitions without an owner get one; false if no partition has a known owner."""
         return 0 < self.orphans < int(self.problem.assignable.sum())
 
-    @property
-    def problem(self) -> Problem:
-        """Partitions, members and present owners."""
-        return self.question.problem
-
-    @property
-    def rules(self) -> Rules:
-        """The policy's rules."""
-        return self.question.rules
-
 
 def analyse(question: Question) -> Analysis:
     """Read, estimate, forecast and diagnose."""
@@ -77,17 +54,14 @@ def analyse(question: Question) -> Analysis:
     outlook = expect(question, observations, estimates)
     kept = outlook.forecast(problem.owner, rules.horizon_s)
     late = outlook.sure_time_lag(problem.owner, rules.horizon_s) > rules.objective_s
-    diagnosis = diagnose(Basis(question, observations, estimates, outlook, late))
+    basis = Basis(question, observations, estimates, outlook, late)
+    diagnosis = diagnose(basis)
     traffic = None
     if rules.racks:
         traffic = RackTraffic.of(problem, estimates.rates.per_s, question.record_bytes)
     return Analysis(
-        question=question,
-        observations=observations,
-        estimates=estimates,
-        outlook=outlook,
+        **vars(basis),
         kept=kept,
-        late=late,
         diagnosis=diagnosis,
         size=size(
             problem,

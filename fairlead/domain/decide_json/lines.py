@@ -69,11 +69,11 @@ def answer_question(line: dict[str, Any]) -> dict[str, Any]:
     return _answer(decision, question)
 
 
-def _policy(given: Any) -> Policy:
-    if given is None:
+def _policy(fields: Any) -> Policy:
+    if fields is None:
         return Policy()
     try:
-        return Policy(**an_object(given, "policy"))
+        return Policy(**an_object(fields, "policy"))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["policy", *map(str, first["loc"])])
@@ -87,7 +87,7 @@ def _policy(given: Any) -> Policy:
 def _question(line: Mapping[str, Any], policy: Policy) -> Question:
     members = _members(line["members"])
     layout = Problem.of(line["topics"], members)
-    series = _looks(line["snapshots"], layout, latest=policy.auto_offset_reset == "latest")
+    series = _samples(line["snapshots"], layout, latest=policy.auto_offset_reset == "latest")
     owned = _owned(series, layout)
     problem = Problem.of(
         line["topics"],
@@ -117,9 +117,9 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
     )
 
 
-def _members(given: Any) -> dict[str, Member]:
+def _members(by_name: Any) -> dict[str, Member]:
     members = {}
-    for name, value in an_object(given, "members").items():
+    for name, value in an_object(by_name, "members").items():
         where = f"members.{name}"
         check_keys(an_object(value, where), _MEMBER_KEYS, required=("topics",), where=f"{where}.")
         members[name] = Member(
@@ -128,31 +128,31 @@ def _members(given: Any) -> dict[str, Member]:
     return members
 
 
-def _looks(given: Any, layout: Problem, *, latest: bool) -> SampleSeries:
-    if not isinstance(given, list) or not given:
-        raise InvalidProblemError(f"snapshots: {brief(given)} is not a list with a snapshot")
-    at = np.array([_at(snapshot, place) for place, snapshot in enumerate(given)])
+def _samples(snapshots: Any, layout: Problem, *, latest: bool) -> SampleSeries:
+    if not isinstance(snapshots, list) or not snapshots:
+        raise InvalidProblemError(f"snapshots: {brief(snapshots)} is not a list with a snapshot")
+    at = np.array([_at(snapshot, place) for place, snapshot in enumerate(snapshots)])
     backwards = np.flatnonzero(np.diff(at) <= 0)
     if backwards.size:
         place = int(backwards[0]) + 1
         raise InvalidProblemError(
-            f"snapshots[{place}].at: {brief(given[place]['at'])} is not after "
-            f"{brief(given[place - 1]['at'])}: snapshots ascend"
+            f"snapshots[{place}].at: {brief(snapshots[place]['at'])} is not after "
+            f"{brief(snapshots[place - 1]['at'])}: snapshots ascend"
         )
-    last = len(given) - 1
+    last = len(snapshots) - 1
     names = list(layout.members)
     numbers = {name: index for index, name in enumerate(names)}
-    size = len(given), layout.partition_total
+    size = len(snapshots), layout.partition_total
     tables = {
         key: np.full(size, NONE, np.int64) for key in ("begin", "end", "committed", "stable_end")
     }
     owners = np.full(size, NONE, np.int32)
-    for place, snapshot in enumerate(given):
+    for place, snapshot in enumerate(snapshots):
         where = f"snapshots[{place}]"
         for key, table in tables.items():
             values = snapshot.get(key)
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
-        owned, before = snapshot.get("owners"), given[max(place - 1, 0)].get("owners")
+        owned, before = snapshot.get("owners"), snapshots[max(place - 1, 0)].get("owners")
         # Owners rarely change, so repeated ones are parsed once. The last sample is always parsed,
         # which checks it for partitions that do not exist.
         if owned == before and 0 < place < last:
@@ -172,7 +172,7 @@ def _at(snapshot: Any, place: int) -> float:
 
 
 def _by_topic(
-    given: Any, layout: Problem, where: str, *, exact: bool
+    by_topic: Any, layout: Problem, where: str, *, exact: bool
 ) -> list[tuple[slice, list[Any], str]]:
     """Return slice, values and name of each existing topic; `exact` refuses too many values.
 
@@ -180,7 +180,7 @@ def _by_topic(
     only its first partitions have values.
     """
     rows = []
-    values = {} if given is None else an_object(given, where)
+    values = {} if by_topic is None else an_object(by_topic, where)
     for number, topic in enumerate(layout.topics):
         row = values.get(topic)
         if row is None:
@@ -196,9 +196,11 @@ def _by_topic(
     return rows
 
 
-def _read_offsets(given: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool) -> None:
+def _read_offsets(
+    by_topic: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool
+) -> None:
     """Read the offsets of a sample, int64 of shape (P,)."""
-    for place, row, topic in _by_topic(given, layout, where, exact=exact):
+    for place, row, topic in _by_topic(by_topic, layout, where, exact=exact):
         if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
             for partition, value in enumerate(row):
                 wrong = type(value) is not int or not 0 <= value <= _LARGEST_OFFSET
@@ -210,7 +212,7 @@ def _read_offsets(given: Any, offsets: Int64, layout: Problem, where: str, *, ex
 
 
 def _read_owners(
-    given: Any,
+    by_topic: Any,
     owners: Int32,
     layout: Problem,
     numbers: dict[str, int],
@@ -219,7 +221,7 @@ def _read_owners(
     exact: bool,
 ) -> None:
     """Read the owners of a sample, int32 of shape (P,), and add new names to `numbers`."""
-    for place, row, topic in _by_topic(given, layout, where, exact=exact):
+    for place, row, topic in _by_topic(by_topic, layout, where, exact=exact):
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
                 if name is not None and not isinstance(name, str):

@@ -90,7 +90,7 @@ def recalled(
     return known, plans, costs
 
 
-def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
+def capacities_of(by_name: Any, series: SampleSeries) -> dict[str, Capacity]:
     """Read capacities; replace times after the last sample by the first sample's time.
 
     Raises
@@ -99,7 +99,7 @@ def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
         The message names the invalid value.
     """
     known = {}
-    for name, value in ({} if given is None else an_object(given, "capacities")).items():
+    for name, value in ({} if by_name is None else an_object(by_name, "capacities")).items():
         where = f"capacities.{name}"
         check_keys(
             an_object(value, where), _CAPACITY_KEYS, required=_CAPACITY_KEYS, where=f"{where}."

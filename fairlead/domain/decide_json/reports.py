@@ -95,9 +95,9 @@ def _rows(
                 yield first + partition, row, at
 
 
-def _number(given: Any, where: str) -> float:
-    if given is None:
+def _number(value: Any, where: str) -> float:
+    if value is None:
         return np.nan
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        raise InvalidProblemError(f"{where}: {brief(given)} is no number")
-    return float(given) if -_LARGEST <= given <= _LARGEST else np.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidProblemError(f"{where}: {brief(value)} is no number")
+    return float(value) if -_LARGEST <= value <= _LARGEST else np.nan

@@ -25,7 +25,7 @@ follows Burrow's rules, with samples for commits. The first rule that holds deci
   at rest.
 - REWIND: the committed offset decreased since the previous sample.
 - OK: lag is at most the lag at rest, which remains when everything is read, for example because of
-  transaction markers (`fairlead.domain.analysis.commits`).
+  transaction markers (`fairlead.domain.analysis.commit_habits`).
 - STOP: the group had lag but committed nothing for as long as its patience.
 - STALL: the same for this partition and its own patience, while the group committed others.
 - WARN: lag grew for the partition's patience and never fell, although commits advanced.
@@ -44,7 +44,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.analysis.arrivals import arrival_rates
-from fairlead.domain.analysis.commits import at_rest
+from fairlead.domain.analysis.commit_habits import at_rest
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries, quotient
 from fairlead.domain.analysis.thresholds import SEVERAL
 
