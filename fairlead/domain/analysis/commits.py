@@ -37,6 +37,7 @@ from fairlead.domain.analysis.commit_habits import Habits, commit_habits
 from fairlead.domain.analysis.per_member import PerMember, any_owned, of_owner, sum_by_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.stalled import (
+    STUCK_S,
     foreign_partitions,
     left_behind,
     patience,
@@ -292,7 +293,7 @@ def _stalls(
     silent_s = np.where(overdue, waiting_s, owned_s)
     silent = silent_members(series, per_member, silent_s, habits.interval_s)
     patience_s = patience(series, habits.interval_s)
-    overdue &= waiting_s >= patience_s[np.maximum(owner, 0)]
+    overdue &= waiting_s >= of_owner(patience_s, owner, none=STUCK_S)
     stuck = stuck_partitions(series, habits.committed, habits.marked, owned_s, patience_s)
     stuck &= habits.beyond_own_interval(series, owned_s)
     left, read_per_s = left_behind(series, habits.retained, habits.marked, habits.rare)

@@ -268,7 +268,7 @@ def left_behind(
         retained = retained & (recent[:, None] | of_owner(rare, owner, none=False))
     shows = retained & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
     following = shows[::-1].cumsum(axis=0)[::-1]
-    wanted = np.where(rare[np.maximum(series.owner[-1], 0)], SEVERAL, count)
+    wanted = np.where(of_owner(rare, series.owner[-1], none=False), SEVERAL, count)
     counts = retained & (following >= 1) & (following <= wanted)
     shows &= counts
     # The commit left records that had arrived before the step.
