@@ -1,6 +1,7 @@
 """Pages and their errors, as a browser gets them."""
 
 import re
+from email.message import Message
 from html import unescape
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -43,6 +44,17 @@ def get(url: str) -> tuple[int, str, str]:
     except HTTPError as error:
         with error:
             return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def get_as(host: str, url: str) -> tuple[int, Message]:
+    """Return the status and headers of an answer to a request for a host name."""
+    request = Request(url, headers={"Host": host})  # noqa: S310 - our own address
+    try:
+        with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
+            return answer.status, answer.headers
+    except HTTPError as error:
+        with error:
+            return error.code, error.headers
 
 
 def test_names_may_have_any_characters(week: str, served: str) -> None:
@@ -203,13 +215,14 @@ def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> 
 @pytest.mark.parametrize("path", ["/", "/metrics"])
 def test_unknown_host_is_refused(served: str, path: str, host: str, status: int) -> None:
     """Otherwise, pages of the host name's owner could read plans in a browser."""
-    request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
-    try:
-        with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
-            found = answer.status, answer.headers
-    except HTTPError as error:
-        with error:
-            found = error.code, error.headers
-    assert found[0] == status
-    assert found[1]["X-Content-Type-Options"] == "nosniff"
-    assert "frame-ancestors 'none'" in found[1]["Content-Security-Policy"]
+    answered, headers = get_as(host, f"{served}{path}")
+    assert answered == status
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("path", ["/group", "/review", "/act", "/acted", "/nowhere"])
+def test_unknown_host_is_refused_on_every_path(served: str, path: str) -> None:
+    """Only the checks of load balancers answer under any name."""
+    assert get_as("evil.example", f"{served}{path}")[0] == 421
+    assert get_as("evil.example", f"{served}/health")[0] == 200
