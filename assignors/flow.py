@@ -157,8 +157,8 @@ def _rack_kinds(problem: Problem) -> int:
 def _longest_cycle(classes: int, members: int) -> int:
     """Maximum number of arcs between classes and members on a simple cycle of the network.
 
-    A flow is optimal if no cycle improves it, so a unit of a cost must be worth more than the gain
-    of a tie-breaker on such a cycle.
+    A flow is optimal if no cycle improves it, so one unit of a cost must weigh more than a
+    tie-breaker can gain along a cycle.
     """
     return 2 * min(classes, members) + 2
 

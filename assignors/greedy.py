@@ -40,7 +40,7 @@ def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
 
 
 def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
-    """Return the aims for a group without owners: loads, spread, racks."""
+    """Return the values to minimise, most important first: loads, spread, cross-rack reads."""
     share, even = worst(problem, owner)
     sizes = pairs(problem, owner).size
     return (

@@ -140,7 +140,7 @@ class _SettlingSearch:
         return True
 
     def _gains(self, at: int) -> tuple[Int64, Float64]:
-        """Return the gains in spread and traffic of an exchange for each partition, shape (K,).
+        """Return what exchanges with partition `at` gain, in spread and traffic: two of shape (K,).
 
         The gain in spread is negative if no exchange is possible.
         """

@@ -139,7 +139,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist appends to the names of tests
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist changes names of tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests, and move those that take minutes to the front.
 

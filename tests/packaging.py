@@ -40,8 +40,8 @@ def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
 def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
     """Install a wheel into a new environment that also finds the tests' packages.
 
-    Installing the planner's dependencies would take minutes. The checkout is not found: Python
-    searches directories that a `.pth` file names, but does not read the `.pth` files in them.
+    Installing the planner's dependencies would take minutes. The checkout stays
+    invisible: a `.pth` file installs it, and Python reads no `.pth` files in added directories.
     """
     python = folder / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=folder)

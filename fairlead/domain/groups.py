@@ -79,7 +79,7 @@ class GroupProblem(Enum):
     NOT_COORDINATOR = "not the coordinator"
     #: The coordinator returned any other error.
     NOT_DESCRIBED = "not described"
-    #: The group has the other type: another request describes it.
+    #: The group has the other protocol, classic or consumer: ask with the other request.
     OTHER_TYPE = "other type"
 
 

@@ -27,7 +27,7 @@ _RARE: Final = 5
 
 
 class KeyShares:
-    """Estimates from a sample of a topic with P partitions, in T turns, with K different keys.
+    """Estimates from a sample of a topic with P partitions and K different keys.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A sample of a topic's records: its plan and its result.
+"""Sampling a topic's records: which offsets to read, and the records read.
 
 Belongs here: choosing runs of offsets that are spread evenly over time and partitions. Does not:
 reading them (`fairlead.kafka.record_sample`, `fairlead.spark.record_sample`), and estimates from a

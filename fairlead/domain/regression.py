@@ -346,7 +346,7 @@ class _Replay:
         return of_owner(explained_s, self.new, none=0.0)
 
     def resolution_s(self) -> float:
-        """Return the maximum age of the commits of partitions over the objective, summed."""
+        """Return the summed largest commit ages of partitions over the objective, in seconds."""
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return float(self.age_s()[over].sum())
 

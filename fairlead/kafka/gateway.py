@@ -400,7 +400,7 @@ class KafkaGateway:
         }
 
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
-        """Return topic to its id, as Kafka writes it, and its number of partitions.
+        """Return the id and the number of partitions of topics, by name.
 
         Topics that do not exist, or may not be described, are missing.
 

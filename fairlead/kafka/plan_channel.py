@@ -113,7 +113,7 @@ class PlanChannel:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._in_transaction:  # the broker would abort it later
+        if self._in_transaction:  # else readers wait until the broker aborts it
             with suppress(KafkaException), _fatal_errors():
                 self._producer.abort_transaction(self._timeout_s)
 

@@ -146,7 +146,7 @@ def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) ->
 
 
 def check_digests(folder: Path) -> None:
-    """Refuse a folder with a jar that is not one of Kafka's, by their digests.
+    """Compare the SHA-256 of each jar in a folder with the list of Kafka's jars.
 
     Raises
     ------

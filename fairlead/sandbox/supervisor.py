@@ -195,7 +195,7 @@ class _Child:
 
     @property
     def started(self) -> bool:
-        """Whether the part was started, and has not been found to have ended."""
+        """Whether the part was started and ran at the last check."""
         return self._popen is not None
 
     def state(self) -> PartState:

@@ -186,8 +186,8 @@ def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row
 def read_states(engine: Engine) -> list[Row]:
     """Return the state of every group, worst first, in a tenth of the time of `read_groups`.
 
-    Each row has those columns of `read_groups` by which a list is ordered and filtered; only groups
-    that a plan may help have a `decided_at`.
+    Rows have only the columns by which a list is ordered and filtered. `decided_at` is set only for
+    groups that a plan may help.
     """
     return worst_first(read_rows(engine, _STATES, may_be_helped=list(MAY_BE_HELPED)))
 

@@ -80,7 +80,7 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
 
 def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
     """Store the new epochs of records that are sent again, before they are sent."""
-    for group, epoch in epochs.items():  # rare: another writer has used the topic
+    for group, epoch in epochs.items():  # few: those whose topic another writer used
         connection.execute(
             update(LastRecord).where(LastRecord.group_id == group).values(epoch=epoch)
         )

@@ -65,12 +65,12 @@ def history_days(engine: Engine) -> list[HistoryDay]:
 def prune(
     engine: Engine, older_than: datetime, summaries_older_than: datetime | None = None
 ) -> Pruned:
-    """Drop the history of all whole days before a moment, and other rows before it.
+    """Drop the days of history before the day of `older_than`, and older rows of other tables.
 
     Parameters
     ----------
     older_than
-        Time-zone-aware. Its day (UTC) is kept.
+        Time-zone-aware. Days are in UTC.
     summaries_older_than
         The same for the daily summaries of groups; None: keep all. A later time than `older_than`
         counts as `older_than`: summaries are kept at least as long as their rows.

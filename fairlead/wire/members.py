@@ -98,7 +98,7 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return the newest known record at the decision, and whether its lease had expired.
+        """Return the newest record that the leader, or the member, had read, and if it had expired.
 
         Examples
         --------

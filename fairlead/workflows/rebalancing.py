@@ -153,7 +153,7 @@ class _Round:
 
     def watch(self, until: float) -> None:
         """Wait until all groups are done, or until a time of the monotonic clock."""
-        self._describe_pending()  # usually the broker reassigns at the join
+        self._describe_pending()  # the broker usually assigns at the join
         while len(self.done) < len(self.goals) and time.monotonic() < until:
             time.sleep(_CHECK_EVERY_S)
             for group, trigger in list(self._triggers.items()):

@@ -340,7 +340,7 @@ class _Pass:
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
             entries = turn.add(requests)
-        with channel:  # no other publisher can send now: the topic's records of entries are final
+        with channel:  # fences other publishers: the records of entries do not change
             if unfinished:
                 entries += yield from self._finish(unfinished, described, turn.lock)
             if entries:

@@ -188,8 +188,8 @@ def _diagnosed(
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
     """Analyse a sample, and store the result; return plan requests and regressions.
 
-    A group gets no request while the plan that it follows may be a regression, unless the plan is a
-    rollback: then there is no version to return to.
+    A group whose plan may be a regression gets no request, unless the plan is a rollback, which is
+    not rolled back.
     """
     diagnosed = diagnose(archive, seen, settings.policies, store.memories(groups))
     followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []

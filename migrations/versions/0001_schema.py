@@ -4,9 +4,8 @@ Each object is made once: tables with their indexes, constraints and comments by
 (`fairlead.store.models`), everything else by `migrations/sql`.
 
 Until the first release this revision is edited in place. Its name has a digest of its sources, so
-that a database made from other sources is at a revision that this build does not have, and is
-refused. The first release freezes the revision: `revision` becomes the name that it has then, and
-`op.create_table` takes the place of the models, which are those of the newest revision.
+that a build refuses databases made from other sources. At the first release, fix `revision`, and
+replace the models by `op.create_table`, because later revisions will change the models.
 """
 
 import hashlib

@@ -241,7 +241,7 @@ def test_cost_of_the_newest_sample_is_stored(tmp_path: Path) -> None:
         assert archive.taken() is None, text
     fields = '"took_s": 1.5, "groups": 3, "partitions": 12'
     (tmp_path / "samples" / "taken.json").write_text(f'{{"began": "2026-01-31T12:00", {fields}}}')
-    assert archive.newest(["g"]).num_rows == 0  # a time without a zone is local time
+    assert archive.newest(["g"]).num_rows == 0  # without a zone: local time, no error
 
 
 def _flipped(content: bytes) -> bytes:

@@ -26,8 +26,8 @@ from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
 
 #: The assignor that uses the forecast; the others use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: Share of the unused capacity that a plan may use beyond the mean utilisation, so that the next
-#: small change of arrivals needs no new plan.
+#: A plan is good enough if no member exceeds the mean utilisation by more than this share of the
+#: unused capacity: the next small change of arrivals then needs no new plan.
 ROOM: Final = 0.25
 #: Share by which a member may be more utilised than necessary before partitions move.
 BAND: Final = 0.05
@@ -414,7 +414,8 @@ def _overfull(inputs: CandidateInputs, assignment: Assignment) -> bool:
 def _band(work: Problem) -> float | None:
     """Return the share by which a member may exceed the mean utilisation without falling behind.
 
-    None: `BAND` or more, or the group is overloaded.
+    Half of the unused capacity over the arrivals. None: this is more than `BAND`, or the group is
+    overloaded.
     """
     assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())

@@ -53,8 +53,8 @@ from fairlead.domain.worst_first import SOON_S
 #: Maximum ratio of a slow member's capacity to the median of its peers: smaller differences are
 #: usual between machines.
 SLOW: Final = 0.7
-#: Maximum ratio of the time to catch up to the shortest possible time in a group that recovers:
-#: below it, a plan saves less than its moves cost.
+#: Largest ratio of expected to shortest possible catch-up time for which a recovering group needs
+#: no plan: it would save less than its moves cost.
 EVENLY: Final = 1.35
 #: Join names, at most three.
 a_few = partial(listed, at_most=NAMED)

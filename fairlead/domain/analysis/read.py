@@ -36,8 +36,8 @@ class Observations:
     Parameters
     ----------
     series, recent
-        All samples, and those of the last hour, or all if commits are rare; without gaps and
-        close neighbours.
+        All samples; those of the last hour, or all if commits are rare. Gaps are bridged, and
+        samples in quick succession left out.
     rates
         Arrivals in records a second.
     commits

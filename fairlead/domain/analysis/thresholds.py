@@ -8,7 +8,7 @@ from typing import Final
 
 #: Number of steps between samples from which a speed, a pause or a habit is not chance.
 STEPS: Final = 5
-#: Samples needed after the first one, a plan or a change of members: one more than `STEPS`.
+#: Number of samples that a group needs in all, since a plan or a change of members: `STEPS` steps.
 SAMPLES_NEEDED: Final = STEPS + 1
 #: Steps. Number of steps that count as recent, if more are available.
 RECENT_STEPS: Final = 20
@@ -20,7 +20,7 @@ FEW_RECORDS: Final = 10
 NEGLIGIBLE: Final = 0.1
 #: Share from which a part counts as the whole.
 MOSTLY: Final = 1.0 - NEGLIGIBLE
-#: Ratio from which one figure is larger than another, beyond noise.
+#: Smallest ratio of two figures that is not noise.
 CLEARLY: Final = 1.25
 #: Number of standard deviations beyond which a difference is not chance.
 DEVIATIONS: Final = 4.0

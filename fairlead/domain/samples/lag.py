@@ -52,8 +52,8 @@ from fairlead.domain.analysis.thresholds import SEVERAL
 STALLED_AFTER_S: Final = 60.0
 #: Seconds. Time constant of the consumption rate: a step of this age weighs 1/e.
 SMOOTHING_S: Final = 900.0
-#: Seconds. Time for which a loss is reported after the first sample that shows it: half of
-#: `LAG_HISTORY`, so that the oldest sample of an hour does not count as the first one.
+#: Seconds. How long a loss is reported. Half of `LAG_HISTORY`: an older loss is in every loaded
+#: sample, and would look new in the oldest one.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 

@@ -66,7 +66,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     def follow(self, consumer: AIOKafkaConsumer) -> None:
         """Set the assignor's consumer. Call before the consumer starts.
 
-        Without it, sticky claims have no generation, and claims with a generation go first.
+        Otherwise its sticky claims have no generation, and lose against claims that have one.
         """
         self._consumer = weakref.ref(consumer)
 

@@ -299,7 +299,7 @@ class KafkaCoordinationTopic:
         tail = Consumer(
             {
                 **self.connection,
-                "group.id": self.group,  # required but never joined; the consumer may read it
+                "group.id": self.group,  # required, never joined; has READ
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),

@@ -231,7 +231,7 @@ class AgreementRound:
         """Return the seconds to wait for more announcements after the last one."""
         if any(present.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
-        # Range gives a member a second partition of a topic only if all members have one.
+        # Range gives a second partition of a topic only if all have one: all have announced.
         return 0.0 if present.doubled else UNSURE_S
 
 

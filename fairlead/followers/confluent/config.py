@@ -50,7 +50,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     >>> check({"group.id": "orders"})["partition.assignment.strategy"]
     'range'
     """
-    # confluent-kafka accepts underscores for dots, except in its own settings, which have them.
+    # confluent-kafka accepts `group_id` for `group.id`; its own settings have underscores.
     settings = {_dotted(name): value for name, value in config.items()}
     if not settings.get("group.id"):
         raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")

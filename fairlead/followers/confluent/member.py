@@ -605,7 +605,7 @@ class FollowingMember:
         self._raise(error)
 
     def _settle(self, generation: Generation, verdict: Verdict) -> None:
-        """Enter the state of a verdict, and draw the time to ask for a rebalance."""
+        """Enter the state of a verdict, and schedule a rebalance request at a random time."""
         round_ = generation.round
         where = f"Group {self._group}, generation {round_.me.generation}"
         if verdict.listed and round_.assignment is not None:

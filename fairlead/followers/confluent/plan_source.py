@@ -94,11 +94,11 @@ class ConfluentSource:
         """
         settings = {
             **connection,
-            "group.id": group,  # required but never joined; the consumer may read it
+            "group.id": group,  # required, never joined; has READ
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
-            "enable.partition.eof": True,  # the last stable offset, also after transaction markers
+            "enable.partition.eof": True,  # at the last stable offset, also if markers follow
             "fetch.wait.max.ms": patience_of(connection),
         }
         consumer = Consumer({**settings, "fetch.wait.max.ms": _HASTE_MS})

@@ -21,7 +21,7 @@ _WORKS: Final = 0.2
 #: Seconds. Minimum period for a decision. A full queue can block an application that passes records
 #: on for hours, and it then seems to process them.
 _PERIOD_S: Final = 86_400.0
-#: Minimum number of calls in this period, so that rare records are recognised too.
+#: Minimum number of calls in this period, so that applications with few records are recognised too.
 _CALLS: Final = 20
 
 

@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 
 class Fleet:
-    """Groups of random sizes with a day of samples; every other group has a memory."""
+    """Groups of random sizes with a day of samples; every second one has remembered capacities."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         rng = np.random.default_rng(seed)

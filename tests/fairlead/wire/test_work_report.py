@@ -30,7 +30,7 @@ REPORT = WorkReport(
     at_ms=1_795_859_150_530,
 )
 TEXT = REPORT.text(MEMBER, TOKEN).encode()
-#: Largest valid values: counters stop at the next one.
+#: Largest value of each field. The next value means that the counter can grow no more.
 LARGEST = (*(36**width - 2 for width in (8, 8, 8, 7, 8, 8, 10)), 36**3 - 1, 36**8 - 2)
 
 tokens = st.text("0123456789abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=6)
