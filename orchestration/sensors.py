@@ -92,7 +92,7 @@ def approved_plans(
         results = publish(plans, groups, current, context.log, at_most_s=PATIENCE_S)
         in_force = plans.in_state("proposed", "published", groups=groups)
     known = known_cohorts(context.instance)
-    reasons = [f"{result.group}: {result.reason}" for result in results]
+    reasons = [f"{result.group}: {result.summary}" for result in results]
     members = by_cohort(dict.fromkeys(result.group for result in results), current.policies)
     changed = [key for key in members if key in set(known)]
     sent = [result for result in results if result.published]

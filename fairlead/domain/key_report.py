@@ -145,7 +145,8 @@ def _compare(
         return None, "The effect of more partitions is unknown, as is the producers' partitioner."
     limit = _RELIEF * now["largest"]
     if readers is not None:  # the share of records that the fastest consumer can process
-        total = float((shares.records * readers.costs).sum()) / shares.sample.window.seconds
+        work = shares.records * shares.offsets_per_record * readers.costs
+        total = float(work.sum()) / shares.sample.window.seconds
         limit = readers.target * float(readers.capacities.max()) / total
     single = max((key["share"] for key in shares.heaviest(1)), default=0.0)
     for count in [to] if to else [shares.partitions * each for each in _MULTIPLES]:
@@ -177,7 +178,7 @@ def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
     row: Row = {"partitions": count, "shares": parts.tolist(), "largest": float(parts.max())}
     if readers is None:
         return row | {"today": None, "wanted": None}
-    loads = load(readers.costs) / shares.sample.window.seconds
+    loads = load(readers.costs * shares.offsets_per_record) / shares.sample.window.seconds
     usual = float(np.median(readers.capacities))
     every = np.append(loads, readers.arrivals[shares.partitions :])
     number = max(missing_members(every, np.zeros(0), readers.target * usual), 1)

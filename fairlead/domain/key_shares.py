@@ -43,6 +43,9 @@ class KeyShares:
     read, records
         Number of records of each partition in the sample and in the window, shape (P,): compaction
         and transactions leave gaps between offsets.
+    offsets_per_record
+        Number of offsets in the window per record, at least 1, shape (P,). Consumers' rates count
+        offsets.
     """
 
     def __init__(self, sample: RecordSample, seconds: Float64 | None = None) -> None:
@@ -62,6 +65,7 @@ class KeyShares:
         density = self.read.sum() / offsets.sum()
         known = self.read / np.where(offsets > 0, self._covered, 1.0)
         self.records: Float64 = np.where(offsets > 0, known, density * spans)
+        self.offsets_per_record: Float64 = np.maximum(spans / np.maximum(self.records, 1.0), 1.0)
         #: Records of the window for each sampled record.
         self._scale: Float64 = self.records / np.maximum(self.read, 1.0)
         # Pairs of key and partition, without repetitions, and the number of sampled records of

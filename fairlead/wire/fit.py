@@ -26,9 +26,9 @@ def fit(
 
     Members that the plan names keep the part of their share to which they still subscribe. A new
     member takes over the whole share of an absent member if it subscribes to all its topics: the
-    unowned share first, to the new member with the fewest topics. The remaining
+    heaviest share first, to the new member with the fewest topics. The remaining
     partitions are placed one by one: topics with the fewest subscribers first, among topics with
-    the same subscribers the unowned partition first, each to the subscriber with the fewest
+    the same subscribers the heaviest partition first, each to the subscriber with the fewest
     partitions, then the least weight, then the lowest name. Partitions of equal weight are dealt in
     turns to the members that get them, so that topics spread; this does not change counts and
     weights.
@@ -183,9 +183,9 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     absent = [n for n, name in enumerate(planned.names) if name not in present and sizes[n]]
     if not new_members.size or not absent:
         return
-    unowned_first = sorted(absent, key=lambda n: (-loads[n], -sizes[n], planned.names[n]))
+    heaviest_first = sorted(absent, key=lambda n: (-loads[n], -sizes[n], planned.names[n]))
     row_of = np.full(len(planned.names), -1)
-    row_of[unowned_first] = np.arange(len(absent))
+    row_of[heaviest_first] = np.arange(len(absent))
     rows = row_of[planned.member]
     needed = np.zeros((len(absent), len(group.topics)), dtype=np.float32)
     needed[rows[rows >= 0], planned.topic[rows >= 0]] = 1
@@ -236,7 +236,7 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
 def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> None:
     """Deal partitions of equal weight in turns to the members that get them, so that topics spread.
 
-    Changes the members of the partitions, unowned first, in place. No member's number or weight of
+    Changes the members of the partitions, heaviest first, in place. No member's number or weight of
     partitions changes.
     """
     ends = np.flatnonzero(np.diff(weights, append=-1.0)) + 1

@@ -364,7 +364,7 @@ def _stuck(basis: Basis) -> Diagnosis:
     owners = np.unique(series.owner[since, first])
     meanwhile = f"while its owner {series.members[owners[-1]]} commits others"
     if owners.size > 1:
-        meanwhile = "under several owners, while most other partitions are"
+        meanwhile = "by any of its last owners, while most other partitions have been"
     return Diagnosis(
         "stuck partition",
         names,
@@ -391,7 +391,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
     does, why = "keeps up with its other partitions", "what its records wait for"
     if work is not None and work.waits[member]:
         does, why = (
-            f"waits for records {1 - work.busy[member]:.0%} of the time",
+            f"waits for records {work.waiting[member]:.0%} of the time",
             "whether a quota or the network limits it",
         )
     return Diagnosis(

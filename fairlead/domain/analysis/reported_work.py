@@ -27,8 +27,12 @@ _WIDE: Final = 2.0
 _LEAST_S: Final = 1e-4
 #: Minimum number of records for a mean.
 _LEAST_RECORDS: Final = 20
+#: Ratio to the usual offsets per record from which an application has skipped records in a step.
+_SKIPS: Final = 10.0
 #: Seconds. Standard deviation of a difference, because reports are in whole milliseconds.
 _ROUNDING_S: Final = 0.4e-3
+#: Largest difference of offsets per record that does not matter.
+_ALIKE: Final = 0.1
 #: Seconds. Largest error of a difference, for the same reason.
 _EXACT_S: Final = 2e-3
 #: Standard error of the mean of one record, as a share: any large number.
@@ -105,8 +109,9 @@ class MeasuredWork:
         NaN: unknown.
     busy_s
         Seconds in which each consumer did not wait, float64 of shape (M,).
-    waits
-        Whether each consumer waited for records much of the time recently, bool of shape (M,).
+    waiting
+        Share of the newest steps in which each consumer waited for records, float64 of shape (M,);
+        0: unknown.
     reporting
         Whether each consumer reports, bool of shape (M,).
     slower
@@ -125,7 +130,7 @@ class MeasuredWork:
     offsets_per_record: Float64
     busy: Float64
     busy_s: Float64
-    waits: Mask
+    waiting: Float64
     reporting: Mask
     slower: float
     ignored: int
@@ -194,6 +199,16 @@ class MeasuredWork:
         return {"partitions": partitions, "consumers": consumers}
 
     @property
+    def waits(self) -> Mask:
+        """Whether each consumer waited for records much of the time lately, bool of shape (M,)."""
+        return self.waiting >= _WAITING
+
+    @property
+    def dense_alike(self) -> bool:
+        """Whether all partitions have about as many offsets per record."""
+        return not self.known.any() or bool(np.ptp(self.offsets_per_record[self.known]) < _ALIKE)
+
+    @property
     def seconds_per_offset(self) -> Float64:
         """Seconds per offset of each pair, float64 of shape (K,); arrivals count offsets, too."""
         return self.mean_s / self.offsets_per_record
@@ -258,7 +273,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     of_pair = pair_of[:, partition] == pairs
     work = np.where(of_pair, steps.work[:, :, partition], 0.0)
     means = _since_change(work)
-    offsets = np.where(of_pair, steps.offsets[:, partition], 0.0).sum(axis=0)
+    offsets = np.where(of_pair, steps.offsets[:, partition], 0.0)
     return MeasuredWork(
         partition=partition,
         member=member,
@@ -266,14 +281,28 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         mean_s=means.seconds,
         error=means.error,
         seconds=work[1].sum(axis=0),
-        offsets_per_record=np.maximum(offsets / np.maximum(work[0].sum(axis=0), 1.0), 1.0),
+        offsets_per_record=_offsets_per_record(offsets, work[0]),
         busy=steps.busy,
         busy_s=steps.worked_s,
-        waits=steps.waits,
+        waiting=steps.waiting,
         reporting=(reports.token[-1] >= 0),
         slower=_slower(work, member),
         ignored=steps.ignored,
     )
+
+
+def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
+    """Return `MeasuredWork.offsets_per_record`; steps in which an application skips are left out.
+
+    Parameters
+    ----------
+    offsets, records
+        Of S steps and K pairs, float64 of shape (S, K).
+    """
+    ratios = np.where(records > 0, offsets / np.maximum(records, 1e-9), np.nan)
+    read = np.where(ratios <= _SKIPS * np.nanmedian(ratios, axis=0), records, 0.0)
+    mean: Float64 = (read * np.nan_to_num(ratios)).sum(axis=0) / read.sum(axis=0)
+    return np.maximum(mean, 1.0)
 
 
 class _Means(NamedTuple):
@@ -369,8 +398,8 @@ class _Steps:
         (3, S, P).
     offsets
         Offsets by which the commits advanced, float64 of shape (S, P).
-    busy, worked_s, waits, ignored
-        As `busy`, `busy_s`, `waits` and `ignored` in `MeasuredWork`.
+    busy, worked_s, waiting, ignored
+        As `busy`, `busy_s`, `waiting` and `ignored` in `MeasuredWork`.
     """
 
     counts: Mask
@@ -379,7 +408,7 @@ class _Steps:
     offsets: Float64
     busy: Float64
     worked_s: Float64
-    waits: Mask
+    waiting: Float64
     ignored: int
 
 
@@ -427,7 +456,7 @@ def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
         offsets=np.where(np.isfinite(offsets), offsets, records),
         busy=busy,
         worked_s=elapsed - waiting,
-        waits=np.isfinite(busy) & shows & (waited_s >= _WAITING * recent_s),
+        waiting=np.where(np.isfinite(busy) & shows, waited_s / np.maximum(recent_s, 1e-9), 0.0),
         ignored=int((linked & ~counts).sum()),
     )
 

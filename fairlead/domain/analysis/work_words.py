@@ -28,7 +28,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         )
     per_record = work.seconds_per_usual_record(costs.value)
     known = np.isfinite(per_record)
-    if not known.any():
+    if not known.any() or not work.dense_alike:  # costs are of offsets, not of records
         return sentences
     usual_s = float(np.median(per_record[known]))
     seconds = work.seconds_per_record(problem.owner)[:, 1]

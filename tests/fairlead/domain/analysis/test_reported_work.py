@@ -173,6 +173,21 @@ def test_capacities_are_known_from_reports_without_lag() -> None:
     assert answer["forecast"]["kept"]["utilisation"] == pytest.approx(0.6, rel=0.1)
 
 
+def test_capacities_count_offsets_but_no_skipped_ones() -> None:
+    """Nine of ten offsets are without a record, and then one partition's backlog is skipped."""
+    team = Team()
+    dense, sparse = team.line(10), team.line(10)
+    for number, sample in enumerate(sparse["snapshots"]):
+        for name in ("end", "committed"):
+            sample[name]["t"] = [10 * offset for offset in sample[name]["t"]]
+            sample[name]["t"][0] += 5_000_000 * (number >= 5)
+    known, counted = answer_question(dense), answer_question(sparse)
+    assert counted["seconds_per_record"] == known["seconds_per_record"]
+    for name, capacity in known["capacities"].items():
+        ratio = counted["capacities"][name]["records_per_s"] / capacity["records_per_s"]
+        assert ratio == pytest.approx(10.0, rel=0.01)
+
+
 def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
     """The cause may be a database or a deployment: the evidence mentions it, without a plan."""
     team = Team(utilisation=0.45)
