@@ -207,14 +207,14 @@ class Consumers:
         """Return the partitions that each consumer owns now, by client id."""
         return {name: member.owned.get(self.topic, []) for name, member in self.members.items()}
 
+    def settled(self, partitions: int) -> bool:
+        """Return whether every partition has exactly one owner, and every consumer has one."""
+        shares = self.owned.values()
+        return all(shares) and sorted(chain(*shares)) == list(range(partitions))
+
     def settle(self, partitions: int) -> None:
-        """Wait until every partition has exactly one owner, and every consumer has one."""
-
-        def settled() -> bool:
-            shares = self.owned.values()
-            return all(shares) and sorted(chain(*shares)) == list(range(partitions))
-
-        eventually(settled, f"group {self.group} settles")
+        """Wait until the group is settled."""
+        eventually(lambda: self.settled(partitions), f"group {self.group} settles")
 
 
 @contextmanager

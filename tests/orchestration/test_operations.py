@@ -58,8 +58,12 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
         assert process.stdout is not None
         process.stdin.write("approve 1\n")
         assert process.stdout.readline() == "False\n"
-        pipeline.sensor("approved_plans")
-        eventually(lambda: consumers.owned != fallback, "the consumers follow the plan")
+
+        def adopted() -> bool:
+            pipeline.sensor("approved_plans")  # repeatedly, as the daemon does
+            return consumers.settled(4) and consumers.owned != fallback
+
+        eventually(adopted, "the consumers follow the plan")
         planned = consumers.owned
         process.stdin.write("withdraw\n")
         assert process.stdout.readline() == "False\n"
