@@ -111,14 +111,15 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
 def at_rest(series: SampleSeries) -> Int64:
     """Return the largest lag of each partition at rest, records, int64 of shape (P,).
 
-    At rest: nothing happens in a step, and nothing has arrived since the last commit.
+    At rest: nothing happens in a step, and since the last commit something has arrived in one step
+    at most, such as the marker of the transaction. Before the first commit: nothing has arrived.
     """
     steps = np.arange(len(series) - 1)[:, None]
-    last_arrival, last_commit = (
-        np.maximum.accumulate(np.where(records > 0, steps, -1), axis=0)
-        for records in (series.arrived, series.advanced)
-    )
-    quiet = (last_arrival <= last_commit) & (series.arrived == 0) & (series.advanced == 0)
+    last = np.maximum.accumulate(np.where(series.advanced > 0, steps, -1), axis=0)
+    arrivals = np.zeros((len(series), series.partitions), np.int64)  # steps with arrivals so far
+    (series.arrived > 0).cumsum(axis=0, out=arrivals[1:])
+    since = arrivals[1:] - np.take_along_axis(arrivals, last + 1, axis=0)
+    quiet = (since <= (last >= 0)) & (series.arrived == 0) & (series.advanced == 0)
     quiet &= series.in_one_log[:-1]
     small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
     # Without a quiet step: a lag of one record in every sample is a transaction's marker.

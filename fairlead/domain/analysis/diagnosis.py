@@ -388,19 +388,17 @@ def _throttled(basis: Basis) -> Diagnosis | None:
     names = tuple(basis.partition(index) for index in np.flatnonzero(late).tolist())
     worst = int(np.where(late, time_lag_s, -1.0).argmax())
     member, work = int(series.owner[-1, worst]), basis.observations.work
-    does, why = "keeps up with its other partitions", "what its records wait for"
+    does = "keeps up with its other partitions"
+    advice = "A faster consumer would not read it faster: find out what its records wait for."
     if work is not None and work.waits[member]:
-        does, why = (
-            f"waits for records {work.waiting[member]:.0%} of the time",
-            "whether a quota or the network limits it",
-        )
+        does = f"waits for records {work.waiting[member]:.0%} of the time"
+        advice = "Fetches limit it: find out whether a quota or the network does."
     return Diagnosis(
         "throttled partition",
         names,
         f"{basis.partition(worst)}{_and_more(len(names))} is {length(time_lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
-        f"{series.members[member]} {does}. A faster consumer would not read it faster: find out "
-        f"{why}.",
+        f"{series.members[member]} {does}. {advice}",
     )
 
 

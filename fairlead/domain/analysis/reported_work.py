@@ -17,7 +17,13 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.stalled import newest_steps
-from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN, SAMPLE_S
+from fairlead.domain.analysis.thresholds import (
+    CLEARLY,
+    DEVIATIONS,
+    NINE_IN_TEN,
+    SAMPLE_S,
+    STEPS,
+)
 
 #: Seconds. Tolerance for clocks that differ.
 SLACK_S: Final = 2.0
@@ -27,8 +33,6 @@ _WIDE: Final = 2.0
 _LEAST_S: Final = 1e-4
 #: Minimum number of records for a mean.
 _LEAST_RECORDS: Final = 20
-#: Ratio to the usual offsets per record from which an application has skipped records in a step.
-_SKIPS: Final = 10.0
 #: Seconds. Standard deviation of a difference, because reports are in whole milliseconds.
 _ROUNDING_S: Final = 0.4e-3
 #: Largest difference of offsets per record that does not matter.
@@ -292,17 +296,22 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 
 
 def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
-    """Return `MeasuredWork.offsets_per_record`; steps in which an application skips are left out.
+    """Return `MeasuredWork.offsets_per_record`: of all steps, or of the newest, if that is less.
+
+    Records may be skipped in some steps, and older records may be compacted, unlike new ones.
 
     Parameters
     ----------
     offsets, records
         Of S steps and K pairs, float64 of shape (S, K).
     """
-    ratios = np.where(records > 0, offsets / np.maximum(records, 1e-9), np.nan)
-    read = np.where(ratios <= _SKIPS * np.nanmedian(ratios, axis=0), records, 0.0)
-    mean: Float64 = (read * np.nan_to_num(ratios)).sum(axis=0) / read.sum(axis=0)
-    return np.maximum(mean, 1.0)
+    usual = np.ones(offsets.shape[1])
+    for pair in range(usual.size):
+        read = np.flatnonzero(records[:, pair] > 0)
+        ratios, newest = offsets[read, pair] / records[read, pair], read[-STEPS:]
+        lately = offsets[newest, pair].sum() / records[newest, pair].sum()
+        usual[pair] = max(min(float(np.median(ratios)), lately), 1.0)
+    return usual
 
 
 class _Means(NamedTuple):

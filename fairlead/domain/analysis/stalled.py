@@ -232,7 +232,24 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
     changes = np.abs(arrived - read) > DEVIATIONS * np.sqrt(arrived + read)
     newest = slice(-count, None)
     catches_up = series.advanced[newest].sum(axis=0) >= CLEARLY * series.arrived[newest].sum(axis=0)
-    return np.asarray(owner_waits & (since.sum(axis=0) >= count) & changes & ~catches_up)
+    slowly = np.asarray(owner_waits & (since.sum(axis=0) >= count) & changes & ~catches_up)
+    for partition in np.flatnonzero(slowly).tolist():
+        slowly[partition] = _gets_older(series, partition, int(since[:, partition].sum()))
+    return slowly
+
+
+def _gets_older(series: SampleSeries, partition: int, steps: int) -> bool:
+    """Return whether the age of a partition's first unread record grew in the newest steps."""
+    end, at = series.readable_end[:, partition], series.at
+    per_s = max(float((end[-1] - end[0]) / (series.now - at[0])), 1e-9)
+
+    def age_s(sample: int) -> float:
+        position = series.position[sample, partition]
+        arrived_at = np.interp(position, end[: sample + 1], at[: sample + 1])
+        return float(at[sample] - arrived_at) + max(float(end[0] - position), 0.0) / per_s
+
+    last = len(series) - 1
+    return age_s(last) - age_s(max(last - steps, 1)) > series.step / 2
 
 
 def left_behind(
