@@ -14,6 +14,7 @@ from fairlead.kafka.refusals import refusal
 from fairlead.sandbox.kafka import free_ports
 from fairlead.settings import KafkaSettings
 from tests.fairlead.kafka.secured import PASSWORD, PLAIN_USER, SecuredBroker, certify
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
@@ -106,6 +107,7 @@ def test_kafka_python_logs_no_password(
     """Logs show neither the client's configuration nor its requests; other lines stay."""
     caplog.set_level(logging.DEBUG, "kafka")
     named = settings({"sasl.mechanism": mechanism, "sasl.username": user})
+    named = named.model_copy(update={"request_timeout_s": PATIENCE_S})
     with suppress(GroupError), KafkaGateway(named) as gateway:
         gateway.live_group("orders")
     logged = [record.getMessage() for record in caplog.records]
