@@ -81,6 +81,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     ),
     "slow fetches": ("read", "fetched_slowly", _no_partition),
     "stuck partitions": ("commits", "stuck_partitions", _no_partition),
+    "stuck under several owners": ("commits", "stuck_under_owners", _no_partition),
     "records of a commit": (
         "commits",
         "_with_usual",
