@@ -458,6 +458,23 @@ def _nine_million_behind() -> Scene:
     return scene.run(60)
 
 
+@_story(
+    "allegro/hermes/issues/430",
+    "Consumers are slow after a deploy and get faster every minute. The lag has shrunk for three "
+    "minutes.",
+    Right(
+        "5,400 a minute arrive, and 6,480 were read in the last minute.", "recovering", more=(0,)
+    ),
+)
+def _warm_up_after_a_deploy() -> Scene:
+    scene = _Workers({"t": 6}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[45]"})
+    scene.set("t-*", arrives=900, seconds=0.02).run(50)
+    for minute in range(9):
+        scene.set("t-*", seconds=57.0 / (720 + 3 * 60 * minute)).run(1)
+    return scene
+
+
 # Commits and offsets that mislead
 
 

@@ -15,6 +15,8 @@ _WRONG = {
     "one-broker-throttles": "Three quarters of a partition are read: commits alone do not exclude "
     "that its records are a third more expensive.",
     "a-dump-seen-once": "The last sample counts as the present rate, as when an increase lasts.",
+    "warm-up-after-a-deploy": "The mean speed of the newest steps counts, although each of them is "
+    "faster than the one before.",
     "out-of-memory-every-five-minutes": "A consumer that stops and starts again counts as fast as "
     "when it runs, because a pause that is over is not a speed.",
 }
