@@ -46,15 +46,6 @@ _HOURS: Final = 48.0
 _THIRD: Final = 1.0 / 3.0
 
 
-def _none(like: int) -> Callable[..., Any]:
-    """Return a function that returns zeros of the shape of its argument number `like`."""
-
-    def zeros(*given: Any, **_: Any) -> Any:
-        return np.zeros_like(given[like])
-
-    return zeros
-
-
 def _no_partition(series: Any, *_: Any, **__: Any) -> Any:
     return np.zeros(series.partitions, dtype=bool)
 

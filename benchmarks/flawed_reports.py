@@ -20,8 +20,6 @@ from benchmarks.scoring import Marked, mark
 
 RESULTS: Final = Path(__file__).with_name("flawed_reports.json")
 SEED: Final = 1
-#: Causes for which reports must halve the number of wrong diagnoses.
-_HALVED: Final = ("expensive partition", "slow member")
 #: Group number, whether the group's consumers report, and the diagnoses.
 Result = tuple[int, bool, list[Marked]]
 
