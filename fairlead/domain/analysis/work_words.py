@@ -11,7 +11,9 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import milliseconds, plural
 from fairlead.domain.analysis.costs import Costs
+from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.reported_work import MeasuredWork
+from fairlead.domain.analysis.sample_series import Float64
 from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
 #: Minimum number of usual partitions of a consumer that proves it, not its records, slow.
@@ -30,7 +32,6 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
     known = np.isfinite(per_record)
     if not known.any() or not work.dense_alike:  # costs are of offsets, not of records
         return sentences
-    usual_s = float(np.median(per_record[known]))
     seconds = work.seconds_per_record(problem.owner)[:, 1]
     furthest = np.argsort(-np.abs(np.log(costs.value)), kind="stable")
     named = [
@@ -50,10 +51,10 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
     if len(named) > NAMED:
         more = plural(len(named) - NAMED, "more partition")
         sentences.append(f"Records of {more} take longer or shorter than usual.")
-    for member in np.flatnonzero(known & (per_record > CLEARLY * usual_s)).tolist():
-        if member >= len(problem.members):
-            continue
-        name, ratio = problem.members[member], per_record[member] / usual_s
+    ratios = _ratios_to_peers(per_record[: len(problem.members)], problem)
+    slow = np.flatnonzero(ratios > CLEARLY)
+    for member in slow[np.argsort(-ratios[slow], kind="stable")][:NAMED].tolist():
+        name, ratio = problem.members[member], ratios[member]
         partitions = work.partition[work.known & (work.member == member)]
         alike = partitions[costs.value[partitions] == 1.0]
         record = "a record" if alike.size == partitions.size else "a usual record"
@@ -65,4 +66,18 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
             f"{name} takes {milliseconds(per_record[member])} for {record}, {ratio:.2g} times as "
             f"long as the others{doubt}."
         )
+    if slow.size > NAMED:
+        sentences.append(f"The same holds for {plural(slow.size - NAMED, 'more consumer')}.")
     return sentences
+
+
+def _ratios_to_peers(seconds: Float64, problem: Problem) -> Float64:
+    """Return the seconds per record of M members over the median of each one's peers, shape (M,).
+
+    1 if they are unknown.
+    """
+    peers, known, ratios = Peers.of(problem), np.isfinite(seconds), np.ones(seconds.size)
+    for member in np.flatnonzero(known).tolist():
+        among = np.append(peers.of_member(member, known), member)
+        ratios[member] = seconds[member] / np.median(seconds[among])
+    return ratios

@@ -155,6 +155,13 @@ def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
     assert "c0 takes" not in answer["evidence"]
 
 
+def test_at_most_three_slow_consumers_are_named() -> None:
+    team = Team(consumers=12, partitions=84, slow=dict.fromkeys(range(5), 2.0))
+    evidence = answer_question(team.line(10))["evidence"]
+    assert evidence.count("times as long as the others") == 3
+    assert "The same holds for 2 more consumers." in evidence
+
+
 def test_with_few_usual_partitions_both_explanations_are_named() -> None:
     """One consumer may be slow, or its two partitions expensive."""
     team = Team(consumers=4, partitions=8, slow={3: 1.5})
