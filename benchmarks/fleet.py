@@ -115,7 +115,7 @@ def ratios(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
-    """Take a measurement with a separate JVM and Postgres; the start of Spark is not timed."""
+    """Run a measurement with its own JVM and Postgres; the start of Spark is not timed."""
     # Otherwise one Spark core would use two CPUs: for the JVM, and for Python's workers.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with surroundings(cores) as (warehouse, url):

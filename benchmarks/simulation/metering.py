@@ -137,7 +137,7 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add the squares of seconds outside records to `squares_s2` of partitions with records."""
+        """Add time that belongs to no record to `squares_s2` of the partitions that had records."""
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0

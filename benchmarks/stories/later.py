@@ -627,7 +627,7 @@ def _stopped_an_hour_ago() -> Scene:
     "A record blocks its consumer for longer than max.poll.interval.ms. The consumer loses its "
     "partitions, and the next owner of this one fares likewise.",
     Right(
-        "Nobody has committed t-4 for 75 minutes; the group has time for all others.",
+        "t-4 has had no commit for 75 minutes; all other partitions can be read in time.",
         "stuck partition|unknown",
         names="t-4",
     ),

@@ -64,9 +64,9 @@ class SampleFiles:
     Raises
     ------
     ConfigurationError
-        It is neither.
+        The warehouse is neither.
     FileSystemError
-        It cannot be reached.
+        The warehouse cannot be reached.
     """
 
     def __init__(self, warehouse: str) -> None:

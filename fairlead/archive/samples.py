@@ -70,9 +70,9 @@ class SampleArchive:
     Raises
     ------
     ConfigurationError
-        It is neither.
+        The warehouse is neither.
     FileSystemError
-        It cannot be reached.
+        The warehouse cannot be reached.
     """
 
     #: Path of the archive to the cost that `note` could not write, for the next sample's due time.

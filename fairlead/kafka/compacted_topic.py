@@ -122,7 +122,7 @@ class Record:
 
 
 class CompactedTopic:
-    """Creates a topic and reads its records. A context manager; not for several threads.
+    """Creates a topic and reads its records. Use it as a context manager, in one thread.
 
     Parameters
     ----------

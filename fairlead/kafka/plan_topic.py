@@ -21,7 +21,7 @@ _COMMITTED_S: Final = 5.0
 
 
 class PlanTopic(CompactedTopic):
-    """Writes and reads plans. A context manager; not for several threads.
+    """Writes and reads plans. Use it as a context manager, in one thread.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ def read_lag_by_topic(
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
-    """Return the number of partitions by status in the snapshot of this time.
+    """Count the partitions with each status in the snapshot taken at a moment.
 
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """

@@ -16,7 +16,7 @@ Partitions = Mapping[str, tuple[int, ...]]
 
 
 def pairs(partitions: Mapping[str, Iterable[int]]) -> Iterator[Pair]:
-    """Return each partition as a pair.
+    """Yield the topic and the number of each partition.
 
     Examples
     --------

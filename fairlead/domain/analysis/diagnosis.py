@@ -147,7 +147,9 @@ def diagnose(basis: Basis) -> Diagnosis:
     if (losses_s < SOON_S).any():
         sentences.append(f"{basis.partition(int(losses_s.argmin()))}{_loss(basis, losses_s)}")
     if work is not None:
-        sentences += work_sentences(work, basis.estimates.costs, basis.problem)
+        sentences += work_sentences(
+            work, basis.estimates.costs, basis.problem, basis.estimates.peers
+        )
         if work.ignored:
             sentences.append(f"{plural(work.ignored, 'impossible report')} ignored.")
     if basis.question.forgotten:

@@ -125,7 +125,8 @@ def _with_all_samples(series: SampleSeries, lately: Observations) -> Observation
     """Return observations that use all samples for members with few commits in the last hour.
 
     If a member has always committed rarely, everything is read from all samples. If it committed in
-    nearly every step until its last commit, it has stopped, and only its interval is.
+    nearly every step until its last commit, it has stopped: only its interval, and that it is
+    silent, come from all samples.
     """
     few = lately.commits.marked.sum(axis=0) <= SEVERAL
     few &= lately.commits.rare | ~np.isfinite(lately.commits.interval_s)

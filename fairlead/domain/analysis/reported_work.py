@@ -305,13 +305,12 @@ def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
     offsets, records
         Of S steps and K pairs, float64 of shape (S, K).
     """
-    usual = np.ones(offsets.shape[1])
-    for pair in range(usual.size):
-        read = np.flatnonzero(records[:, pair] > 0)
-        ratios, newest = offsets[read, pair] / records[read, pair], read[-STEPS:]
-        lately = offsets[newest, pair].sum() / records[newest, pair].sum()
-        usual[pair] = max(min(float(np.median(ratios)), lately), 1.0)
-    return usual
+    read = records > 0
+    usual = np.nanmedian(np.where(read, offsets / np.where(read, records, 1.0), np.nan), axis=0)
+    newest = read & (read[::-1].cumsum(axis=0)[::-1] <= STEPS)
+    lately = (newest * offsets).sum(axis=0) / (newest * records).sum(axis=0)
+    least: Float64 = np.maximum(np.minimum(usual, lately), 1.0)
+    return least
 
 
 class _Means(NamedTuple):

@@ -11,7 +11,6 @@ import numpy as np
 from fairlead.domain.analysis.per_member import PerMember, of_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
-    CLEARLY,
     DEVIATIONS,
     MOSTLY,
     SAMPLE_S,
@@ -210,15 +209,16 @@ def newest_steps(series: SampleSeries) -> int:
 def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
     """Return partitions with a backlog while their owner waits for records, bool of shape (P,).
 
-    A quota or the network limits the fetches, not the consumer. If the backlog neither grows nor
-    shrinks, the consumer may process records only when they are old enough.
+    A quota or the network limits the fetches, not the consumer, if the first unread record gets
+    older. If the backlog neither grows nor shrinks, the consumer may process records only when they
+    are old enough.
 
     Parameters
     ----------
     rest
         Lag of each partition that is no backlog, int64 of shape (P,).
     waits
-        Whether each member waited for most of the newest steps, bool of shape (M,).
+        Whether each member waited for much of the newest steps, bool of shape (M,).
     """
     count, owner = newest_steps(series), series.owner
     owner_waits = of_owner(waits, owner[-1], none=False)
@@ -230,9 +230,7 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
     since = np.logical_and.accumulate(left[::-1], axis=0)[::-1]
     read, arrived = ((since * records).sum(axis=0) for records in (series.advanced, series.arrived))
     changes = np.abs(arrived - read) > DEVIATIONS * np.sqrt(arrived + read)
-    newest = slice(-count, None)
-    catches_up = series.advanced[newest].sum(axis=0) >= CLEARLY * series.arrived[newest].sum(axis=0)
-    slowly = np.asarray(owner_waits & (since.sum(axis=0) >= count) & changes & ~catches_up)
+    slowly = np.asarray(owner_waits & (since.sum(axis=0) >= count) & changes)
     for partition in np.flatnonzero(slowly).tolist():
         slowly[partition] = _gets_older(series, partition, int(since[:, partition].sum()))
     return slowly

@@ -20,7 +20,7 @@ from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 _USUAL: Final = 6
 
 
-def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[str]:
+def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Peers) -> list[str]:
     """Return the sentences, most important first; empty if everything is as usual."""
     sentences = []
     if work.slower > 1.0:
@@ -51,7 +51,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
     if len(named) > NAMED:
         more = plural(len(named) - NAMED, "more partition")
         sentences.append(f"Records of {more} take longer or shorter than usual.")
-    ratios = _ratios_to_peers(per_record[: len(problem.members)], problem)
+    ratios = _ratios_to_peers(per_record[: len(problem.members)], peers)
     slow = np.flatnonzero(ratios > CLEARLY)
     for member in slow[np.argsort(-ratios[slow], kind="stable")][:NAMED].tolist():
         name, ratio = problem.members[member], ratios[member]
@@ -71,12 +71,12 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
     return sentences
 
 
-def _ratios_to_peers(seconds: Float64, problem: Problem) -> Float64:
+def _ratios_to_peers(seconds: Float64, peers: Peers) -> Float64:
     """Return the seconds per record of M members over the median of each one's peers, shape (M,).
 
     1 if they are unknown.
     """
-    peers, known, ratios = Peers.of(problem), np.isfinite(seconds), np.ones(seconds.size)
+    known, ratios = np.isfinite(seconds), np.ones(seconds.size)
     for member in np.flatnonzero(known).tolist():
         among = np.append(peers.of_member(member, known), member)
         ratios[member] = seconds[member] / np.median(seconds[among])

@@ -8,7 +8,7 @@ _MESSAGES: Final = "fairlead.kafka.messages"
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Request of a description of groups."""
+    """Request for the descriptions of groups."""
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types

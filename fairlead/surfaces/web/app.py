@@ -123,7 +123,7 @@ class _Pages:
         home = "."  # relative: a proxy may serve it under any path
         return await self._page(request, review_page, *_asked_plan(request), home=home)
 
-    # Not async, so in Starlette's thread pool: slow pages have threads of their own.
+    # Not async: Starlette runs it in its thread pool, apart from the threads of slow pages.
     def metrics(self, request: Request) -> Response:
         """Answer with the metrics, in the format that the client accepts."""
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
