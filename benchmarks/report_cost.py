@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.consumer import (
     ConsumerProtocolAssignment,
@@ -22,7 +22,7 @@ from kafka.protocol.consumer import (
 
 from benchmarks import harness
 from benchmarks.harness import in_turns, median, seconds
-from benchmarks.services import create_topics, folder, kafka
+from benchmarks.services import create_topics, folder, kafka, wait_until
 from fairlead.archive import SampleArchive
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings, Settings
@@ -99,11 +99,17 @@ def main() -> None:
 
 
 def fill(servers: str, partitions: int) -> None:
-    """Append one record to each partition."""
+    """Append one record to each partition, and let the broker create its topic of offsets."""
     producer = Producer({"bootstrap.servers": servers})
     for partition in range(partitions):
         producer.produce(TOPIC, b"record", partition=partition)
     producer.flush(TIMEOUT_S)
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": "first", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([TOPIC])
+    wait_until(lambda: consumer.poll(0.1) is not None, "a first group settles")
+    consumer.close()
 
 
 def report(partition: int, member_id: str) -> str:
