@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.store.models import Plan, PlanAttempt
+from fairlead.store.models.plan import Plan, PlanAttempt
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,8 @@ from fairlead.domain.figures import imbalance
 from fairlead.domain.records import Decision, PlanDraft, StoredDecision
 from fairlead.store.analysis_memory import record_findings
 from fairlead.store.bulk import copy_rows
-from fairlead.store.models import (
-    Balance,
-    CandidatePlan,
-    DecisionRow,
-    MovedPartition,
-    Plan,
-)
+from fairlead.store.models.history import Balance
+from fairlead.store.models.plan import CandidatePlan, DecisionRow, MovedPartition, Plan
 from fairlead.store.shared_statements import among, close_open_plans, is_one_of, plans_at
 from fairlead.wire.document import content_hash
 

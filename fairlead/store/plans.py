@@ -60,15 +60,8 @@ from fairlead.store.engine import store_errors, transaction
 from fairlead.store.freezes import Freeze, read_freezes
 from fairlead.store.group_history import insert_samples, last_samples, replace_last_samples
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import (
-    ConsumerGroup,
-    LastAdoption,
-    LastRecord,
-    LastSample,
-    Plan,
-    PlanAdoption,
-    PlanBalance,
-)
+from fairlead.store.models.history import LastAdoption, LastSample, PlanAdoption, PlanBalance
+from fairlead.store.models.plan import ConsumerGroup, LastRecord, Plan
 from fairlead.store.outbox import Outbox
 from fairlead.store.shared_statements import (
     among,

@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.store.models import LastRecord
+from fairlead.store.models.plan import LastRecord
 from fairlead.store.shared_statements import among
 from fairlead.wire.record import Kind
 

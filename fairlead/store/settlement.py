@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, delete, select, tuple_
 
 from fairlead.store.attempts import forget_attempts
-from fairlead.store.models import OutboxRow, Plan
+from fairlead.store.models.plan import OutboxRow, Plan
 from fairlead.store.outbox_entries import FOLLOWED, ON_ITS_WAY, OutboxEntry
 from fairlead.store.published_records import PublishedRecord, record_sent
 from fairlead.store.shared_statements import close_open_plans, record_events

@@ -28,14 +28,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
 from fairlead.domain.records import MeasuredLag, StoredPlan
-from fairlead.store.models import (
-    ConsumerGroup,
-    DecisionRow,
-    LagSnapshot,
-    LastRecord,
-    Plan,
-    PlanEvent,
-)
+from fairlead.store.models.history import LagSnapshot
+from fairlead.store.models.plan import ConsumerGroup, DecisionRow, LastRecord, Plan, PlanEvent
 
 #: Maximum time that a transaction waits for locked groups, in total.
 PATIENCE: Final = timedelta(seconds=5)

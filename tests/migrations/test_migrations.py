@@ -15,7 +15,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.sandbox.postgres import Postgres
 from fairlead.store import create_store_engine, migrate
 from fairlead.store.engine import transaction
-from fairlead.store.models import Base
+from fairlead.store.models.base import Base
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres

@@ -13,7 +13,7 @@ from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_groups
-from fairlead.store.models import OutboxRow
+from fairlead.store.models.plan import OutboxRow
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.surfaces.next_step import next_step

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.errors import TamperedPlanError
 from fairlead.store import PlanStore, StoredPlan
-from fairlead.store.models import STATES
+from fairlead.store.models.plan import STATES
 
 pytestmark = pytest.mark.postgres
 
