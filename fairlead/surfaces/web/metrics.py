@@ -26,7 +26,7 @@ from fairlead.domain.figures import figure
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
-from fairlead.store.monitoring import CURRENT_WITHIN, DecisionCounts, Readings, read_all_groups
+from fairlead.store.monitoring import CURRENT_WITHIN, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
@@ -259,7 +259,6 @@ class GroupCollector(Collector):
         self._policies, self._web = policies, web
         self._objectives: dict[str, float] = {}  # by the policies in `_of`
         self._of: Sequence[Policy] = ()
-        self._counts = DecisionCounts()
         self._one_at_a_time = threading.Lock()
 
     def describe(self) -> list[Metric]:
@@ -303,7 +302,7 @@ class GroupCollector(Collector):
     def _read(self) -> Readings | None:
         with self._one_at_a_time:
             try:
-                return read_all_groups(self._engine, self._counts, self._sampled_within)
+                return read_all_groups(self._engine, self._sampled_within)
             except (FairleadError, SQLAlchemyError) as error:
                 _log.warning("no figures of groups: %s", error)
                 return None
@@ -325,12 +324,14 @@ def metrics(readings: Readings) -> Iterator[Metric]:
         yield _gauge(gauge, attrgetter(gauge.rows)(readings))
     decisions = CounterMetricFamily(
         "fairlead_decisions",
-        "Decisions on the group since `fairlead serve` started, by outcome.",
+        "Decisions on the group since midnight (UTC), by outcome.",
         labels=("group", "outcome"),
     )
+    counts = {row["group_id"]: row for row in readings.counts}
     for group in sorted({row["group_id"] for row in readings.decisions}):
         for outcome in OUTCOMES:
-            decisions.add_metric((group, outcome), readings.counts[group, outcome])
+            count = counts[group][outcome] if group in counts else 0
+            decisions.add_metric((group, outcome), count)
     yield decisions
 
 

@@ -14,7 +14,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.event_queries import read_history
-from fairlead.store.monitoring import DecisionCounts, read_all_groups
+from fairlead.store.monitoring import read_all_groups
 from fairlead.store.regressions import open_regressions, record_regression
 from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.automatic_rollback import roll_back_regressions
@@ -43,7 +43,7 @@ def back(
 
 def ended(store: PlanStore) -> list[str]:
     """Return the groups whose metrics show that a plan with a regression has ended."""
-    rows = read_all_groups(store.engine, DecisionCounts()).ended_regressions
+    rows = read_all_groups(store.engine).ended_regressions
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
 
@@ -60,7 +60,7 @@ def test_rollback_is_to_the_previous_version_with_a_back_off(
     history = read_history(store.engine, "orders", since=None, limit=20)
     (event,) = [row for row in history if row["event"] == "regression"]
     assert (event["version"], event["reason"].split(";")[0]) == (2, "much later than before")
-    readings = read_all_groups(store.engine, DecisionCounts())
+    readings = read_all_groups(store.engine)
     assert [(row["group_id"], row["times"]) for row in readings.back_offs] == [("orders", 1)]
     assert readings.ended_regressions == []
     (outcome,) = carry_out(store, [draft("s3")], [BY_ITSELF], NOW)
