@@ -49,8 +49,8 @@ from fairlead.errors import (
 from fairlead.kafka.compacted_topic import Record
 from fairlead.kafka.plan_channel import PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.store.attempts import Attempt
-from fairlead.store.freezes import Freeze, freeze_on
+from fairlead.store.attempts import Attempt, record_attempts
+from fairlead.store.freezes import Freeze, freeze_on, read_freezes
 from fairlead.store.outbox import PartitionLock
 from fairlead.store.outbox_entries import OutboxEntry, PublishRequest, Standing
 from fairlead.store.plans import PlanStore
@@ -109,11 +109,6 @@ class StepResult:
     kind: Kind = "plan"
     passing: bool = False
     hidden_from: int | None = None
-
-    @property
-    def position(self) -> tuple[int, int] | None:
-        """Partition and offset of the record; None: nothing was sent."""
-        return None if self.record is None else (self.record.partition, self.record.offset)
 
     @property
     def place(self) -> str:
@@ -210,7 +205,7 @@ def reconcile(
         groups = sorted(changed)
         if not groups:
             break
-    plans.record_attempts(list(waiting.values()))
+    record_attempts(plans.engine, list(waiting.values()))
 
 
 def withdraw(
@@ -308,7 +303,9 @@ class _Pass:
     def step(self, groups: Collection[str] | None) -> Iterator[StepResult]:
         """Carry out the next step of each group."""
         standing = self.plans.outbox().standing(groups)
-        freezes = self.plans.freezes() if any(group.approved for group in standing) else []
+        freezes = (
+            read_freezes(self.plans.engine) if any(group.approved for group in standing) else []
+        )
         for partition, gathered, newest in by_partition(self.topic, standing):
             for first in range(0, len(gathered), AT_ONCE):
                 batch = gathered[first : first + AT_ONCE]

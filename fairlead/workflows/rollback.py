@@ -5,7 +5,7 @@ publishing it, which needs approval like any plan (`publication`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -20,14 +20,6 @@ from fairlead.workflows.proposal import propose, weigh
 from fairlead.workflows.redraft import draft_again
 
 
-@dataclass(frozen=True)
-class RolledBack:
-    """The new version, and the policy's decision on its approval."""
-
-    plan: StoredPlan
-    approval: ApprovalDecision
-
-
 def rollback(
     store: PlanStore,
     group: str,
@@ -39,7 +31,7 @@ def rollback(
     now: datetime,
     actor: str | None = None,
     request_id: UUID | None = None,
-) -> RolledBack:
+) -> tuple[StoredPlan, ApprovalDecision]:
     """Propose an old version's assignment again, as the group's next version.
 
     The new version needs approval like any other, by the policy or a person. The policy's cooldown
@@ -64,6 +56,10 @@ def rollback(
         The person who requests it; None: only the database's session user is known.
     request_id
         The request from a page; None: there is none.
+
+    Returns
+    -------
+    The new version, and the policy's decision on its approval.
 
     Raises
     ------
@@ -105,4 +101,4 @@ def rollback(
     approval = weigh(draft, policy, lag.statuses if lag else frozenset(), now)
     stored = propose(store, [(draft, approval)])[0].stored.plan
     assert stored is not None  # noqa: S101 - a draft is stored as a plan
-    return RolledBack(store.get(group, stored.version), approval)
+    return store.get(group, stored.version), approval

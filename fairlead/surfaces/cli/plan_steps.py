@@ -192,7 +192,7 @@ def rollback(
         print_plan(document, stderr=as_json)
         ask(f"Propose the assignment of version {version} of {group} again?", yes=yes)
         with KafkaGateway(settings.kafka) as gateway:
-            result = roll_back(
+            plan, approval = roll_back(
                 PlanStore(engine, settings.source),
                 group,
                 version,
@@ -201,7 +201,6 @@ def rollback(
                 reason=reason,
                 now=datetime.now(UTC),
             )
-    plan = result.plan
     _say(
         {
             "group": group,
@@ -209,9 +208,9 @@ def rollback(
             "state": plan.state,
             "rolled_back_from": version,
             "sha256": plan.sha256,
-            "approval": result.approval.reason,
+            "approval": approval.reason,
         },
-        f"{group}: version {plan.version} is {plan.state}: {result.approval.reason}",
+        f"{group}: version {plan.version} is {plan.state}: {approval.reason}",
         as_json=as_json,
     )
 

@@ -50,7 +50,7 @@ class Group:
         version = self._approve(f"{self.name}-{shares}", **draft).version
         with PlanTopic(self.kafka) as plans:
             sent = publish(self._store, self.name, self.gateway, plans)
-        assert sent.position is not None, sent.reason
+        assert sent.record is not None, sent.reason
         return version
 
     def is_followed(self) -> bool:

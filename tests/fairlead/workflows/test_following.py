@@ -104,7 +104,7 @@ def test_publication_reports_a_broker_without_the_plug_in(
     findings = seen.decision.findings
     assert findings is not None
     assert "the broker's assignor uniform follows no plans" in findings.evidence
-    assert published.position is not None, published.reason
+    assert published.record is not None, published.reason
     assert (followed.version, followed.reached, followed.triggers) == (1, False, 0)
     assert "group.remote.assignor=fairlead" in followed.reason
     assert adopted.adoption is not None
