@@ -19,6 +19,8 @@ COMMENT ON COLUMN fairlead.back_off.since IS 'When the verdict was stored.';
 COMMENT ON COLUMN fairlead.back_off.times IS 'Versions of the group with this verdict in the thirty days before.';
 
 
+-- Stores that the version in force made a group worse, and the version to return to. Each further verdict within
+-- thirty days doubles the back-off. A group that needs four eyes waits for a person.
 -- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. A group
 -- returns only to the version that was in force before.
 CREATE FUNCTION fairlead_raw.record_regression(
@@ -68,7 +70,3 @@ BEGIN
             clock_timestamp() + least(interval '30 minutes' * 2 ^ times, interval '7 days'));
     RETURN record_regression.version;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.record_regression IS
-    'Stores that the version in force made a group worse, and the version to return to; returns the stored '
-    'row, or null if there is nothing to do. Each further verdict within thirty days doubles the back-off. A group '
-    'that needs four eyes waits for a person.';

@@ -60,7 +60,7 @@ UNCOMMENTED = """
             ELSE col_description(relation.oid, attnum) END IS NULL
     UNION ALL
     SELECT 'function', oid::regprocedure::text FROM pg_proc
-    WHERE pronamespace::regnamespace::text ~ '^fairlead' AND obj_description(oid, 'pg_proc') IS NULL
+    WHERE pronamespace = 'fairlead'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL
     UNION ALL
     SELECT 'schema', nspname FROM pg_namespace
     WHERE nspname ~ '^fairlead' AND obj_description(oid, 'pg_namespace') IS NULL
@@ -137,7 +137,7 @@ def test_simultaneous_upgrades_succeed(database: str) -> None:
 
 
 def test_every_object_has_a_comment(database: str, engine: Engine) -> None:
-    """Objects are schemas, tables, views, columns and functions."""
+    """Objects are schemas, tables, views, columns and functions for people."""
     migrate.upgrade(database)
     with transaction(engine) as connection:
         connection.execute(text("SELECT fairlead_raw.ensure_day('2026-01-31')"))

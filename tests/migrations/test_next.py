@@ -107,8 +107,8 @@ INSERT INTO partition_lag (group_id, snapshot_at, topic, partition, lag, arrival
 SELECT group_id, snapshot_at, 't', p, 10 * p, p / 3.0::float8
 FROM lag_snapshot, generate_series(0, 2) p;
 
-INSERT INTO member_capacity (group_id, member, records_per_s, measured, measured_at, evidence)
-VALUES ('g', 'c0', 12.5, true, '2026-01-31+00', 'at its limit');
+INSERT INTO member_capacity (group_id, member, records_per_s, measured, measured_at)
+VALUES ('g', 'c0', 12.5, true, '2026-01-31+00');
 
 INSERT INTO group_diagnosis (group_id, since, last_seen, diagnosis, names, evidence, consumers_why,
     costs, reported)

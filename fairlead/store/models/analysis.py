@@ -31,7 +31,6 @@ class MemberCapacity(Base):
         comment="Whether the member was at its limit; false: it can do at least this."
     )
     measured_at: Mapped[datetime] = mapped_column(comment="When the speed was measured.")
-    evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
 
 
 class GroupDiagnosis(Base):

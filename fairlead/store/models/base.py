@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Numeric, Text
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped
 
 from fairlead.domain.figures import figure
 
@@ -59,11 +59,7 @@ class Base(DeclarativeBase):
 
 
 class MeasuredBalance:
-    """The metrics of an assignment and its forecast, as columns.
-
-    Lag sums are numeric: the sum of int64 lags need not fit an int64. A candidate's additional
-    columns are placed among these by their `sort_order`.
-    """
+    """Metrics of an assignment and its forecast; sums of lags need not fit an int64."""
 
     count_min: Mapped[int | None]
     count_max: Mapped[int | None]
@@ -75,10 +71,10 @@ class MeasuredBalance:
     kept: Mapped[int | None]
     moved: Mapped[int | None]
     placed: Mapped[int | None]
-    forecast_time_lag_s: Mapped[float | None] = mapped_column(sort_order=2)
-    utilisation: Mapped[float | None] = mapped_column(sort_order=2)
-    catch_up_s: Mapped[float | None] = mapped_column(sort_order=2)
-    topic_spread: Mapped[float | None] = mapped_column(sort_order=4)
-    rack_gb_per_day: Mapped[float | None] = mapped_column(sort_order=4)
-    rack_cost_per_day: Mapped[float | None] = mapped_column(sort_order=4)
-    imbalance: Mapped[Decimal | None] = mapped_column(sort_order=4)
+    forecast_time_lag_s: Mapped[float | None]
+    utilisation: Mapped[float | None]
+    catch_up_s: Mapped[float | None]
+    topic_spread: Mapped[float | None]
+    rack_gb_per_day: Mapped[float | None]
+    rack_cost_per_day: Mapped[float | None]
+    imbalance: Mapped[Decimal | None]

@@ -40,9 +40,7 @@ class Balance(MeasuredBalance, Base):
     __table_args__ = (
         CheckConstraint(one_of("kind", KINDS), name="kind"),
         CheckConstraint("(kind = 'observed') = (version IS NULL)", name="version"),
-        {
-            "postgresql_partition_by": "RANGE (measured_at)",
-        },
+        {"postgresql_partition_by": "RANGE (measured_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
@@ -80,9 +78,7 @@ class PlanAdoption(Base):
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "observed_at", "version"),
         CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
-        {
-            "postgresql_partition_by": "RANGE (observed_at)",
-        },
+        {"postgresql_partition_by": "RANGE (observed_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
@@ -130,12 +126,6 @@ class GroupDay(Base):
     failures: Mapped[int] = mapped_column(
         Integer, server_default=text("0"), comment="Decisions that failed."
     )
-    first_at: Mapped[datetime | None] = mapped_column(
-        comment="When the balance was first observed."
-    )
-    imbalance_first: Mapped[Decimal | None]
-    last_at: Mapped[datetime | None] = mapped_column(comment="When the balance was last observed.")
-    imbalance_last: Mapped[Decimal | None]
     imbalance_worst: Mapped[Decimal | None]
     lag_max_worst: Mapped[Decimal | None]
     forecast_time_lag_s_worst: Mapped[float | None]
@@ -197,11 +187,7 @@ class GroupSample(_Sample, Base):
     """Samples of groups: every quarter of an hour, and after changes of owners or members."""
 
     __tablename__ = "group_sample"
-    __table_args__ = (
-        {
-            "postgresql_partition_by": "RANGE (sampled_at)",
-        },
-    )
+    __table_args__ = ({"postgresql_partition_by": "RANGE (sampled_at)"},)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     sampled_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was sampled.")
@@ -251,11 +237,7 @@ class PartitionLagRow(Base):
     """Lag of every partition in every snapshot of a group."""
 
     __tablename__ = "partition_lag"
-    __table_args__ = (
-        {
-            "postgresql_partition_by": "RANGE (snapshot_at)",
-        },
-    )
+    __table_args__ = ({"postgresql_partition_by": "RANGE (snapshot_at)"},)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     snapshot_at: Mapped[datetime] = mapped_column(

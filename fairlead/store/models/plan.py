@@ -281,8 +281,6 @@ class PlanPartition(Base):
 
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
     partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="Its partition.")
-    taken_at: Mapped[datetime | None] = mapped_column(comment="When a publisher last locked it.")
-    taken_by: Mapped[str | None] = mapped_column(comment="The session's database user.")
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
         comment="Number of turns; it shows whether another publisher had a turn since.",
@@ -362,9 +360,7 @@ class DecisionRow(Base):
         PrimaryKeyConstraint("group_id", "snapshot_at", "snapshot_id"),
         CheckConstraint(one_of("outcome", ("plan", "no change", "failed")), name="outcome"),
         CheckConstraint("(outcome = 'plan') = (version IS NOT NULL)", name="version"),
-        {
-            "postgresql_partition_by": "RANGE (snapshot_at)",
-        },
+        {"postgresql_partition_by": "RANGE (snapshot_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
@@ -387,9 +383,7 @@ class CandidatePlan(MeasuredBalance, Base):
     __tablename__ = "candidate"
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "snapshot_at", "snapshot_id", "assignor"),
-        {
-            "postgresql_partition_by": "RANGE (snapshot_at)",
-        },
+        {"postgresql_partition_by": "RANGE (snapshot_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
@@ -397,14 +391,10 @@ class CandidatePlan(MeasuredBalance, Base):
     assignor: Mapped[str] = mapped_column(comment="The assignor's name.")
     outcome: Mapped[str | None] = mapped_column(comment="The assignor's own note on its result.")
     error: Mapped[str | None] = mapped_column(comment="Why there is no assignment.")
-    frontier: Mapped[list[list[float]] | None] = mapped_column(
-        JSONB,
-        sort_order=1,
-        comment="Forecast lag after fewer moves: [moves, forecast_time_lag_s], ...",
+    frontier: Mapped[list[dict[str, float]] | None] = mapped_column(
+        JSONB, comment="Forecast lag after fewer moves: moves, forecast_time_lag_s."
     )
-    snapshot_at: Mapped[datetime] = mapped_column(
-        sort_order=3, comment="When the snapshot was taken."
-    )
+    snapshot_at: Mapped[datetime] = mapped_column(comment="When the snapshot was taken.")
 
 
 class PlanPruned(Base):

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, func, insert, select, text
 
 from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
-from fairlead.store.attempts import Attempt
+from fairlead.store.attempts import Attempt, record_attempts
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_groups
@@ -202,7 +202,7 @@ def test_open_global_freeze_delays_no_lease_renewal(
     plan = publish()
     approve("s2", group="billing")
     at = plan.created_at
-    store.record_attempts([Attempt("orders", 1, at, "why", at)])
+    record_attempts(store.engine, [Attempt("orders", 1, at, "why", at)])
     if step == "unfreeze":
         freeze_plans(store.engine, None, reason="incident")
     with transaction(store.engine) as connection:

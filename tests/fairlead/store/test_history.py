@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from fairlead.store import Decision, PlanStore, StoredPlan
-from fairlead.store.attempts import Attempt
+from fairlead.store.attempts import Attempt, record_attempts
 from fairlead.store.engine import transaction
 from fairlead.store.event_queries import read_history
 from fairlead.store.history_queries import read_groups, read_plans
@@ -129,7 +129,7 @@ def test_failed_attempt_is_listed_with_the_group(
     plan = approve()
     at = plan.created_at
     attempt = Attempt("orders", 1, at, "it is rebalancing", at + timedelta(seconds=30))
-    store.record_attempts([attempt])
+    record_attempts(store.engine, [attempt])
     (group,) = read_groups(engine)
     assert (group["not_sent_version"], group["not_sent"]) == (1, "it is rebalancing")
     assert group["sent_again_at"] == attempt.again_at

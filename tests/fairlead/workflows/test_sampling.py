@@ -25,6 +25,7 @@ from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store import PlanStore
+from fairlead.store.analysis_memory import standing_requests
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
@@ -127,13 +128,13 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     )
     assert "unbalanced: " in request.why
     assert archive.taken() == again.taken
-    standing = store.plan_requests(timedelta(minutes=5))[group]
+    standing = standing_requests(store.engine, timedelta(minutes=5))[group]
     assert standing.request == again.requests[group]
     assert standing.since < standing.at  # it is the same request
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [group], PlanStore(create_store_engine(nowhere)))
-    assert store.plan_requests(timedelta(minutes=5))[group] == standing
+    assert standing_requests(store.engine, timedelta(minutes=5))[group] == standing
 
 
 def test_suspected_regression_stops_plans(
