@@ -16,15 +16,10 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
-    Connection,
     Engine,
-    Integer,
-    Text,
     and_,
     func,
-    literal,
     select,
     text,
 )
@@ -213,35 +208,22 @@ class PlanStore:
         Group to reason for plans that could not be approved, for example because a person rejected
         them.
         """
-        approvals = list(zip(plans, reasons, strict=True))
+        refused: dict[str, str] = {}
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
-            refused = {plan.group: _HELD for plan in plans if plan.group not in free}
-            possible = [(plan, why) for plan, why in approvals if plan.group in free]
-            try:  # one statement for all is faster
-                self._approve(connection, possible, actor)
-            except PlanStateError:
-                for plan, why in possible:
-                    try:
-                        self._approve(connection, [(plan, why)], actor)
-                    except PlanStateError as error:
-                        refused[plan.group] = str(error)
+            for plan, why in zip(plans, reasons, strict=True):
+                if plan.group not in free:
+                    refused[plan.group] = _HELD
+                    continue
+                approval = func.fairlead.approve_plan(
+                    plan.group, plan.version, why, plan.sha256, actor
+                )
+                try:
+                    with connection.begin_nested(), store_errors(self._engine.url):
+                        connection.execute(select(approval))
+                except PlanStateError as error:
+                    refused[plan.group] = str(error)
         return refused
-
-    def _approve(
-        self, connection: Connection, plans: Sequence[tuple[StoredPlan, str]], actor: str
-    ) -> None:
-        """Approve plans by one statement: all of them or none."""
-        columns = (
-            literal([plan.group for plan, _ in plans], ARRAY(Text)),
-            literal([plan.version for plan, _ in plans], ARRAY(Integer)),
-            literal([why for _, why in plans], ARRAY(Text)),
-            literal([plan.sha256 for plan, _ in plans], ARRAY(Text)),
-        )
-        approvals = func.unnest(*columns).table_valued("group", "version", "why", "sha256")
-        rows = approvals.render_derived()
-        with connection.begin_nested(), store_errors(self._engine.url):
-            connection.execute(select(func.fairlead.approve_plan(*rows.c, actor)))
 
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None

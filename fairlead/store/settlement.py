@@ -59,8 +59,7 @@ def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRe
     ended = {entry.group: f"version {entry.plan.version} was withdrawn" for entry, _ in withdrawn}
     close_open_plans(connection, ended)
     for entry, sent in withdrawn:
-        where = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
-        row = step(entry, "withdrawn", f"{entry.reason} ({where})")
+        row = step(entry, "withdrawn", f"{entry.reason} (sent to {sent.place})")
         record_events(connection, [row | ({"actor": entry.actor} if entry.actor else {})])
     forget_attempts(connection, [entry.group for entry, _ in entries])
     record_sent(
@@ -92,9 +91,8 @@ def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
 
 
 def _publication(entry: OutboxEntry, sent: PublishedRecord) -> dict[str, object]:
-    reason = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
-    where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.offset}
-    return step(entry, "published", reason) | where
+    where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.record_offset}
+    return step(entry, "published", f"sent to {sent.place}") | where
 
 
 def step(entry: OutboxEntry, state: str, reason: str) -> dict[str, object]:

@@ -51,13 +51,10 @@ BEGIN
         RETURN NULL;
     END IF;
     -- The version in force before; none if that version was withdrawn.
-    SELECT plan.version INTO back_to FROM fairlead_raw.plan
+    SELECT CASE plan.state WHEN 'superseded' THEN plan.version END INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_regression.group_id AND plan.version < record_regression.version
             AND plan.state IN ('superseded', 'withdrawn')
         ORDER BY plan.version DESC LIMIT 1;
-    SELECT plan.version INTO back_to FROM fairlead_raw.plan
-        WHERE plan.group_id = record_regression.group_id AND plan.version = back_to
-            AND plan.state = 'superseded';
     SELECT count(*) INTO times FROM fairlead_raw.regression known
         WHERE known.group_id = record_regression.group_id AND known.at > now() - interval '30 days';
     INSERT INTO fairlead_raw.regression

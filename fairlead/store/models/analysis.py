@@ -7,13 +7,13 @@ decisions (`plan.DecisionRow`). Planners write both by functions (`migrations/sq
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Text, text
+from sqlalchemy import ARRAY, CheckConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.domain.diagnoses import DIAGNOSES
 from fairlead.store.models.base import Base, one_of
-from fairlead.store.models.plan import ConsumerGroup
+from fairlead.store.models.plan import KnownGroup
 
 
 class MemberCapacity(Base):
@@ -22,9 +22,7 @@ class MemberCapacity(Base):
     __tablename__ = "member_capacity"
     __table_args__ = (CheckConstraint("records_per_s >= 0", name="records_per_s"),)
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
+    group_id: Mapped[KnownGroup]
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
@@ -50,9 +48,7 @@ class GroupDiagnosis(Base):
         ),
     )
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
+    group_id: Mapped[KnownGroup]
     since: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was first found.")
     until: Mapped[datetime | None] = mapped_column(
         comment="When another diagnosis followed; null: this is the present one."

@@ -5,9 +5,9 @@ Belongs here: the schemas, names for constraints, Postgres types. Does not: tabl
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
-from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Numeric, Text
+from sqlalchemy import BigInteger, DateTime, Double, Integer, LargeBinary, MetaData, Numeric, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped
 
 from fairlead.domain.figures import figure
@@ -15,6 +15,8 @@ from fairlead.domain.figures import figure
 if TYPE_CHECKING:
     from sqlalchemy import Table
 
+#: Integers of 32 bits; others have 64.
+Int32 = Annotated[int, 32]
 SCHEMA: Final = "fairlead"
 """Schema of the views and functions for people."""
 RAW: Final = "fairlead_raw"
@@ -42,6 +44,7 @@ class Base(DeclarativeBase):
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's declaration
         str: Text,
         int: BigInteger,
+        Int32: Integer,
         float: Double,
         Decimal: Numeric,
         bytes: LargeBinary,

@@ -5,7 +5,7 @@ measurements (`history`), nor the transitions, which the trigger `plan_event_app
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
@@ -14,7 +14,6 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Identity,
     Index,
-    Integer,
     PrimaryKeyConstraint,
     UniqueConstraint,
     func,
@@ -24,7 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.domain.identity import FourEyes as SeenBy
-from fairlead.store.models.base import Base, MeasuredBalance, one_of
+from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of
 
 STATES: Final = (
     "proposed",
@@ -56,6 +55,15 @@ class ConsumerGroup(Base):
     first_seen_at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="When Fairlead first stored anything about the group."
     )
+
+
+KnownGroup = Annotated[
+    str,
+    mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    ),
+]
+"""The key of a table with rows of registered groups."""
 
 
 class Plan(Base):
@@ -98,11 +106,9 @@ class Plan(Base):
         Index("plan_created_at_idx", "created_at"),
     )
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
-    version: Mapped[int] = mapped_column(
-        Integer, primary_key=True, comment="Counts up per group from 1, without gaps."
+    group_id: Mapped[KnownGroup]
+    version: Mapped[Int32] = mapped_column(
+        primary_key=True, comment="Counts up per group from 1, without gaps."
     )
     plan_id: Mapped[UUID] = mapped_column(unique=True, comment="The plan's id in its document.")
     state: Mapped[str] = mapped_column(server_default="proposed", comment="The plan's state.")
@@ -124,8 +130,8 @@ class Plan(Base):
         server_default=text("false"),
         comment="Whether the group was in shadow mode: the plan cannot be approved.",
     )
-    rolled_back_from: Mapped[int | None] = mapped_column(
-        Integer, comment="The version whose assignment this repeats; null: a new assignment."
+    rolled_back_from: Mapped[Int32 | None] = mapped_column(
+        comment="The version whose assignment this repeats; null: a new assignment."
     )
     analysed: Mapped[Any | None] = mapped_column(
         JSONB,
@@ -174,7 +180,7 @@ class PlanEvent(Base):
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     state: Mapped[str] = mapped_column(
         primary_key=True, comment="The state the plan entered. No plan returns to an earlier state."
     )
@@ -190,9 +196,7 @@ class PlanEvent(Base):
     reason: Mapped[str] = mapped_column(comment="Why.")
     sha256: Mapped[str] = mapped_column(comment="The document's hash, as the actor named it.")
     topic: Mapped[str | None] = mapped_column(comment="Where it was published: topic.")
-    partition: Mapped[int | None] = mapped_column(
-        Integer, comment="Where it was published: partition."
-    )
+    partition: Mapped[Int32 | None] = mapped_column(comment="Where it was published: partition.")
     record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
     transaction_id: Mapped[int] = mapped_column(
         server_default=text("pg_current_xact_id()::text::bigint"),
@@ -216,8 +220,8 @@ class TopicRecord:
         primary_key=True, sort_order=-1, comment="The consumer group."
     )
     kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or withdrawn.")
-    version: Mapped[int] = mapped_column(
-        Integer, sort_order=-1, comment="The version that is sent or withdrawn."
+    version: Mapped[Int32] = mapped_column(
+        sort_order=-1, comment="The version that is sent or withdrawn."
     )
     epoch: Mapped[int] = mapped_column(
         sort_order=-1, comment="Epoch of the group's record; followers ignore lower ones."
@@ -238,7 +242,7 @@ class LastRecord(TopicRecord, Base):
     )
 
     topic: Mapped[str] = mapped_column(comment="The plan topic.")
-    partition: Mapped[int] = mapped_column(Integer, comment="Its partition.")
+    partition: Mapped[Int32] = mapped_column(comment="Its partition.")
     record_offset: Mapped[int] = mapped_column(comment="The offset in the partition.")
     at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="When the record was sent, by the database's clock."
@@ -265,10 +269,8 @@ class PlanAttempt(Base):
 
     __tablename__ = "plan_attempt"
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
-    version: Mapped[int] = mapped_column(Integer, comment="The version that was to be sent.")
+    group_id: Mapped[KnownGroup]
+    version: Mapped[Int32] = mapped_column(comment="The version that was to be sent.")
     at: Mapped[datetime] = mapped_column(comment="When the attempt failed.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     again_at: Mapped[datetime] = mapped_column(comment="When the planner tries again.")
@@ -280,7 +282,7 @@ class PlanPartition(Base):
     __tablename__ = "plan_partition"
 
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
-    partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="Its partition.")
+    partition: Mapped[Int32] = mapped_column(primary_key=True, comment="Its partition.")
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
         comment="Number of turns; it shows whether another publisher had a turn since.",
@@ -297,9 +299,9 @@ class MovedPartition(Base):
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
-    partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The partition.")
+    partition: Mapped[Int32] = mapped_column(primary_key=True, comment="The partition.")
     previous_member: Mapped[str | None] = mapped_column(
         comment="The owner in the snapshot; null: none."
     )
@@ -339,8 +341,8 @@ class PageAct(Base):
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
     )
-    version: Mapped[int | None] = mapped_column(
-        Integer, comment="The version; to unfreeze: the number of the freeze; null: to freeze."
+    version: Mapped[Int32 | None] = mapped_column(
+        comment="The version; to unfreeze: the number of the freeze; null: to freeze."
     )
     sha256: Mapped[str | None] = mapped_column(comment="The version's hash, as the person saw it.")
     reason: Mapped[str] = mapped_column(comment="Why.")
@@ -371,7 +373,7 @@ class DecisionRow(Base):
     )
     outcome: Mapped[str] = mapped_column(comment="plan, no change, or failed.")
     reason: Mapped[str] = mapped_column(comment="The reason.")
-    version: Mapped[int | None] = mapped_column(Integer, comment="The plan proposed, if any.")
+    version: Mapped[Int32 | None] = mapped_column(comment="The plan proposed, if any.")
     settings: Mapped[str | None] = mapped_column(
         comment="The file whose policies decided, and the start of its SHA-256."
     )
@@ -433,7 +435,7 @@ class PlanRegression(Base):
     __table_args__ = (of_plan(),)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     at: Mapped[datetime] = mapped_column(comment="When the verdict was stored.")
     seen_s: Mapped[float] = mapped_column(
         comment="Increase of the time lag over the objective since the plan, summed over "
@@ -443,15 +445,15 @@ class PlanRegression(Base):
         comment="The same in the replay with the owners before the plan."
     )
     error_s: Mapped[float] = mapped_column(comment="The replay's error.")
-    over_objective: Mapped[int] = mapped_column(Integer, comment="Partitions behind the objective.")
-    over_objective_before: Mapped[int] = mapped_column(
-        Integer, comment="Partitions that would have been behind under the owners before."
+    over_objective: Mapped[Int32] = mapped_column(comment="Partitions behind the objective.")
+    over_objective_before: Mapped[Int32] = mapped_column(
+        comment="Partitions that would have been behind under the owners before."
     )
     evidence: Mapped[str] = mapped_column(comment="In a sentence.")
     automatic: Mapped[bool] = mapped_column(
         comment="Whether the planner rolls back automatically; else it proposes a rollback."
     )
-    back_to: Mapped[int | None] = mapped_column(
-        Integer, comment="The version before; null: there was none, so the plan is withdrawn."
+    back_to: Mapped[Int32 | None] = mapped_column(
+        comment="The version before; null: there was none, so the plan is withdrawn."
     )
     back_off_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")

@@ -126,7 +126,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "version": sent.version,
             "topic": sent.record.topic,
             "partition": sent.record.partition,
-            "offset": sent.record.offset,
+            "offset": sent.record.record_offset,
             "followed": followed.adherence if followed else None,
         },
         f"{group}: version {sent.version} is published: {sent.place}. {_whether(followed)} "
@@ -247,7 +247,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
             "version": result.version,
             "topic": result.record.topic,
             "partition": result.record.partition,
-            "offset": result.record.offset,
+            "offset": result.record.record_offset,
         },
         f"{group}: version {result.version} is withdrawn, by {result.place}",
         as_json=as_json,

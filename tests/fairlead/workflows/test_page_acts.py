@@ -1,6 +1,6 @@
 """Requests made on web pages, carried out by the planner on a real store and topic."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -58,9 +58,11 @@ def ask(web: Engine, store: PlanStore, publish: Step) -> Callable[[Verb, int], U
     return ask
 
 
-def taken(store: PlanStore, topic: Any, **given: Any) -> dict[str, str]:
+def taken(
+    store: PlanStore, topic: Any, groups: Sequence[str] = ("orders",), **given: Any
+) -> dict[str, str]:
     values = {"policies": AUTOMATIC, "live": following_second, "topic": topic, "options": OPTIONS}
-    return take_up(store, ["orders"], now=NOW, **{**values, **given})
+    return take_up(store, groups, now=NOW, **{**values, **given})
 
 
 def test_requested_rollback_is_proposed_once(
@@ -68,18 +70,7 @@ def test_requested_rollback_is_proposed_once(
 ) -> None:
     """A planner that dies before its answer does not cause a second version."""
     act_id = ask("rollback", 1)
-    assert (
-        take_up(
-            store,
-            ["others"],
-            policies=(),
-            live=following_second,
-            topic=topic,
-            options=OPTIONS,
-            now=NOW,
-        )
-        == {}
-    )
+    assert taken(store, topic, ["others"]) == {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acts, "answer", lambda *_: pytest.fail("died"))
         with pytest.raises(pytest.fail.Exception):
