@@ -5,17 +5,18 @@ every reader may run them. Does not: names of metrics (`fairlead.surfaces.web.me
 one group (`history_queries`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, RowMapping, text
+from sqlalchemy import Connection, Engine, text
 
 from fairlead.store.engine import transaction
 
-Rows = Sequence[RowMapping]
+Rows = Sequence[Mapping[str, Any]]
+Readings = dict[str, Rows]
 
 #: Groups that were not sampled for this long are left out. It is a day longer than the longest
 #: usual cadence, a week.
@@ -101,30 +102,39 @@ SELECT group_id, decided_at, (
 ) AS created_at
 FROM fairlead.last_decision decided
 """
-_COUNTS: Final = """
+#: Queries whose rows are returned unchanged.
+_AS_STORED: Final = {
+    "counts": """
 SELECT group_id, plans AS plan, no_changes AS "no change", failures AS failed
 FROM fairlead_raw.group_day WHERE day = (now() AT TIME ZONE 'UTC')::date
-"""
-_FREEZES: Final = "SELECT group_id, since FROM fairlead.freezes"
-_BACK_OFFS: Final = "SELECT group_id, times FROM fairlead.back_off"
-_ENDED_REGRESSIONS: Final = """
+""",
+    "freezes": "SELECT group_id, since FROM fairlead.freezes",
+    "back_offs": "SELECT group_id, times FROM fairlead.back_off",
+    "ended_regressions": """
 SELECT group_id, max(ended.at) AS ended_at
 FROM fairlead.regression said JOIN fairlead.plan_event ended USING (group_id, version)
 WHERE ended.state IN ('superseded', 'withdrawn') AND said.at > now() - interval '30 days'
 GROUP BY group_id
-"""
-_HISTORIES: Final = """
+""",
+    "histories": """
 SELECT history, sum(bytes) AS bytes, min(day)::timestamp AT TIME ZONE 'UTC' AS oldest
 FROM fairlead.history_days() GROUP BY history ORDER BY history
-"""
+""",
+}
 
 
-@dataclass(frozen=True)
-class Readings:
-    """The figures of all groups sampled lately, at one moment.
+def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) -> Readings:
+    """Read the figures of all groups at one moment; raises the errors of `transaction`.
 
     Parameters
     ----------
+    engine
+        Fairlead's database.
+    sampled_within
+        Leave out diagnoses of groups that were not sampled for longer than this.
+
+    Returns
+    -------
     lag
         `group_id`, and `lag` in records, from the last sample or snapshot.
     snapshots
@@ -151,8 +161,8 @@ class Readings:
         `group_id`, `decided_at`, and the time of the newest plan, `created_at`.
     counts
         `group_id`, and the number of decisions on snapshots of this day (UTC), by outcome.
-    last_decided_at, last_seen_at
-        Last decision on any group, and last sample of any group; None: never.
+    last
+        `decided_at` and `last_seen`, of any group; null: never.
     freezes
         `group_id`, null for all groups, and the start of the freeze, `since`.
     back_offs
@@ -162,36 +172,6 @@ class Readings:
         the last such plan was replaced or withdrawn.
     histories
         `history`, its `bytes`, and the start of its `oldest` day, which shows whether it is pruned.
-    """
-
-    lag: Rows
-    snapshots: Rows
-    statuses: Rows
-    balance: Rows
-    diagnoses: Rows
-    partition_work: Rows
-    consumer_work: Rows
-    samples: Rows
-    plans: Rows
-    decisions: Rows
-    counts: Rows
-    last_decided_at: datetime | None
-    last_seen_at: datetime | None
-    freezes: Rows
-    back_offs: Rows
-    ended_regressions: Rows
-    histories: Rows
-
-
-def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) -> Readings:
-    """Read the figures of all groups at one moment; raises the errors of `transaction`.
-
-    Parameters
-    ----------
-    engine
-        Fairlead's database.
-    sampled_within
-        Leave out diagnoses of groups that were not sampled for longer than this.
     """
     repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
     with transaction(repeatable) as connection:
@@ -209,27 +189,26 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
         samples_ever = _rows(connection, _DIAGNOSES)
         samples = [row for row in samples_ever if row["last_seen"] >= gone_before]
         sampled = {row["group_id"] for row in (*totals, *decisions, *samples)}
-        return Readings(
-            lag=list({row["group_id"]: row for row in by_time}.values()),
-            snapshots=totals,
-            statuses=[row for row in snapshots if not row["total"]],
-            balance=_rows(connection, _BALANCE, gone_before=gone_before),
-            diagnoses=[row for row in samples if now - row["last_seen"] <= sampled_within],
-            partition_work=_rows(
+        last = {
+            "decided_at": max((row["decided_at"] for row in ever), default=None),
+            "last_seen": max((row["last_seen"] for row in samples_ever), default=None),
+        }
+        return {
+            "lag": list({row["group_id"]: row for row in by_time}.values()),
+            "snapshots": totals,
+            "statuses": [row for row in snapshots if not row["total"]],
+            "balance": _rows(connection, _BALANCE, gone_before=gone_before),
+            "diagnoses": [row for row in samples if now - row["last_seen"] <= sampled_within],
+            "partition_work": _rows(
                 connection, _PARTITION_WORK, sampled_after=sampled_after, most=_MOST_PARTITIONS
             ),
-            consumer_work=_rows(connection, _CONSUMER_WORK, sampled_after=sampled_after),
-            samples=samples,
-            plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in sampled],
-            decisions=decisions,
-            counts=_rows(connection, _COUNTS),
-            last_decided_at=max((row["decided_at"] for row in ever), default=None),
-            last_seen_at=max((row["last_seen"] for row in samples_ever), default=None),
-            freezes=_rows(connection, _FREEZES),
-            back_offs=_rows(connection, _BACK_OFFS),
-            ended_regressions=_rows(connection, _ENDED_REGRESSIONS),
-            histories=_rows(connection, _HISTORIES),
-        )
+            "consumer_work": _rows(connection, _CONSUMER_WORK, sampled_after=sampled_after),
+            "samples": samples,
+            "plans": [row for row in _rows(connection, _PLANS) if row["group_id"] in sampled],
+            "decisions": decisions,
+            "last": [last],
+            **{name: _rows(connection, query) for name, query in _AS_STORED.items()},
+        }
 
 
 @dataclass(frozen=True)

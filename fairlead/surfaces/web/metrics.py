@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
@@ -70,6 +69,20 @@ class Gauge:
 
 
 GAUGES: Final = (
+    Gauge(
+        "fairlead_last_decision_timestamp_seconds",
+        rows="last",
+        column="decided_at",
+        text="When any group was last decided on.",
+        labels=(),
+    ),
+    Gauge(
+        "fairlead_last_sample_timestamp_seconds",
+        rows="last",
+        column="last_seen",
+        text="When any group was last diagnosed by a sample.",
+        labels=(),
+    ),
     Gauge("fairlead_group_forecast_lag_seconds", "diagnoses", "forecast_time_lag_s"),
     Gauge("fairlead_group_utilisation_ratio", "diagnoses", "utilisation"),
     Gauge("fairlead_group_loss_seconds", "diagnoses", "loss_s"),
@@ -279,7 +292,7 @@ class GroupCollector(Collector):
         yield GaugeMetricFamily("fairlead_database_up", up, value=float(readings is not None))
         if readings is not None:
             yield from metrics(readings)
-            yield self._objective(row["group_id"] for row in readings.diagnoses)
+            yield self._objective(row["group_id"] for row in readings["diagnoses"])
 
     def _objective(self, groups: Iterable[str]) -> Metric:
         """Return each group's objective, cached while the policies stay the same."""
@@ -310,25 +323,15 @@ class GroupCollector(Collector):
 
 def metrics(readings: Readings) -> Iterator[Metric]:
     """Yield the metrics of groups."""
-    for name, documentation, at in (
-        ("decision", "When any group was last decided on.", readings.last_decided_at),
-        ("sample", "When any group was last diagnosed by a sample.", readings.last_seen_at),
-    ):
-        last = GaugeMetricFamily(
-            f"fairlead_last_{name}_timestamp_seconds", documentation, labels=(), unit="seconds"
-        )
-        if at is not None:
-            last.add_metric((), _number(at))
-        yield last
     for gauge in GAUGES:
-        yield _gauge(gauge, attrgetter(gauge.rows)(readings))
+        yield _gauge(gauge, readings[gauge.rows])
     decisions = CounterMetricFamily(
         "fairlead_decisions",
         "Decisions on the group since midnight (UTC), by outcome.",
         labels=("group", "outcome"),
     )
-    counts = {row["group_id"]: row for row in readings.counts}
-    for group in sorted({row["group_id"] for row in readings.decisions}):
+    counts = {row["group_id"]: row for row in readings["counts"]}
+    for group in sorted({row["group_id"] for row in readings["decisions"]}):
         for outcome in OUTCOMES:
             count = counts[group][outcome] if group in counts else 0
             decisions.add_metric((group, outcome), count)

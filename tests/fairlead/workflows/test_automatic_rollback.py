@@ -43,7 +43,7 @@ def back(
 
 def ended(store: PlanStore) -> list[str]:
     """Return the groups whose metrics show that a plan with a regression has ended."""
-    rows = read_all_groups(store.engine).ended_regressions
+    rows = read_all_groups(store.engine)["ended_regressions"]
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
 
@@ -61,8 +61,8 @@ def test_rollback_is_to_the_previous_version_with_a_back_off(
     (event,) = [row for row in history if row["event"] == "regression"]
     assert (event["version"], event["reason"].split(";")[0]) == (2, "much later than before")
     readings = read_all_groups(store.engine)
-    assert [(row["group_id"], row["times"]) for row in readings.back_offs] == [("orders", 1)]
-    assert readings.ended_regressions == []
+    assert [(row["group_id"], row["times"]) for row in readings["back_offs"]] == [("orders", 1)]
+    assert readings["ended_regressions"] == []
     (outcome,) = carry_out(store, [draft("s3")], [BY_ITSELF], NOW)
     assert outcome.stored.outcome == "no change"
     assert "group orders is in back-off until" in outcome.stored.reason

@@ -132,7 +132,7 @@ def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None
     (candidate,) = read_candidates(engine, "clicks", "s1")
     assert candidate.metrics is not None
     assert {name: candidate.metrics[name] for name in after} == after
-    measured = read_all_groups(engine).balance
+    measured = read_all_groups(engine)["balance"]
     by_group = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
     assert by_group == {"clicks": 12.5e9}
 
