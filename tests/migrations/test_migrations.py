@@ -13,8 +13,8 @@ from sqlalchemy import Engine, make_url, text
 from fairlead.domain.figures import figure
 from fairlead.errors import ConfigurationError
 from fairlead.sandbox.postgres import Postgres
-from fairlead.store import create_store_engine, migrate
-from fairlead.store.engine import transaction
+from fairlead.store import migrate
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.models.base import Base
 from tests.waiting import PATIENCE_S
 

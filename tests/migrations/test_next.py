@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 
 from fairlead.errors import ConfigurationError
-from fairlead.store import create_store_engine, migrate, models
-from fairlead.store.engine import transaction
+from fairlead.store import migrate, models
+from fairlead.store.engine import create_store_engine, transaction
 
 NEXT = """
 import sqlalchemy as sa

@@ -8,9 +8,9 @@ import dagster as dg
 import pytest
 
 from fairlead.archive import SampleArchive, Taken
-from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
 from fairlead.store.attempts import Attempt, record_attempts
+from fairlead.store.engine import create_store_engine
 from orchestration.samples import IN_A_TICK_S
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week

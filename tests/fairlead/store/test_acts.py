@@ -9,11 +9,12 @@ import psycopg
 import pytest
 from sqlalchemy import Engine
 
+from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.errors import ConfigurationError, PlanStateError
-from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from fairlead.store.acts import Act, Verb, act, agreed, answer, asked, find_act, objection_to_pages
 from fairlead.store.freezes import read_freezes
 from fairlead.store.history_queries import read_plan
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import MakeDraft, StoreAs, record_publication
 from tests.logins import Login
 from tests.stored import record_decision

@@ -11,10 +11,10 @@ from sqlalchemy import Engine, text
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import Outcome
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
-from fairlead.domain.records import Findings
-from fairlead.store import Decision, PlanStore
+from fairlead.domain.records import Decision, Findings
 from fairlead.store.analysis_memory import standing_requests
 from fairlead.store.engine import transaction
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 

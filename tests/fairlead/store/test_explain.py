@@ -10,8 +10,7 @@ from psycopg import sql
 from sqlalchemy import Engine, text
 
 from fairlead.sandbox import Services
-from fairlead.store import create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.migrate import upgrade
 
 pytestmark = pytest.mark.postgres

@@ -7,15 +7,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, func, insert, select, text
 
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import ConfigurationError, PlanStateError
-from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt, record_attempts
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_groups
 from fairlead.store.models.plan import OutboxRow
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.next_step import next_step
 from tests.fixtures.plans import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import Decision, PlanStore, StoredPlan
+from fairlead.domain.records import Decision, StoredPlan
 from fairlead.store.attempts import Attempt, record_attempts
 from fairlead.store.engine import transaction
 from fairlead.store.event_queries import read_history
 from fairlead.store.history_queries import read_groups, read_plans
 from fairlead.store.lag_queries import read_lag, read_lag_by_member, read_lag_by_topic
 from fairlead.store.monitoring import _LAG
+from fairlead.store.plans import PlanStore
 from tests.stored import plan_history, record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from fairlead.store import StoredPlan
+from fairlead.domain.records import StoredPlan
 from fairlead.store.models.plan import STATES
 from tests.fairlead.store.life_model import STEPS
 from tests.fixtures.plans import SNAPSHOT_AT

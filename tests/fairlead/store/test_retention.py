@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.domain.records import Findings
+from fairlead.domain.records import Decision, Findings, StoredPlan
 from fairlead.errors import PlanStateError, StoreUnavailableError
-from fairlead.store import Decision, PlanStore, StoredPlan, create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.freezes import freeze_plans
+from fairlead.store.plans import PlanStore
 from fairlead.store.retention import history_days, prune
 from tests.fairlead.store.test_history import lag_table, query
 from tests.fixtures.plans import MakeDraft, make_metrics

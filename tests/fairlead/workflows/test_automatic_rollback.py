@@ -8,13 +8,14 @@ import pytest
 
 from benchmarks.simulation.planner import rest_s
 from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.records import StoredPlan
 from fairlead.domain.regression import Regression
 from fairlead.errors import PlanStateError
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.event_queries import read_history
 from fairlead.store.monitoring import read_all_groups
+from fairlead.store.plans import PlanStore
 from fairlead.store.regressions import open_regressions, record_regression
 from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.automatic_rollback import roll_back_regressions

@@ -13,7 +13,7 @@ from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.kafka.rebalance_trigger import TriggerConnection
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow
 from fairlead.workflows.rebalancing import BrokerAdoption

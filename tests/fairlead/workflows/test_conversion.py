@@ -14,7 +14,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
 from fairlead.settings import Settings
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.following import follow
 from tests.fairlead.followers.helpers import Fleet
 from tests.fairlead.kafka.members import BrokerAssigned

@@ -15,7 +15,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow

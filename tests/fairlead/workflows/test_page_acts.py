@@ -8,11 +8,14 @@ import pytest
 from sqlalchemy import Engine
 
 from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.store import PlanStore, StoredPlan, acts, create_store_engine
+from fairlead.store import acts
 from fairlead.store.acts import Act, Verb
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.page_acts import take_up
 from tests.fairlead.workflows.plans import OPTIONS, Dying

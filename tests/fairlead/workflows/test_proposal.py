@@ -12,8 +12,9 @@ import pytest
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.policy import Approval, Policy
 from fairlead.domain.prospect import Prospect
+from fairlead.domain.records import Decision, StoredPlan
 from fairlead.errors import PlanStateError
-from fairlead.store import Decision, PlanStore, StoredPlan
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.proposal import Outcome, carry_out
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft

@@ -16,14 +16,15 @@ import pytest
 
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.reconciliation import Action
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, KafkaUnavailableError, PlanStateError
 from fairlead.kafka.descriptions import group_error, read_description
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.attempts import last_attempts
 from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.store.outbox import PublishRequest
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.wire.record import withdrawn_value
 from fairlead.wire.record_reading import VerifiedRecord, read_record

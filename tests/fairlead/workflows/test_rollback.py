@@ -12,8 +12,9 @@ from fairlead.domain.approval import ApprovalDecision
 from fairlead.domain.as_problem import planned
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import PlanStateError, StalePlanError
-from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.workflows.rollback import rollback
 from tests.fairlead.workflows.plans import as_planned, emptied

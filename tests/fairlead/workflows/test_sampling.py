@@ -24,9 +24,9 @@ from fairlead.domain.samples.questions import Group, PlanningOptions, question_a
 from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import PostgresSettings, Settings
-from fairlead.store import PlanStore
 from fairlead.store.analysis_memory import standing_requests
 from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import sampling as taking

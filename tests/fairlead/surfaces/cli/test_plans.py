@@ -19,9 +19,9 @@ from typer.testing import CliRunner, Result
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.regression import Regression
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
-from fairlead.store import PlanStore, create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.group_history import insert_samples, read_samples, replace_last_samples
+from fairlead.store.plans import PlanStore
 from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import Asked, group_page

@@ -20,9 +20,10 @@ from fairlead.common.visible import visible
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import GroupError, PlanStateError
-from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
 from fairlead.store.history_queries import read_candidates
 from fairlead.store.monitoring import read_all_groups
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare
