@@ -259,10 +259,9 @@ BEGIN
     WHERE one.group_id = g AND one.version = v;
     GET DIAGNOSTICS gone = ROW_COUNT;
     PERFORM set_config('fairlead.pruning', 'off', true);
-    INSERT INTO fairlead_raw.plan_pruned AS known (group_id, versions, last_at)
-    SELECT g, count(*), now() FROM unnest(groups) g GROUP BY g
-    ON CONFLICT (group_id) DO UPDATE SET
-        versions = known.versions + excluded.versions, last_at = excluded.last_at;
+    INSERT INTO fairlead_raw.plan_pruned AS known (group_id, versions)
+    SELECT g, count(*) FROM unnest(groups) g GROUP BY g
+    ON CONFLICT (group_id) DO UPDATE SET versions = known.versions + excluded.versions;
     what := 'versions never followed';
     RETURN NEXT;
     DELETE FROM fairlead_raw.group_diagnosis WHERE until < before;

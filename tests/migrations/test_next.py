@@ -63,11 +63,10 @@ INSERT INTO page_act (id, at, actor, proof, act, group_id, reason, database_user
 VALUES (gen_random_uuid(), '2026-01-31+00', 'kim', 'token 1', 'freeze', 'g', 'incident', 'web',
     'done');
 
-INSERT INTO regression (group_id, version, at, seen_s, before_s, error_s, over_objective,
-    over_objective_before, evidence, automatic, back_off_until)
-VALUES ('g', 1, '2026-01-31+00', 900, 60, 30, 3, 1, 'late', true, '2026-02-01+00');
+INSERT INTO regression (group_id, version, at, evidence, automatic, back_off_until)
+VALUES ('g', 1, '2026-01-31+00', 'late', true, '2026-02-01+00');
 
-INSERT INTO plan_pruned (group_id, versions, last_at) VALUES ('h', 3, '2026-01-31+00');
+INSERT INTO plan_pruned (group_id, versions) VALUES ('h', 3);
 
 INSERT INTO moved_partition (group_id, version, topic, partition, member, weight)
 VALUES ('g', 1, 't', 0, 'c0', 2.5);

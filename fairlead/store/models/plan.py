@@ -259,9 +259,6 @@ class OutboxRow(TopicRecord, Base):
         comment="The person who requested it; null: the planner."
     )
     reason: Mapped[str | None] = mapped_column(comment="Why the plan is withdrawn.")
-    at: Mapped[datetime] = mapped_column(
-        server_default=func.now(), comment="When the entry was committed, by the database's clock."
-    )
 
 
 class PlanAttempt(Base):
@@ -406,7 +403,6 @@ class PlanPruned(Base):
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     versions: Mapped[int] = mapped_column(comment="Versions that pruning has removed.")
-    last_at: Mapped[datetime] = mapped_column(comment="When versions were last pruned.")
 
 
 class FreezeEvent(Base):
@@ -437,18 +433,6 @@ class PlanRegression(Base):
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     at: Mapped[datetime] = mapped_column(comment="When the verdict was stored.")
-    seen_s: Mapped[float] = mapped_column(
-        comment="Increase of the time lag over the objective since the plan, summed over "
-        "partitions, in seconds."
-    )
-    before_s: Mapped[float] = mapped_column(
-        comment="The same in the replay with the owners before the plan."
-    )
-    error_s: Mapped[float] = mapped_column(comment="The replay's error.")
-    over_objective: Mapped[Int32] = mapped_column(comment="Partitions behind the objective.")
-    over_objective_before: Mapped[Int32] = mapped_column(
-        comment="Partitions that would have been behind under the owners before."
-    )
     evidence: Mapped[str] = mapped_column(comment="In a sentence.")
     automatic: Mapped[bool] = mapped_column(
         comment="Whether the planner rolls back automatically; else it proposes a rollback."

@@ -149,7 +149,7 @@ def test_suspected_regression_stops_plans(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the suspected plan is itself a rollback, a new plan is requested."""
-    doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
+    doubt = Regression("late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     group = group_with_lags(100, 80, 5, 5)
     for snapshot_id in ("s1", "s2"):
