@@ -163,6 +163,7 @@ class FourEyes(Base):
 class PlanEvent(Base):
     """Append-only: each step of a plan, with the actor, the time and the reason."""
 
+    # The trigger `plan_event_apply` sets the time, the users and the transaction.
     __tablename__ = "plan_event"
     __table_args__ = (
         ForeignKeyConstraint(
@@ -184,23 +185,16 @@ class PlanEvent(Base):
     state: Mapped[str] = mapped_column(
         primary_key=True, comment="The state the plan entered. No plan returns to an earlier state."
     )
-    at: Mapped[datetime] = mapped_column(
-        server_default=func.clock_timestamp(), comment="Time of the step, by the database's clock."
-    )
-    actor: Mapped[str] = mapped_column(
-        server_default=text("SESSION_USER"), comment="As the client states; else database_user."
-    )
-    database_user: Mapped[str] = mapped_column(
-        server_default=text("SESSION_USER"), comment="The session's database user."
-    )
+    at: Mapped[datetime] = mapped_column(comment="Time of the step, by the database's clock.")
+    actor: Mapped[str] = mapped_column(comment="As the client states; else database_user.")
+    database_user: Mapped[str] = mapped_column(comment="The session's database user.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     sha256: Mapped[str] = mapped_column(comment="The document's hash, as the actor named it.")
     topic: Mapped[str | None] = mapped_column(comment="Where it was published: topic.")
     partition: Mapped[Int32 | None] = mapped_column(comment="Where it was published: partition.")
     record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
     transaction_id: Mapped[int] = mapped_column(
-        server_default=text("pg_current_xact_id()::text::bigint"),
-        comment="The transaction that took the step, as pg_current_xact_id() numbers it.",
+        comment="The transaction that took the step, as pg_current_xact_id() numbers it."
     )
 
 
