@@ -44,8 +44,6 @@ BEGIN
             to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00',
             to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00'
         );
-        EXECUTE format('COMMENT ON TABLE fairlead_raw.%I IS %L', child,
-            history || ' on ' || to_char(day, 'YYYY-MM-DD') || ' (UTC).');
         IF EXISTS (
             SELECT FROM pg_trigger WHERE tgname = 'append_only'
                 AND tgrelid = format('fairlead_raw.%I', history)::regclass

@@ -56,7 +56,7 @@ UNCOMMENTED = """
         WHERE attrelid = relation.oid AND attnum > 0 AND NOT attisdropped
     ) part
     WHERE relnamespace::regnamespace::text ~ '^fairlead' AND relkind IN ('r', 'p', 'v')
-        AND CASE attnum WHEN 0 THEN obj_description(relation.oid, 'pg_class')
+        AND NOT relispartition AND CASE attnum WHEN 0 THEN obj_description(relation.oid, 'pg_class')
             ELSE col_description(relation.oid, attnum) END IS NULL
     UNION ALL
     SELECT 'function', oid::regprocedure::text FROM pg_proc
@@ -139,8 +139,6 @@ def test_simultaneous_upgrades_succeed(database: str) -> None:
 def test_every_object_has_a_comment(database: str, engine: Engine) -> None:
     """Objects are schemas, tables, views, columns and functions for people."""
     migrate.upgrade(database)
-    with transaction(engine) as connection:
-        connection.execute(text("SELECT fairlead_raw.ensure_day('2026-01-31')"))
     assert rows(engine, UNCOMMENTED) == set()
 
 

@@ -7,12 +7,12 @@ decisions (`plan.DecisionRow`). Planners write both by functions (`migrations/sq
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, CheckConstraint, Index, Text, text
+from sqlalchemy import ARRAY, CheckConstraint, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.domain.diagnoses import DIAGNOSES
-from fairlead.store.models.base import Base, one_of
+from fairlead.store.models.base import Base, one_of, one_per_group
 from fairlead.store.models.plan import KnownGroup
 
 
@@ -40,12 +40,7 @@ class GroupDiagnosis(Base):
         CheckConstraint(
             "since <= last_seen AND last_seen < coalesce(until, 'infinity')", name="times"
         ),
-        Index(
-            "group_diagnosis_now_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("until IS NULL"),
-        ),
+        one_per_group("group_diagnosis_now_idx", "until IS NULL"),
     )
 
     group_id: Mapped[KnownGroup]

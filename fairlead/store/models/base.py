@@ -7,7 +7,18 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
-from sqlalchemy import BigInteger, DateTime, Double, Integer, LargeBinary, MetaData, Numeric, Text
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Numeric,
+    Text,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped
 
 from fairlead.domain.figures import figure
@@ -26,6 +37,11 @@ RAW: Final = "fairlead_raw"
 def one_of(column: str, values: tuple[str, ...]) -> str:
     """Return a check that a column has one of these values."""
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
+
+
+def one_per_group(name: str, condition: str) -> Index:
+    """Return an index that lets only one row of a group satisfy a condition."""
+    return Index(name, "group_id", unique=True, postgresql_where=text(condition))
 
 
 class Base(DeclarativeBase):

@@ -23,7 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.domain.identity import FourEyes as SeenBy
-from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of
+from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of, one_per_group
 
 STATES: Final = (
     "proposed",
@@ -85,24 +85,9 @@ class Plan(Base):
             ["group_id", "rolled_back_from"],
             ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"],
         ),
-        Index(
-            "plan_one_published_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("state = 'published'"),
-        ),
-        Index(
-            "plan_one_open_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("state IN ('proposed', 'approved')"),
-        ),
-        Index(
-            "plan_one_sending_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("state = 'sending'"),
-        ),
+        one_per_group("plan_one_published_idx", "state = 'published'"),
+        one_per_group("plan_one_open_idx", "state IN ('proposed', 'approved')"),
+        one_per_group("plan_one_sending_idx", "state = 'sending'"),
         Index("plan_created_at_idx", "created_at"),
     )
 
