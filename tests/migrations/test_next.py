@@ -89,10 +89,7 @@ INSERT INTO group_sample (group_id, sampled_at, digest, forecast_time_lag_s, gro
 VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
     '{1,0.25}', '{3,9}', '{0.125,NaN}');
 
-INSERT INTO group_sample_last (group_id, sampled_at, digest, forecast_time_lag_s, group_type,
-    protocol, topics, counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
-SELECT group_id, sampled_at, digest, forecast_time_lag_s, group_type, protocol, topics, counts,
-    members, owner, lag, arrival_rate, behind_s, capacity_share FROM group_sample;
+INSERT INTO group_sample_last SELECT * FROM group_sample;
 
 INSERT INTO group_shadow VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
 

@@ -66,13 +66,8 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
     approval = wanted("approve", plan)
     act(web, approval)
     event = read_plan(web, "orders", 1)["events"][-1]
-    login = web.url.username
-    assert (event["state"], event["actor"], event["database_user"], event["reason"]) == (
-        "approved",
-        "kim@example.com",
-        login,
-        "agreed",
-    )
+    recorded = [event[name] for name in ("state", "actor", "database_user", "reason")]
+    assert recorded == ["approved", "kim@example.com", web.url.username, "agreed"]
     done = find_act(web, approval.id)
     assert done is not None
     assert (done.outcome, done.proof, done.actor) == ("done", "token 1", "kim@example.com")
