@@ -323,11 +323,15 @@ class PlanStore:
         with transaction(self._engine) as connection:
             at = connection.scalar(newest)
             rows = connection.execute(_LAG, {"group": group, "newest": at}).all()
+        if not rows:
+            return None
         lags: dict[str, list[float]] = {}
         for row in rows:
             lags.setdefault(row.topic, []).append(float(row.lag))
-        arrays = {topic: np.array(values) for topic, values in lags.items()}
-        return MeasuredLag(arrays, frozenset(row.status for row in rows)) if rows else None
+        return MeasuredLag(
+            lags={topic: np.array(values) for topic, values in lags.items()},
+            statuses=frozenset(row.status for row in rows),
+        )
 
     def leases_ending_by(self, due: datetime) -> list[str]:
         """Return the groups whose published plan has a lease that ends by `due`."""
