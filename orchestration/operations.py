@@ -105,7 +105,7 @@ def rollback_plan(
 ) -> None:
     """Propose an old version's assignment as a new version."""
     with store.open() as plans, kafka.gateway() as gateway:
-        outcome = roll_group_back(
+        plan, approval = roll_group_back(
             plans,
             config.group,
             config.version,
@@ -116,16 +116,16 @@ def rollback_plan(
             actor=_actor(context),
         )
     metadata = {
-        "version": outcome.plan.version,
-        "state": outcome.plan.state,
-        "approval": outcome.approval.reason,
-        "sha256": outcome.plan.sha256,
+        "version": plan.version,
+        "state": plan.state,
+        "approval": approval.reason,
+        "sha256": plan.sha256,
     }
-    if outcome.approval.approved:
+    if approval.approved:
         effect: dict[str, Any] = {"what happens next": WHAT_FOLLOWS}
     else:
-        waits = f"version {outcome.plan.version} waits for a person: launch the job approve for it"
-        approve = ways.approve(outcome.plan, "")
+        waits = f"version {plan.version} waits for a person: launch the job approve for it"
+        approve = ways.approve(plan, "")
         by = approve.launchpad and link("Open the launchpad of the job approve", approve.launchpad)
         effect = {"to approve it": by or approve.statement, "what happens next": waits}
     _report(context, metadata | effect)

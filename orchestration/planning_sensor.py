@@ -19,6 +19,7 @@ from fairlead.common.words import length, listed, plural
 from fairlead.domain.cohorts import by_cohort, overdue
 from fairlead.domain.plan_requests import unanswered
 from fairlead.settings import Settings
+from fairlead.store.analysis_memory import standing_requests
 from fairlead.workflows.sampling_interval import interval
 from orchestration.jobs import planning
 from orchestration.outages import skip_while_away
@@ -64,7 +65,7 @@ def planning_sensor(
         return dg.SkipReason(f"The last planning run failed; the next one starts in {wait}.")
     with store.open() as plans:
         every = current.sampling.every if taken is None else interval(taken, current.sampling)
-        requests = plans.plan_requests(_OLD * every)
+        requests = standing_requests(plans.engine, _OLD * every)
         decided_at = plans.last_decisions()
     open_requests = unanswered(requests, decided_at, again=current.planning.again, now=now)
     needed = {group: request.why for group, request in open_requests.items()}

@@ -21,7 +21,7 @@ FORECAST: Final = ("forecast_time_lag_s", "utilisation", "catch_up_s")
 """Forecast figures; None for assignments that were not analysed."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
 """Rack traffic; None for groups without racks."""
-_FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
+FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
     """Return the candidate in a row of the table of candidates."""
     return SnapshotCandidate(
         assignor=row["assignor"],
-        metrics=None if row["error"] else {name: row[name] for name in _FIGURES},
+        metrics=None if row["error"] else {name: row[name] for name in FIGURES},
         outcome=row["outcome"],
         error=row["error"],
         frontier=tuple(

@@ -54,14 +54,6 @@ class Regression:
 
     Parameters
     ----------
-    seen_s
-        Increase of the time lag over the objective since the plan, summed over partitions.
-    before_s
-        Increase in the replay with the owners before the plan.
-    error_s
-        The replay's error.
-    over_objective, over_objective_before
-        Number of partitions over the objective now, and in the replay.
     evidence
         A sentence.
     owner
@@ -70,11 +62,6 @@ class Regression:
         Whether `IN_A_ROW` samples show it. Until then, the group gets no new plan.
     """
 
-    seen_s: float
-    before_s: float
-    error_s: float
-    over_objective: int
-    over_objective_before: int
     evidence: str
     owner: Int32
     sure: bool = False
@@ -142,7 +129,7 @@ def _at_last_sample(question: Question) -> Regression | None:
         f"with the owners and speeds before the plan {_more(before_s)}, and {_more(ahead_before)} "
         f"in {horizon}, with {over_before:,}; error at most {length(error_s)}"
     )
-    return Regression(seen_s, before_s, error_s, over, over_before, evidence, old)
+    return Regression(evidence, old)
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:

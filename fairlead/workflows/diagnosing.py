@@ -7,9 +7,8 @@ Belongs here: analysing groups between planning runs, from samples. Does not: th
 import logging
 import multiprocessing
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -159,33 +158,26 @@ def _analysed(
             costs = memory.costs.get(name, {})
             diagnosed.findings[name] = (at, replace(_NO_MEMBERS, remembered_costs=costs))
     for group, planning, question in questions_about(groups):
-        with _apart(group.name):
-            if isinstance(question, Exception):
-                raise question
+        try:
             _analyse(group, question, planning, diagnosed, last=memory.samples.get(group.name))
+        except ValueError as error:  # for example unknown offsets, which the next sample may have
+            _log.info("group %s: not diagnosed: %s", group.name, error)
+        except Exception:  # noqa: BLE001 - one group's data must not end the sample
+            _log.exception("group %s: not diagnosed", group.name)
     return diagnosed
-
-
-@contextmanager
-def _apart(name: str) -> Iterator[None]:
-    """Log an error of a group, so that other groups are still analysed."""
-    try:
-        yield
-    except ValueError as error:  # for example unknown offsets, which the next sample may have
-        _log.info("group %s: not diagnosed: %s", name, error)
-    except Exception:  # noqa: BLE001 - one group's data must not end the sample
-        _log.exception("group %s: not diagnosed", name)
 
 
 def _analyse(
     group: Group,
-    question: Question,
+    question: Question | Exception,
     planning: PlanningOptions,
     diagnosed: Diagnosed,
     *,
     last: LastStored | None,
 ) -> None:
     """Analyse a group and add the result; skip it if its members read nothing."""
+    if isinstance(question, Exception):
+        raise question
     if not question.problem.partition_total:
         return
     decision = ask(question, planning)

@@ -19,8 +19,9 @@ from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_tabl
 from fairlead.surfaces.cli.running_sandbox import ask
 
 if TYPE_CHECKING:
+    from fairlead.domain.records import StoredPlan
     from fairlead.settings import KafkaSettings
-    from fairlead.store import PlanStore, StoredPlan
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.adoption import Adoption
     from fairlead.workflows.reconciling import StepResult
 
@@ -49,8 +50,8 @@ def approve(
 ) -> None:
     """Approve a proposed version; the planner publishes exactly these bytes."""
     from fairlead.domain.reconciliation import WHAT_FOLLOWS
-    from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plan
+    from fairlead.store.plans import PlanStore
 
     with opened_engine() as engine:
         document = read_plan(engine, group, version)
@@ -73,8 +74,8 @@ def reject(
     group: Group, version: Version, *, reason: Reason, yes: Yes = False, as_json: Json = False
 ) -> None:
     """Reject a proposed version permanently."""
-    from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plan
+    from fairlead.store.plans import PlanStore
 
     with opened_engine() as engine:
         document = read_plan(engine, group, version)
@@ -94,8 +95,8 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     """Publish the group's approved plan now, if it still fits, and check adherence."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
     from fairlead.store.acts import asked
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.publication import publish_groups
 
     settings = load_settings()
@@ -126,7 +127,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "version": sent.version,
             "topic": sent.record.topic,
             "partition": sent.record.partition,
-            "offset": sent.record.offset,
+            "offset": sent.record.record_offset,
             "followed": followed.adherence if followed else None,
         },
         f"{group}: version {sent.version} is published: {sent.place}. {_whether(followed)} "
@@ -181,8 +182,8 @@ def rollback(
     from fairlead.domain.policy import policy_for
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plan
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.rollback import rollback as roll_back
 
     settings = load_settings()
@@ -192,7 +193,7 @@ def rollback(
         print_plan(document, stderr=as_json)
         ask(f"Propose the assignment of version {version} of {group} again?", yes=yes)
         with KafkaGateway(settings.kafka) as gateway:
-            result = roll_back(
+            plan, approval = roll_back(
                 PlanStore(engine, settings.source),
                 group,
                 version,
@@ -201,7 +202,6 @@ def rollback(
                 reason=reason,
                 now=datetime.now(UTC),
             )
-    plan = result.plan
     _say(
         {
             "group": group,
@@ -209,9 +209,9 @@ def rollback(
             "state": plan.state,
             "rolled_back_from": version,
             "sha256": plan.sha256,
-            "approval": result.approval.reason,
+            "approval": approval.reason,
         },
-        f"{group}: version {plan.version} is {plan.state}: {result.approval.reason}",
+        f"{group}: version {plan.version} is {plan.state}: {approval.reason}",
         as_json=as_json,
     )
 
@@ -222,8 +222,8 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plans
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows import reconciling
     from fairlead.workflows.delivery import PublishOptions
 
@@ -248,7 +248,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
             "version": result.version,
             "topic": result.record.topic,
             "partition": result.record.partition,
-            "offset": result.record.offset,
+            "offset": result.record.record_offset,
         },
         f"{group}: version {result.version} is withdrawn, by {result.place}",
         as_json=as_json,
@@ -270,7 +270,7 @@ def reconcile(
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.delivery import PublishOptions
     from fairlead.workflows.differences import differences
     from fairlead.workflows.publication import publish_groups

@@ -32,7 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(plan_steps.app)
 
-#: The states of a plan, as `fairlead.store.models.STATES`, whose import takes too long for help.
+#: `fairlead.store.models.plan.STATES`, whose import takes too long for help.
 State = Literal[
     "proposed",
     "approved",

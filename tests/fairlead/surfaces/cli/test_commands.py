@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from typer.main import get_command
 
-from fairlead.store.models import STATES
+from fairlead.store.models.plan import STATES
 from fairlead.surfaces.cli import app, plan_steps, plans
 from fairlead.surfaces.doctor import PARTS
 

@@ -19,9 +19,9 @@ from typer.testing import CliRunner, Result
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.regression import Regression
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
-from fairlead.store import PlanStore, create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.group_history import insert_samples, read_samples, replace_last_samples
+from fairlead.store.plans import PlanStore
 from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import Asked, group_page
@@ -257,7 +257,7 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
 def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
     """Output and pages show the end and the reason; other groups have other steps."""
     engine, at = create_store_engine(week), datetime.now(UTC)
-    worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
+    worse = Regression("it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")

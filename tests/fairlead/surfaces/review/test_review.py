@@ -20,9 +20,10 @@ from fairlead.common.visible import visible
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import GroupError, PlanStateError
-from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
 from fairlead.store.history_queries import read_candidates
-from fairlead.store.monitoring import DecisionCounts, read_all_groups
+from fairlead.store.monitoring import read_all_groups
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare
@@ -132,7 +133,7 @@ def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None
     (candidate,) = read_candidates(engine, "clicks", "s1")
     assert candidate.metrics is not None
     assert {name: candidate.metrics[name] for name in after} == after
-    measured = read_all_groups(engine, DecisionCounts()).balance
+    measured = read_all_groups(engine)["balance"]
     by_group = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
     assert by_group == {"clicks": 12.5e9}
 
