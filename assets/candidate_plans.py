@@ -44,9 +44,10 @@ def candidate_plans(
             memories = plans.memories(groups)
         policy_of = {group: policy_for(group, current.policies) for group in groups}
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
-        doing = (
-            f"Analysing {plural(len(groups), 'group')}, with up to "
-            f"{plural(candidates_at_most, 'candidate')}"
+        context.log.info(
+            "Analysing %s, with up to %s",
+            plural(len(groups), "group"),
+            plural(candidates_at_most, "candidate"),
         )
         analyse = partial(
             write_candidates,
@@ -54,8 +55,9 @@ def candidate_plans(
             snapshot_id=recent.snapshot_id,
             policies=policy_of,
             memories=memories,
+            progress=context.log.info,
         )
-        spark.compute(doing, context.log.info, analyse)
+        spark.compute(context.log.info, analyse)
         computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))

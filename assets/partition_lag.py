@@ -42,11 +42,15 @@ def partition_lag(
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
             if policy_for(group, current.policies).auto_offset_reset == "latest"
         }
-        doing = f"Measuring the lag of {plural(len(recent.groups), 'group')}"
+        context.log.info("Measuring the lag of %s", plural(len(recent.groups), "group"))
         measure = partial(
-            write_lag, warehouse=warehouse, snapshot_id=recent.snapshot_id, latest=latest
+            write_lag,
+            warehouse=warehouse,
+            snapshot_id=recent.snapshot_id,
+            latest=latest,
+            progress=context.log.info,
         )
-        spark.compute(doing, context.log.info, measure)
+        spark.compute(context.log.info, measure)
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
     with store.open() as plans:

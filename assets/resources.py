@@ -13,7 +13,7 @@ import dagster as dg
 from sqlalchemy import Engine
 
 from fairlead.archive import SampleArchive
-from fairlead.common.progress import ReportProgress, spark_works
+from fairlead.common.progress import ReportProgress
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings, load_settings
@@ -78,15 +78,13 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session of the process, and the Parquet snapshots."""
 
-    def compute(self, doing: str, report: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
+    def compute(self, report: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
         """Do work in this process's session; repeat it in a new one if the server has ended.
 
         The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
 
         Parameters
         ----------
-        doing
-            Name of the work, logged at the beginning and every few seconds with its progress.
         report
             Called with each line of the log.
         work
@@ -96,18 +94,13 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
 
         from fairlead.spark.session import server_has_ended  # noqa: PLC0415 - the same
 
-        def worked() -> T:
-            session = self._session(report)
-            with spark_works(session, doing, report):
-                return work(session)
-
         try:
-            return worked()
+            return work(self._session(report))
         except PySparkException:
             if not server_has_ended():
                 raise
             report("The Spark server has ended during the work: repeating it")
-            return worked()
+            return work(self._session(report))
 
     def _session(self, report: ReportProgress) -> "SparkSession":
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above

@@ -26,7 +26,7 @@ from fairlead.errors import FileSystemError, SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
 from fairlead.settings import ANYWHERE, SparkSettings
-from fairlead.spark.launch import as_java_properties
+from fairlead.spark.launch import properties_file
 from fairlead.spark.session import answers, server_properties
 from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
 
@@ -157,41 +157,29 @@ class SparkServer:
         if self.log.exists():
             self.log.replace(self.log.with_suffix(".previous.log"))
         token = secrets.token_urlsafe(32)
-        properties = self._home / "server.properties"
-        self._write(properties, token)
+        properties = {
+            **server_properties(self._settings),
+            "spark.connect.authenticate.token": token,
+            "spark.local.dir": str(self._home / "scratch"),
+        }
         try:
-            process = self._spawn(properties)
-            server = WarmServer(
-                port=self._wait_ready(process),
-                token=token,
-                session_id=str(uuid.uuid4()),
-                pid=process.pid,
-                started_at=process.create_time(),
-                made_of=made_of(self._settings.properties),
-            )
+            with properties_file(properties) as path:
+                process = self._spawn(path)
+                server = WarmServer(
+                    port=self._wait_ready(process),
+                    token=token,
+                    session_id=str(uuid.uuid4()),
+                    pid=process.pid,
+                    started_at=process.create_time(),
+                    made_of=made_of(self._settings.properties),
+                )
             server.record(self._state_dir)
         except BaseException:  # including Ctrl-C
             self._stop()
             raise
-        finally:
-            properties.unlink()
         return server
 
-    def _write(self, path: Path, token: str) -> None:
-        """Write the server's properties to a file: they are secret, command lines public."""
-        text = as_java_properties(
-            {
-                **server_properties(self._settings),
-                "spark.connect.authenticate.token": token,
-                "spark.local.dir": str(self._home / "scratch"),
-            }
-        )
-        path.unlink(missing_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def _spawn(self, properties: Path) -> psutil.Process:
+    def _spawn(self, properties: str) -> psutil.Process:
         # Workers do not need the addresses and passwords of Kafka and Postgres.
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("FAIRLEAD_")
@@ -199,7 +187,7 @@ class SparkServer:
         return processes.spawn(
             [
                 *(str(_SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit"),
-                *("--properties-file", str(properties), "--name", self._mark),
+                *("--properties-file", properties, "--name", self._mark),
                 *("--class", _CLASS, "spark-internal"),
             ],
             log=self.log,
