@@ -36,8 +36,8 @@ _STORE: Final = (
     "kafka-python reads PEM files: use ssl.ca.location, ssl.certificate.location and "
     "ssl.key.location"
 )
-_UNKNOWN_TO_KAFKA_PYTHON: Final = "kafka-python, the second client here, has no such setting"
-#: Names or prefixes of refused settings of librdkafka, to the reason.
+#: Names or prefixes of refused settings, to the reason. Other security settings that kafka-python
+#: lacks are refused, too.
 REFUSED: Final = {
     "sasl.oauthbearer.": _OAUTH,
     "enable.sasl.oauthbearer.unsecure.jwt": _OAUTH,
@@ -45,16 +45,7 @@ REFUSED: Final = {
     "sasl.jaas.config": "it is a setting of Java clients: use sasl.username and sasl.password",
     "ssl.keystore.": _STORE,
     "ssl.truststore.": _STORE,
-    "ssl.ca.pem": _STORE,
-    "ssl.certificate.pem": _STORE,
-    "ssl.key.pem": _STORE,
     _VERIFICATION: "certificates are always verified: name their authority in ssl.ca.location",
-    "ssl.ca.certificate.stores": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.cipher.suites": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.curves.list": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.engine.": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.providers": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.sigalgs.list": _UNKNOWN_TO_KAFKA_PYTHON,
 }
 _SECURITY_PREFIXES: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 
@@ -111,8 +102,13 @@ def _objection(name: str) -> str | None:
     if why := next(reasons, None):
         return f"{name} cannot be used: {why}"
     meant = nearest(name, [*_NAMES, _HOSTNAME_CHECK])
-    if name.startswith(_SECURITY_PREFIXES) or (meant and not _known_to_librdkafka(name)):
+    about_security = name.startswith(_SECURITY_PREFIXES)
+    if not about_security and not meant:
+        return None
+    if not _known_to_librdkafka(name):
         return f"there is no setting {name}" + (f", did you mean {meant}?" if meant else "")
+    if about_security:
+        return f"{name} cannot be used: kafka-python, the second client here, has no such setting"
     return None
 
 

@@ -33,6 +33,7 @@ def write_candidates(
     snapshot_id: str,
     policies: Mapping[str, Policy],
     memories: GroupMemories,
+    *,
     progress: ReportProgress = lambda _: None,
 ) -> None:
     """Analyse every group of a snapshot, and compute the candidates of its policy's assignors.

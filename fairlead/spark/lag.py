@@ -64,6 +64,7 @@ def write_lag(
     warehouse: Warehouse,
     snapshot_id: str,
     latest: Collection[str] = (),
+    *,
     progress: ReportProgress = lambda _: None,
 ) -> None:
     """Measure every partition of a snapshot: write its table `lag`, of the schema `LAG`.
