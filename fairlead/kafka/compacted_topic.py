@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
@@ -35,7 +34,7 @@ from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused
-from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT
+from fairlead.kafka.requests import GRACE_S, TRANSIENT, read_to_end, reader
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
-#: Maximum number of messages to take from the client at once.
-_AT_ONCE: Final = 1000
 #: Seconds between two requests about a topic while waiting.
 POLL_S: Final = 0.1
 
@@ -273,31 +270,11 @@ class CompactedTopic:
 
     def _read(self, partition: int) -> Iterator[Message]:
         """Read a partition from its beginning to its last stable offset."""
-        consumer = Consumer(
-            self._settings.librdkafka(
-                **{
-                    "group.id": "fairlead-plan-topic",  # required, never joined
-                    "enable.auto.commit": "false",
-                    "enable.partition.eof": "true",
-                    "isolation.level": "read_committed",
-                    "fetch.wait.max.ms": "50",
-                    "auto.offset.reset": "earliest",
-                }
-            )
-        )
+        consumer = reader(self._settings, **{"isolation.level": "read_committed"})
+        # Not OFFSET_BEGINNING, for which librdkafka needs a request and half a second more.
+        begin = TopicPartition(self.name, partition, 0)
         try:
-            # Not OFFSET_BEGINNING, for which librdkafka needs a request and half a second more.
-            consumer.assign([TopicPartition(self.name, partition, 0)])
-            deadline = time.monotonic() + self._timeout_s
-            while time.monotonic() < deadline:
-                for message in consumer.consume(_AT_ONCE, 0.1):
-                    if (error := message.error()) is None:
-                        yield message
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        return
-                    elif error.code() not in ABOUT_A_GROUP:
-                        raise KafkaException(error)  # noqa: TRY301 - the handler below names the topic
-            raise KafkaUnavailableError(f"Topic {self.name} was not read to its end in time")
+            yield from read_to_end(consumer, [begin], self._timeout_s)
         except KafkaException as error:
             raise self._failure(error, "cannot be read") from error
         finally:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.domain.groups import LiveMember
 from fairlead.wire.partitions import Partitions, kafka_uuid
 
 if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
@@ -28,33 +29,24 @@ TRIGGER_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
 
 
-@dataclass(frozen=True)
-class BrokerMember:
-    """A member of a group in which the broker assigns.
+@dataclass(frozen=True, kw_only=True)
+class BrokerMember(LiveMember):
+    """A member of a group in which the broker assigns, without its name in plans.
+
+    Its topics are those that it subscribes to by name, and known matches of its pattern: topics of
+    which a member with this pattern owns, or will own, a partition.
 
     Parameters
     ----------
-    member_id, instance_id, client_id, host, rack
-        From the coordinator.
-    epoch
+    generation
         The group epoch that the member has reached.
-    topics
-        Topics that it subscribes to by name, and known matches of its pattern: topics of which a
-        member with this pattern owns, or will own, a partition; ascending.
-    owned, target
-        Its current partitions, and its partitions in the broker's target assignment; ascending.
+    target
+        Its partitions in the broker's target assignment; ascending.
     classic
         Whether it uses the classic protocol; the group is then being converted.
     """
 
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    host: str
-    rack: str | None
-    epoch: int
-    topics: tuple[str, ...]
-    owned: Partitions
+    generation: int
     target: Partitions
     classic: bool
 
@@ -99,12 +91,14 @@ class BrokerGroup:
         A member that waits for partitions has reached the group epoch; one that must give up
         partitions has not.
         """
-        newest = max((consumer.epoch for consumer in self.consumers), default=0)
+        newest = max((consumer.generation for consumer in self.consumers), default=0)
         waits = any(
-            consumer.epoch == newest and consumer.owned != consumer.target
+            consumer.generation == newest and consumer.partitions != consumer.target
             for consumer in self.consumers
         )
-        return tuple(consumer for consumer in self.consumers if waits and consumer.epoch < newest)
+        return tuple(
+            consumer for consumer in self.consumers if waits and consumer.generation < newest
+        )
 
 
 def describe_broker_groups(
@@ -158,12 +152,13 @@ def _read(described: Any) -> BrokerGroup:
             instance_id=raw.instance_id,
             client_id=raw.client_id,
             host=raw.client_host.removeprefix("/"),
+            name="",
             rack=raw.rack_id or None,
-            epoch=raw.member_epoch,
+            generation=raw.member_epoch,
             topics=tuple(
                 sorted({*raw.subscribed_topic_names, *matched[raw.subscribed_topic_regex or ""]})
             ),
-            owned=_partitions(raw.assignment),
+            partitions=_partitions(raw.assignment),
             target=_partitions(raw.target_assignment),
             classic=raw.member_type == _CLASSIC_MEMBER,
         )

@@ -15,7 +15,7 @@ from fairlead.common.words import listed
 from fairlead.domain.groups import GroupDescription, GroupProblem, LiveMember
 from fairlead.errors import GroupAbsentError, GroupError, GroupUnsettledError
 from fairlead.kafka.consumer_protocol import CONSUMER, TRIGGER, BrokerGroup
-from fairlead.wire.members import GroupMember, member_names
+from fairlead.wire.members import member_names
 
 STABLE: Final = "Stable"
 EMPTY: Final = "Empty"
@@ -117,20 +117,7 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     problem, error = _broker_refusal(described, state)
     if error is None:
         try:
-            members = _named(
-                LiveMember(
-                    member_id=consumer.member_id,
-                    client_id=consumer.client_id,
-                    host=consumer.host,
-                    instance_id=consumer.instance_id,
-                    name="",
-                    topics=consumer.topics,
-                    partitions=consumer.owned,
-                    generation=consumer.epoch,
-                    rack=consumer.rack,
-                )
-                for consumer in described.consumers
-            )
+            members = _named(described.consumers)
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
     read = {topic for member in members for topic in member.topics}
@@ -147,19 +134,6 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     )
 
 
-def broker_names(described: BrokerGroup) -> dict[str, str]:
-    """Return member id to name in plans, also during a rebalance; without rebalance triggers."""
-    return member_names(
-        GroupMember(
-            consumer.member_id,
-            consumer.topics,
-            instance_id=consumer.instance_id,
-            client_id=consumer.client_id,
-        )
-        for consumer in described.consumers
-    )
-
-
 def _broker_refusal(described: BrokerGroup, state: str) -> _Refusal:
     if described.error is not None:
         return _coordinator_error(described.error)
@@ -167,7 +141,7 @@ def _broker_refusal(described: BrokerGroup, state: str) -> _Refusal:
         return GroupProblem.ABSENT, _ABSENT
     if state not in REBALANCING:
         return None, None
-    names = broker_names(described)
+    names = member_names(described.consumers)
     behind = [names[consumer.member_id] for consumer in described.behind]
     error = _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
     return GroupProblem.REBALANCING, error
@@ -245,15 +219,7 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
                     f"called {topic[:_LONGEST_TOPIC]!r}, a name that Kafka does not allow: correct "
                     "its subscription"
                 )
-    names = member_names(
-        GroupMember(
-            described.member_id,
-            described.topics,
-            instance_id=described.instance_id,
-            client_id=described.client_id,
-        )
-        for described in members
-    )
+    names = member_names(members)
     shared = [name for name, times in Counter(names.values()).items() if times > 1]
     if shared:
         raise GroupError(

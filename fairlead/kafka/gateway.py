@@ -32,7 +32,7 @@ from fairlead.domain.groups import (
 )
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id, samples_of
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
-from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares
+from fairlead.kafka.agreed_shares import with_agreed_shares
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL_TYPE,
@@ -111,7 +111,6 @@ class KafkaGateway:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
         self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
-        self._coordination = CoordinationReader(settings)
         self._admin: AdminClient | None = None
         self._reader: Consumer | None = None
         self._kafka_python: KafkaAdminClient | None = None
@@ -128,7 +127,6 @@ class KafkaGateway:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        self._coordination.close()
         self._close_kafka_python()
         raise_if_refused(error, self._settings)
 
@@ -338,7 +336,7 @@ class KafkaGateway:
             wait=wait_fixed(0.2),
             stop=stop_after_delay(min(patience_s, self._timeout_s)),
         )(describe_pending)
-        return with_agreed_shares(described, self._coordination)
+        return with_agreed_shares(described, self._settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups, each by the request for its type."""

@@ -15,10 +15,10 @@ from typing import Final
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
-from fairlead.kafka.descriptions import broker_names
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
+from fairlead.wire.members import member_names
 from fairlead.wire.members_record import Membership
 from fairlead.workflows.rebalancing import (
     STAYS_S,
@@ -128,7 +128,7 @@ def send_members(
         group: Membership(
             group,
             at,
-            broker_names(described),
+            member_names(described.consumers),
             {t: topics[t][0] for t in read_by(described) if t in topics},
         )
         for group, described in groups.items()

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.domain.samples import ownership
-from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares, with_records
+from fairlead.kafka.agreed_shares import with_agreed_shares, with_records
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings, Settings
@@ -107,7 +107,7 @@ def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     # clock: no broker answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_agreed_shares({"g": described}, CoordinationReader(kafka)) == {"g": described}
+    assert with_agreed_shares({"g": described}, kafka) == {"g": described}
     assert "fairlead.coordination cannot be read" in caplog.text
 
 
