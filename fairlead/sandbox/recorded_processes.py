@@ -15,8 +15,11 @@ from typing import Final
 import psutil
 
 from fairlead.common.same_process import same_process
+from fairlead.errors import SandboxError
 
 _FOLDER: Final = "running"
+#: Names of commands that start services or parts.
+HOLDERS: Final = frozenset({"fairlead demo", "fairlead dev", "fairlead up"})
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,22 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
         yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def require_alone(state_dir: Path) -> None:
+    """Refuse to start a second command that starts services or parts in a state directory.
+
+    Raises
+    ------
+    SandboxError
+        One of `HOLDERS` already runs there.
+    """
+    for process in still_running(state_dir):
+        if process.name in HOLDERS:
+            raise SandboxError(
+                f"`{process.name}` already runs as process {process.pid}: end it first, or use "
+                "another state directory (FAIRLEAD_STATE_DIR)"
+            )
 
 
 def still_running(state_dir: Path) -> list[RecordedProcess]:

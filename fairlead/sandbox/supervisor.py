@@ -56,9 +56,8 @@ class Part:
     answers
         An HTTP address, or the path of a Unix socket, that answers once the part is ready; None: it
         is ready once it has started.
-    leaves
-        Returns the process that the command leaves running after it has ended with status 0, which
-        is then watched instead; None: the command itself is watched.
+    ends
+        Whether the command ends: with status 0, the part is ready and is not started again.
     after
         Name of a part that must be ready before this one is started; None: no part.
     """
@@ -66,7 +65,7 @@ class Part:
     name: str
     command: Sequence[str]
     answers: str | Path | None = None
-    leaves: Callable[[], psutil.Process | None] | None = None
+    ends: bool = False
     after: str | None = None
 
 
@@ -115,11 +114,11 @@ class Supervisor:
         with suppress(KeyboardInterrupt, SystemExit):  # a second Ctrl-C
             self._thread.join()
             for child in self._children:
-                child.ask_to_end()
+                child.signal(signal.SIGINT)
             wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=GRACE_S)
         self._thread.join()
         for child in self._children:
-            child.kill()
+            child.signal(signal.SIGKILL)
         wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=_KILLED_S)
         for child in self._children:
             if remaining := child.running():
@@ -190,8 +189,6 @@ class _Child:
         self._ended = ""
         self._wait_s = _FIRST_WAIT_S
         self._lines: list[str] = []
-        #: A process that already ran before this supervisor; it is not ended.
-        self._before = part.leaves() if part.leaves else None
 
     @property
     def started(self) -> bool:
@@ -214,7 +211,7 @@ class _Child:
                 self._start(now)
             return
         code = self._popen.poll()
-        if code is None or (code == 0 and self._left_running() is not None):
+        if code is None or (code == 0 and self.part.ends):
             if not self.ready.is_set() and self._answers(code):
                 self.ready.set()
             if now - self._began > _STEADY_S:
@@ -256,7 +253,7 @@ class _Child:
     def _answers(self, code: int | None) -> bool:
         answers = self.part.answers
         if answers is None:
-            return self.part.leaves is None or code == 0
+            return not self.part.ends or code == 0
         try:
             if isinstance(answers, Path):
                 with socket.socket(socket.AF_UNIX) as connection:
@@ -271,9 +268,7 @@ class _Child:
         """Report that the part has ended, end the processes it left, and schedule its restart."""
         self.failures += 1
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
-        if code == 0 and self.part.leaves:
-            how = "its process is gone"
-        self.kill()
+        self.signal(signal.SIGKILL)
         self._recording.close()
         self.ready.clear()
         self._popen, self._due = None, now + self._wait_s
@@ -281,37 +276,18 @@ class _Child:
         self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
         self._tell(f"{self.part.name} {self._ended}")
 
-    def _left_running(self) -> psutil.Process | None:
-        return self.part.leaves() if self.part.leaves else None
-
-    def ask_to_end(self) -> None:
-        """Send SIGINT, as Ctrl-C does, to the process and to all that it has started."""
-        self._signal(signal.SIGINT, signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Kill the remaining processes of the part."""
-        self._signal(signal.SIGKILL, signal.SIGKILL)
-
-    def _signal(self, to_group: signal.Signals, to_left: signal.Signals) -> None:
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to all that it has started."""
         if self._popen is not None:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, to_group)
-        if (left := self._own()) is not None:
-            with suppress(psutil.NoSuchProcess):
-                left.send_signal(to_left)
-
-    def _own(self) -> psutil.Process | None:
-        """Return the process that the command left running, unless it already ran before."""
-        left = self._left_running()
-        return None if left == self._before else left
+                os.killpg(self._popen.pid, number)
 
     def running(self) -> list[psutil.Process]:
         """Return the running processes of the part."""
         if self._popen is None:
             return []
         self._popen.poll()
-        own = self._own()
-        return [*members(self._popen.pid), *([] if own is None else [own])]
+        return members(self._popen.pid)
 
     def close(self) -> None:
         """Remove the part's record."""

@@ -1,4 +1,4 @@
-"""The whole sandbox: persistent data, ended processes, and killed holders."""
+"""The whole sandbox: persistent data and ended processes."""
 
 import subprocess
 import sys
@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fairlead.errors import SandboxError
 from fairlead.sandbox import Sandbox
 from tests.cluster import QUIET
 from tests.interrupts import accepting_ctrl_c
@@ -85,11 +84,6 @@ def _processes(sandbox: Sandbox) -> list[list[str]]:
     return [line for line in lines if any(str(sandbox.state_dir) in part for part in line)]
 
 
-def _wait_held(holder: "subprocess.Popen[str]") -> None:
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-
-
 def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) -> None:
     """A restart keeps topics, rows and addresses; no process runs in between."""
     kept = unique_name
@@ -106,25 +100,6 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
         with psycopg.connect(after.postgres_url) as connection:
             assert connection.execute(f'SELECT number FROM "{kept}"'.encode()).fetchall() == [(7,)]
     assert after == before
-
-
-def test_sandbox_in_use_is_taken_over_only_after_a_kill(
-    own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
-) -> None:
-    """Others cannot end a sandbox in use; services outlive a holder that is killed."""
-    holder = run(HOLD)
-    _wait_held(holder)
-    with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
-        own.__enter__()
-    with pytest.raises(SandboxError, match=f"held by process {holder.pid}"):
-        own.erase()
-    left = [own.kafka.process(), own.postgres.process()]
-    holder.kill()
-    holder.communicate()
-    assert own.running() is not None
-    with own:
-        assert [own.kafka.process(), own.postgres.process()] == left
-    assert _processes(own) == []
 
 
 def test_processes_that_start_at_once_share_services(
@@ -159,7 +134,7 @@ def test_ctrl_c_during_start_leaves_nothing(
     assert own.running() is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"services": {"port": 1}, "holder": null}'])
+@pytest.mark.parametrize("text", ["", "{}", '{"port": 1}'])
 def test_damaged_state_file_is_ignored(tmp_path: Path, text: str) -> None:
     own = Sandbox(tmp_path)
     (own.state_dir / "sandbox.json").write_text(text)
