@@ -10,12 +10,12 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from signal import Signals
 from typing import Final
 
 import psutil
@@ -30,9 +30,6 @@ from fairlead.spark.launch import properties_file
 from fairlead.spark.session import answers, server_properties
 from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
 
-#: Seconds. A busy machine takes minutes.
-START_TIMEOUT_S: Final = 900.0
-STOP_GRACE_S: Final = 20.0
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 _CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTED: Final = re.compile(r"Spark Connect server started at: \S+?:(\d+)")
@@ -49,7 +46,7 @@ logger.server.level = info
 """
 
 
-class SparkServer:
+class SparkServer(processes.Service):
     """The warm Spark of a state directory.
 
     Parameters
@@ -65,13 +62,7 @@ class SparkServer:
         self._settings = settings
         self._home = self._state_dir / FOLDER
         self._lock = FileLock(self._state_dir / f"{FOLDER}.lock")
-        self.log = self._home / "server.log"
-        # In the server's command line, by which its process is found.
-        self._mark = f"fairlead:{self._home}"
-
-    def process(self) -> psutil.Process | None:
-        """Return the server's process, whichever process started it."""
-        return processes.find(self._is_server)
+        super().__init__("Spark", self._home / "server.log", f"fairlead:{self._home}")
 
     def running(self) -> WarmServer | None:
         """Return the running server; None if none runs."""
@@ -104,7 +95,7 @@ class SparkServer:
             server = self.running()
             if server is not None and self.fits(server) and self.answers(server):
                 return server
-            self._stop()
+            self.end(Signals.SIGTERM)
             return self._start()
 
     def stop(self) -> None:
@@ -112,7 +103,7 @@ class SparkServer:
         if self._state_dir.exists():
             with self._locked():
                 forget(self._state_dir)
-                self._stop()
+                self.end(Signals.SIGTERM)
 
     def memory_bytes(self) -> int:
         """Return the memory of the server and its workers, in bytes; 0 if it does not run."""
@@ -146,7 +137,9 @@ class SparkServer:
 
     def _locked(self) -> AbstractContextManager[None]:
         what = f"Spark in {self._home}"
-        return processes.exclusively(self._state_dir, self._lock, what, timeout_s=START_TIMEOUT_S)
+        return processes.exclusively(
+            self._state_dir, self._lock, what, timeout_s=processes.START_TIMEOUT_S
+        )
 
     def _start(self) -> WarmServer:
         find_java()  # its message for a missing Java is clearer than Spark's
@@ -154,8 +147,7 @@ class SparkServer:
         (self._home / "scratch").mkdir(parents=True)
         self._home.chmod(0o700)
         (self._home / "log4j2.properties").write_text(_LOGGING)
-        if self.log.exists():
-            self.log.replace(self.log.with_suffix(".previous.log"))
+        self.rotate_log()
         token = secrets.token_urlsafe(32)
         properties = {
             **server_properties(self._settings),
@@ -166,7 +158,7 @@ class SparkServer:
             with properties_file(properties) as path:
                 process = self._spawn(path)
                 server = WarmServer(
-                    port=self._wait_ready(process),
+                    port=self._wait_ready(),
                     token=token,
                     session_id=str(uuid.uuid4()),
                     pid=process.pid,
@@ -175,7 +167,7 @@ class SparkServer:
                 )
             server.record(self._state_dir)
         except BaseException:  # including Ctrl-C
-            self._stop()
+            self.end(Signals.SIGTERM)
             raise
         return server
 
@@ -200,28 +192,12 @@ class SparkServer:
             },
         )
 
-    def _wait_ready(self, process: psutil.Process) -> int:
-        """Wait until the server answers; return its port."""
-        ports: list[str] = []
+    def _wait_ready(self) -> int:
+        """Wait until the server has logged its port; return it."""
 
-        def settled() -> bool:
-            ports[:] = _STARTED.findall(self.log.read_text(errors="replace"))
-            return bool(ports) or processes.ended(process)
+        def ports() -> list[str]:
+            return _STARTED.findall(self.log.read_text(errors="replace"))
 
-        in_time = processes.wait_until(settled, timeout_s=START_TIMEOUT_S)
-        if ports:
-            return int(ports[0])
-        problem = "ended" if in_time else f"did not answer within {START_TIMEOUT_S:.0f} s"
-        raise SandboxError(f"Spark {problem} while it was starting; {self.log}:\n{self._log_end()}")
-
-    def _log_end(self) -> str:
-        """Return the end of the log, without stack traces."""
-        lines = self.log.read_text(errors="replace").splitlines()
-        return "\n".join(f"  {line}" for line in lines if not line.startswith("\tat "))
-
-    def _stop(self) -> None:
-        if process := self.process():
-            processes.end(process, signal.SIGTERM, grace_s=STOP_GRACE_S)
-
-    def _is_server(self, command: Sequence[str]) -> bool:
-        return self._mark in command
+        if not self.answers_or_ends(lambda: bool(ports())):
+            raise self.failure()
+        return int(ports()[0])

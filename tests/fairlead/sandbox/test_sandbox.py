@@ -112,7 +112,7 @@ def test_processes_that_start_at_once_share_services(
     outputs = [process.communicate(timeout=PATIENCE_S) for process in (run(START), run(START))]
     assert outputs == [(f"{own.running()}\n", "")] * 2
     assert sum("kafka.Kafka" in line for line in _processes(own)) == 1
-    assert sum("-D" in line for line in _processes(own)) == 1
+    assert sum(line[0].endswith("/postgres") for line in _processes(own)) == 1
     before = own.running()
     with Sandbox(own.state_dir) as services:
         assert services == before
