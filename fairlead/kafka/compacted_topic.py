@@ -7,9 +7,10 @@ records (`fairlead.wire`), nor writing them (`plan_topic`, `members_topic`).
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
     KafkaError,
@@ -38,9 +39,6 @@ from fairlead.kafka.requests import GRACE_S, TRANSIENT, read_to_end, reader
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 log = logging.getLogger(__name__)
 
@@ -296,9 +294,7 @@ class CompactedTopic:
             within_s=self._timeout_s,
         )
 
-    def _ask(
-        self, question: "Callable[[AdminClient], Future[Answer]]", *, within_s: float
-    ) -> Answer:
+    def _ask(self, question: Callable[[AdminClient], Future[Answer]], *, within_s: float) -> Answer:
         """Send a request about the topic; retry for `within_s` while the broker does not know it.
 
         A broker learns of a new topic with a delay.

@@ -10,13 +10,14 @@ the protocol of each member.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from kafka import errors
+from kafka.admin import KafkaAdminClient
 
 from fairlead.domain.groups import LiveMember
+from fairlead.kafka.messages.consumer_groups import ConsumerGroupDescribeRequest
 from fairlead.wire.partitions import Partitions, kafka_uuid
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
-    from kafka.admin import KafkaAdminClient
 
 #: The group type, and the value of the clients' setting `group.protocol`.
 CONSUMER: Final = "consumer"
@@ -102,7 +103,7 @@ class BrokerGroup:
 
 
 def describe_broker_groups(
-    admin: "KafkaAdminClient", groups: Sequence[str]
+    admin: KafkaAdminClient, groups: Sequence[str]
 ) -> dict[str, BrokerGroup]:
     """Describe groups of the consumer protocol.
 
@@ -117,11 +118,7 @@ def describe_broker_groups(
     }
 
 
-async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
-    from fairlead.kafka.messages.consumer_groups import (  # noqa: PLC0415 - the module imports kafka-python
-        ConsumerGroupDescribeRequest,
-    )
-
+async def _ask(admin: KafkaAdminClient, groups: Sequence[str]) -> list[Any]:
     by_node: dict[int, list[str]] = defaultdict(list)
     coordinators = await admin._find_coordinator_ids(list(groups))  # noqa: SLF001 - as above
     for group, node in coordinators.items():
@@ -139,8 +136,6 @@ async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
 
 def _read(described: Any) -> BrokerGroup:
     if described.error_code:
-        from kafka import errors  # noqa: PLC0415 - see above
-
         error = str(errors.for_code(described.error_code)(described.error_message or ""))
         return BrokerGroup(
             described.group_id, described.group_state, described.assignor_name, error=error

@@ -9,14 +9,12 @@ replica in its rack (KIP-392), if there is one. With other brokers consumers fet
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from fairlead.domain.groups import FetchSources, GroupDescription, LogOffsets
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
-    from kafka.admin import KafkaAdminClient
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +36,7 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
     }
 
 
-def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[str]) -> FetchSources:
+def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]) -> FetchSources:
     """Read the racks from which partitions of topics are fetched.
 
     Parameters
@@ -84,7 +82,7 @@ def _racks_of(racks: Racks, brokers: Iterable[int]) -> tuple[str, ...]:
 
 
 def _placed(
-    admin: "KafkaAdminClient", topics: list[str], log: LogOffsets
+    admin: KafkaAdminClient, topics: list[str], log: LogOffsets
 ) -> Iterator[tuple[int, int, list[int]]]:
     """Yield each partition's index in the log's arrays, its leader (-1: none) and replicas."""
     for topic in admin.describe_topics(topics):
@@ -98,10 +96,8 @@ def _placed(
                 )
 
 
-def _rack_aware(admin: "KafkaAdminClient", brokers: set[int]) -> set[int]:
+def _rack_aware(admin: KafkaAdminClient, brokers: set[int]) -> set[int]:
     """Return the brokers that send consumers to the replica in their rack."""
-    from kafka.admin import ConfigResource, ConfigResourceType  # noqa: PLC0415 - see above
-
     resources = [
         ConfigResource(ConfigResourceType.BROKER, str(broker), {SELECTOR: None})
         for broker in sorted(brokers)
@@ -115,7 +111,7 @@ def _rack_aware(admin: "KafkaAdminClient", brokers: set[int]) -> set[int]:
 
 
 def _sizes(
-    admin: "KafkaAdminClient", topics: list[str], brokers: list[int], log: LogOffsets
+    admin: KafkaAdminClient, topics: list[str], brokers: list[int], log: LogOffsets
 ) -> Iterator[tuple[int, int, int]]:
     """Yield, per replica: its partition's index in the log's arrays, its broker, its bytes."""
     partitions = {topic: list(range(log.place(topic)[1])) for topic in topics}

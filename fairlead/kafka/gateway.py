@@ -11,11 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
+from kafka.admin import KafkaAdminClient
+from kafka.errors import BrokerResponseError, KafkaError, RequestTimedOutError
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
 from fairlead.common.kafka_python import connect
@@ -33,6 +35,7 @@ from fairlead.domain.groups import (
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id, samples_of
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.agreed_shares import with_agreed_shares
+from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL_TYPE,
@@ -54,9 +57,6 @@ from fairlead.kafka.requests import Answers, backoff
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of this module
-    from kafka.admin import KafkaAdminClient
 
 log = logging.getLogger(__name__)
 
@@ -236,8 +236,6 @@ class KafkaGateway:
 
         A failure is only logged: the snapshot is useful without it.
         """
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         topics = topics_of_racks(descriptions.values())
         if not topics:
             return None
@@ -283,8 +281,6 @@ class KafkaGateway:
     def _commits(
         self, groups: Sequence[str], progress: ReportProgress
     ) -> Answers[str, CommittedOffsets]:
-        from fairlead.kafka.commits import fetch_commits  # noqa: PLC0415 - it imports kafka-python
-
         if not groups:
             return Answers()
         try:
@@ -342,8 +338,6 @@ class KafkaGateway:
         }
 
     def _listed(self) -> list[dict[str, Any]]:
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         try:
             return self._ask_kafka_python(_list_groups)
         except BrokerResponseError as error:
@@ -417,7 +411,7 @@ class KafkaGateway:
     def _halving(
         self,
         groups: Sequence[str],
-        question: "Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]]",
+        question: Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]],
     ) -> tuple[dict[str, Result], dict[str, Exception]]:
         """Ask about groups; if one of them makes the request fail, about fewer at a time.
 
@@ -425,8 +419,6 @@ class KafkaGateway:
         -------
         Group to answer, and group to the error of a request about this group only.
         """
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         if not groups:
             return {}, {}
         try:
@@ -438,7 +430,7 @@ class KafkaGateway:
         more_answers, more_errors = self._halving(groups[half:], question)
         return answers | more_answers, errors | more_errors
 
-    def _ask_kafka_python(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
+    def _ask_kafka_python(self, question: Callable[[KafkaAdminClient], Result]) -> Result:
         """Call a function with kafka-python's client; after a transient error, with a new one.
 
         Raises
@@ -448,12 +440,6 @@ class KafkaGateway:
         kafka.errors.BrokerResponseError
             A broker returns an error about the request.
         """
-        from kafka.errors import (  # noqa: PLC0415 - see above
-            BrokerResponseError,
-            KafkaError,
-            RequestTimedOutError,
-        )
-
         retries = Retrying(
             retry=retry_if_exception(
                 lambda error: isinstance(error, KafkaError) and error.retriable
@@ -496,11 +482,8 @@ class KafkaGateway:
             )
         return self._reader
 
-    def _open_kafka_python(self) -> "KafkaAdminClient":
+    def _open_kafka_python(self) -> KafkaAdminClient:
         if self._kafka_python is None:
-            from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
-            from kafka.errors import KafkaError  # noqa: PLC0415 - see above
-
             require_broker(self._settings)
             if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
@@ -523,7 +506,7 @@ class KafkaGateway:
             self._kafka_python = None
 
 
-def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
+def _list_groups(admin: KafkaAdminClient) -> list[dict[str, Any]]:
     """List the groups of every broker, including brokers that started after the client."""
     manager = admin._manager  # noqa: SLF001 - no public way to refresh kafka-python's list of brokers
     manager.run(manager.cluster.refresh_metadata)
