@@ -5,9 +5,9 @@ so that the UI never shows a secret.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from sqlalchemy import Engine
@@ -23,8 +23,6 @@ from fairlead.store.plans import PlanStore
 
 if TYPE_CHECKING:  # runs that need no Spark do not import it
     from pyspark.sql import SparkSession
-
-T = TypeVar("T")
 
 
 class SettingsResource(dg.ConfigurableResource[Settings]):
@@ -78,31 +76,12 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session of the process, and the Parquet snapshots."""
 
-    def compute(self, report: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
-        """Do work in this process's session; repeat it in a new one if the server has ended.
+    def session(self, report: ReportProgress) -> "SparkSession":
+        """Return this process's session.
 
         The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
-
-        Parameters
-        ----------
-        report
-            Called with each line of the log.
-        work
-            The work, which can be repeated.
+        `report` is called with each line of the log.
         """
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
-
-        from fairlead.spark.session import server_has_ended  # noqa: PLC0415 - the same
-
-        try:
-            return work(self._session(report))
-        except PySparkException:
-            if not server_has_ended():
-                raise
-            report("The Spark server has ended during the work: repeating it")
-            return work(self._session(report))
-
-    def _session(self, report: ReportProgress) -> "SparkSession":
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
         from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same
 

@@ -3,7 +3,7 @@
 Belongs here: its properties, its process, its log. Does not: how a run finds it
 (`fairlead.spark.warm`) or opens a session (`fairlead.spark.session`).
 
-The server keeps no state: if it ends, the runs on it need one more attempt.
+The server keeps no state: if it ends, Dagster repeats the steps that run on it.
 """
 
 import os

@@ -59,8 +59,6 @@ _SERVER_DEFAULTS: Final = {
 
 #: A local server answers immediately or has ended; PySpark would retry for ten minutes.
 _RETRIES: Final = 2
-#: Seconds. Maximum time between the last answer of a server and the end of its process.
-_LAST_BREATH_S: Final = 2.0
 #: Seconds. A query may wait for other runs' tasks.
 ANSWERS_WITHIN_S: Final = 60.0
 
@@ -113,22 +111,6 @@ def running_session() -> SparkSession | None:
         _leave(running)
         return None
     return running
-
-
-def server_has_ended() -> bool:
-    """Whether the server of this process's session has ended, or is ending.
-
-    Kills a server that runs but does not compute.
-    """
-    if _on is None:
-        return False
-    if _on.ends(within_s=_LAST_BREATH_S):
-        return True
-    active = SparkSession.getActiveSession()
-    if active is None or answers(lambda: active):
-        return False
-    _on.kill()
-    return True
 
 
 def answers(session: Callable[[], Any]) -> bool:

@@ -76,17 +76,6 @@ class WarmServer:
         """Whether the server still runs."""
         return self.process() is not None
 
-    def ends(self, *, within_s: float) -> bool:
-        """Whether the server ends within some seconds."""
-        process = self.process()
-        if process is None:
-            return True
-        try:
-            process.wait(within_s)
-        except psutil.TimeoutExpired:
-            return False
-        return True
-
     def kill(self) -> None:
         """Kill the server."""
         process = self.process()
