@@ -323,11 +323,7 @@ def load_settings() -> Settings:
             "underscores: FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
     try:
-        while True:  # a file that changes while it is read is read again
-            began = _source()
-            settings = Settings()
-            if settings.source == began:
-                return settings
+        return Settings()
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())
@@ -390,28 +386,20 @@ def _spelt(keys: Sequence[str | int]) -> str:
 def _not_json(message: str) -> str:
     """Return an error that names the variables which pydantic cannot parse."""
     field = re.search(r'field "(\w+)"', message)
-    names = _variables_below([field[1]]) if field else []
-    return f"{', '.join(names) or 'FAIRLEAD_*'}: not valid JSON for this setting"
+    where = _where("FAIRLEAD_*", [field[1]]) if field else "FAIRLEAD_*"
+    return f"{where}: not valid JSON for this setting"
 
 
-def _where(path: Path, keys: Sequence[str | int]) -> str:
-    """Return the variable or the file that sets a key."""
-    return _variable(keys) or ", ".join(_variables_below(keys)) or str(path)
-
-
-def _variable(keys: Sequence[str | int]) -> str | None:
-    """Return the variable that sets a key, or a section that contains it."""
-    names = [f"FAIRLEAD_{'__'.join(map(str, keys[:end]))}" for end in range(1, len(keys) + 1)]
-    variables = {name.upper(): name for name in os.environ}
-    return next((variables[name.upper()] for name in names if name.upper() in variables), None)
-
-
-def _variables_below(keys: Sequence[str | int]) -> list[str]:
-    """Return the variables that set a key or something below it."""
-    name = f"FAIRLEAD_{'__'.join(map(str, keys))}".upper()
-    return sorted(
-        variable for variable in os.environ if f"{variable.upper()}__".startswith(f"{name}__")
-    )
+def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
+    """Return the variables that set a key, something below it, or a section that contains it."""
+    key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
+    ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}
+    variables = [
+        variable
+        for variable, end in ends.items()
+        if end.startswith(key) or (end.startswith("FAIRLEAD_") and key.startswith(end))
+    ]
+    return ", ".join(variables) or str(otherwise)
 
 
 def origin() -> str:

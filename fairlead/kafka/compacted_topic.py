@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
     KafkaError,
@@ -150,12 +150,7 @@ class CompactedTopic:
         """
         if self._origin is None:
             topic_id = kafka_uuid(str(self._describe().topic_id))
-            admin = AdminClient(self._settings.librdkafka())
-            try:
-                cluster = admin.list_topics(self.name, timeout=self._timeout_s).cluster_id
-            except KafkaException as error:
-                raise self._failure(error, "cannot be described") from error
-            self._origin = Origin(self.name, cluster or "", topic_id)
+            self._origin = Origin(self.name, self._cluster().cluster_id or "", topic_id)
         return self._origin
 
     def __enter__(self) -> Self:
@@ -176,12 +171,7 @@ class CompactedTopic:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
-        require_broker(self._settings)
-        admin = AdminClient(self._settings.librdkafka())
-        try:
-            brokers = len(admin.list_topics(self.name, timeout=self._timeout_s).brokers)
-        except KafkaException as error:
-            raise self._failure(error, "cannot be described") from error
+        brokers = len(self._cluster().nodes)
         factor = self._settings.plan_topic_replication_factor
         copies = copies_wanted(brokers) if factor < 0 else factor
         topic = NewTopic(
@@ -190,6 +180,7 @@ class CompactedTopic:
             replication_factor=copies,
             config=TOPIC_CONFIG | {"min.insync.replicas": str(in_sync_wanted(copies))},
         )
+        admin = AdminClient(self._settings.librdkafka())
         try:
             admin.create_topics(
                 [topic], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
@@ -278,6 +269,10 @@ class CompactedTopic:
         finally:
             consumer.close()
 
+    def _cluster(self) -> Any:
+        """Describe the cluster; raises errors like `_ask`."""
+        return self._ask(lambda admin: admin.describe_cluster(request_timeout=self._timeout_s))
+
     def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
         """Read the topic's id and partitions; raises errors like `_ask`."""
         topics = TopicCollection([self.name])
@@ -294,7 +289,9 @@ class CompactedTopic:
             within_s=self._timeout_s,
         )
 
-    def _ask(self, question: Callable[[AdminClient], Future[Answer]], *, within_s: float) -> Answer:
+    def _ask(
+        self, question: Callable[[AdminClient], Future[Answer]], *, within_s: float = 0.0
+    ) -> Answer:
         """Send a request about the topic; retry for `within_s` while the broker does not know it.
 
         A broker learns of a new topic with a delay.

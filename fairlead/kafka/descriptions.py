@@ -27,7 +27,6 @@ REBALANCING: Final = frozenset(
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
-_ABSENT_AS_CLASSIC: Final = "The group does not exist as a classic group"
 _NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
 #: Parts of kafka-python's error messages; the first match decides.
 _PROBLEMS: Final = {
@@ -96,7 +95,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
     """
     state, protocol_type = raw["group_state"], raw["protocol_type"]
     members: tuple[LiveMember, ...] = ()
-    problem, error = _refusal(raw)
+    problem, error = _refusal(state, raw["error"], protocol_type)
     if error is None:
         try:
             members = _read_members(raw["members"])
@@ -114,7 +113,10 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     """
     members: tuple[LiveMember, ...] = ()
     state = described.state if described.consumers or described.state == DEAD else EMPTY
-    problem, error = _broker_refusal(described, state)
+    problem, error = _refusal(state, described.error)
+    if problem is GroupProblem.REBALANCING and (behind := described.behind):
+        names = member_names(described.consumers)
+        error = f"{error}; {holds_up([names[consumer.member_id] for consumer in behind])}"
     if error is None:
         try:
             members = _named(described.consumers)
@@ -134,26 +136,6 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     )
 
 
-def _broker_refusal(described: BrokerGroup, state: str) -> _Refusal:
-    if described.error is not None:
-        return _coordinator_error(described.error)
-    if state == DEAD:
-        return GroupProblem.ABSENT, _ABSENT
-    if state not in REBALANCING:
-        return None, None
-    names = member_names(described.consumers)
-    behind = [names[consumer.member_id] for consumer in described.behind]
-    error = _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
-    return GroupProblem.REBALANCING, error
-
-
-def _coordinator_error(error: str) -> _Refusal:
-    problem = problem_in(error)
-    if problem is GroupProblem.OTHER_TYPE:
-        return problem, error
-    return problem, _ABSENT if problem is GroupProblem.ABSENT else _NOT_DESCRIBED + error
-
-
 def holds_up(names: Sequence[str]) -> str:
     """Return a sentence that names the members for which a group waits, and the remedy.
 
@@ -169,13 +151,16 @@ def holds_up(names: Sequence[str]) -> str:
     )
 
 
-def _refusal(raw: Mapping[str, Any]) -> _Refusal:
+def _refusal(
+    state: str, coordinator_error: str | None, protocol_type: str = CONSUMER_PROTOCOL_TYPE
+) -> _Refusal:
     """Return why a group cannot be planned, independent of its members."""
-    state, protocol_type = raw["group_state"], raw["protocol_type"]
-    if raw["error"]:
-        return _coordinator_error(raw["error"])
+    if coordinator_error:
+        problem = problem_in(coordinator_error)
+        told = {GroupProblem.OTHER_TYPE: coordinator_error, GroupProblem.ABSENT: _ABSENT}
+        return problem, told.get(problem, _NOT_DESCRIBED + coordinator_error)
     if state == DEAD:
-        return GroupProblem.ABSENT, _ABSENT_AS_CLASSIC
+        return GroupProblem.ABSENT, _ABSENT
     if protocol_type not in (CONSUMER_PROTOCOL_TYPE, ""):
         return None, f"The group is not a consumer group: its protocol type is {protocol_type}"
     if state in REBALANCING:

@@ -24,7 +24,6 @@ from fairlead.common.kafka_python import connect
 from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import (
-    CommittedOffsets,
     FetchSources,
     GroupDescription,
     GroupProblem,
@@ -53,7 +52,7 @@ from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.kafka.offsets import described_topics, log_offsets, topic_sizes
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
-from fairlead.kafka.requests import Answers, backoff
+from fairlead.kafka.requests import backoff
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
@@ -105,19 +104,14 @@ class KafkaGateway:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
         self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
-        self._admin: AdminClient | None = None
+        self._admin = self._new_admin()
         self._reader: Consumer | None = None
         self._kafka_python: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
-        try:
-            self._admin = AdminClient(self._settings.librdkafka())
-        except KafkaException as error:  # names the setting, not its value
-            raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._admin = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -203,7 +197,9 @@ class KafkaGateway:
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
         # Also for groups that cannot be planned: pages show their lag.
-        commits = self._commits(sorted(descriptions), progress)
+        commits = self._ask_kafka_python(
+            lambda admin: fetch_commits(admin, sorted(descriptions), self._timeout_s, progress)
+        )
         for name, error in commits.errors.items():
             why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
             descriptions[name] = replace(descriptions[name], error=why)
@@ -277,17 +273,6 @@ class KafkaGateway:
             group: _live(described, counts, hidden, observed_at)
             for group, described in descriptions.items()
         }
-
-    def _commits(
-        self, groups: Sequence[str], progress: ReportProgress
-    ) -> Answers[str, CommittedOffsets]:
-        if not groups:
-            return Answers()
-        try:
-            return fetch_commits(self._open_kafka_python(), groups, self._timeout_s, progress)
-        except KafkaUnavailableError:
-            self._close_kafka_python()
-            raise
 
     def _describe(
         self,
@@ -450,6 +435,9 @@ class KafkaGateway:
         )
         try:
             return retries(lambda: question(self._open_kafka_python()))
+        except KafkaUnavailableError:
+            self._close_kafka_python()
+            raise
         except KafkaError as error:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
@@ -464,13 +452,17 @@ class KafkaGateway:
 
         For five minutes, librdkafka sends requests to a controller that has died.
         """
-        if self._admin is None:
-            raise RuntimeError("KafkaGateway is a context manager: enter it first")
         try:
             yield self._admin
         except KafkaUnavailableError:
-            self._admin = AdminClient(self._settings.librdkafka())
+            self._admin = self._new_admin()
             raise
+
+    def _new_admin(self) -> AdminClient:
+        try:
+            return AdminClient(self._settings.librdkafka())
+        except KafkaException as error:  # names the setting, not its value
+            raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
 
     def _open_reader(self) -> Consumer:
         """Return a consumer for reading offsets; it never joins its group."""
