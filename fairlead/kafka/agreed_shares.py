@@ -82,16 +82,12 @@ def with_records(
     record = _present_record(described.members, records)
     if record is None:
         return described
-    return replace(described, protocol=AGREED, members=_shared(described.members, record))
-
-
-def _shared(members: Iterable[LiveMember], record: AssignmentRecord) -> tuple[LiveMember, ...]:
-    return tuple(
-        replace(member, partitions=dict(sorted(record.shares[member.member_id].items())))
-        if member.member_id in record.shares
-        else member
-        for member in members
+    shares = {name: dict(sorted(share.items())) for name, share in record.shares.items()}
+    members = tuple(
+        replace(member, partitions=shares.get(member.member_id, member.partitions))
+        for member in described.members
     )
+    return replace(described, protocol=AGREED, members=members)
 
 
 def _present_record(

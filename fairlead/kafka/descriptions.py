@@ -98,7 +98,11 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
     problem, error = _refusal(state, raw["error"], protocol_type)
     if error is None:
         try:
-            members = _read_members(raw["members"])
+            members = _named(
+                _read_member(member)
+                for member in raw["members"]
+                if member["client_id"] != TRIGGER  # rebalance triggers leave immediately
+            )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
     return GroupDescription(
@@ -168,21 +172,19 @@ def _refusal(
     return None, None
 
 
-def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
-    return _named(
-        LiveMember(
-            member_id=raw["member_id"],
-            client_id=raw["client_id"],
-            host=raw["client_host"].removeprefix("/"),
-            instance_id=raw.get("group_instance_id"),
-            name="",
-            topics=_subscription(raw),
-            partitions=_owned(raw),
-            generation=_generation(raw),
-            rack=_decoded(raw, "member_metadata", "subscription").get("rack_id") or None,
-        )
-        for raw in raw_members
-        if raw["client_id"] != TRIGGER  # rebalance triggers leave immediately
+def _read_member(raw: Mapping[str, Any]) -> LiveMember:
+    subscription = _decoded(raw, "member_metadata", "subscription")
+    generation = subscription.get("generation_id", -1)
+    return LiveMember(
+        member_id=raw["member_id"],
+        client_id=raw["client_id"],
+        host=raw["client_host"].removeprefix("/"),
+        instance_id=raw.get("group_instance_id"),
+        name="",
+        topics=tuple(sorted(set(subscription.get("topics", ())))),
+        partitions=_owned(raw),
+        generation=generation if generation >= 0 else None,
+        rack=subscription.get("rack_id") or None,
     )
 
 
@@ -219,10 +221,6 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
     return tuple(sorted(named, key=lambda member: member.name))
 
 
-def _subscription(raw: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(sorted(set(_decoded(raw, "member_metadata", "subscription").get("topics", ()))))
-
-
 def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     assignment = _decoded(raw, "member_assignment", "assignment")
     owned = {
@@ -241,11 +239,6 @@ def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
                 f"{what} of topic {topic}: the group's leader computed it wrongly"
             )
     return owned
-
-
-def _generation(raw: Mapping[str, Any]) -> int | None:
-    generation = _decoded(raw, "member_metadata", "subscription").get("generation_id", -1)
-    return generation if generation >= 0 else None
 
 
 def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:

@@ -7,7 +7,6 @@ A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector send
 replica in its rack (KIP-392), if there is one. With other brokers consumers fetch from the leader.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -15,8 +14,6 @@ import numpy as np
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from fairlead.domain.groups import FetchSources, GroupDescription, LogOffsets
-
-_log = logging.getLogger(__name__)
 
 SELECTOR: Final = "replica.selector.class"
 RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -104,9 +101,6 @@ def _rack_aware(admin: KafkaAdminClient, brokers: set[int]) -> set[int]:
     ]
     configs = admin.describe_configs(resources, config_filter="all").get("broker", {})
     values = {int(name): config.get(SELECTOR, {}).get("value") for name, config in configs.items()}
-    foreign = {value for value in values.values() if value not in {None, "", RACK_AWARE}}
-    if foreign:
-        _log.info("%s=%s: assuming fetches from the leader", SELECTOR, ", ".join(sorted(foreign)))
     return {broker for broker, value in values.items() if value == RACK_AWARE}
 
 

@@ -69,23 +69,6 @@ SETTLING_S: Final = 10.0
 """Seconds to wait for the end of a rebalance before a group is left out of a sample."""
 
 
-def too_long(group: str) -> str:
-    """Return a warning if a group's id is too long to be stored; else "".
-
-    Examples
-    --------
-    >>> too_long("orders")
-    ''
-    """
-    size = len(group.encode())
-    if size <= LONGEST_GROUP_BYTES:
-        return ""
-    return (
-        f"Group {group[:80]}... is left out: its id has {size:,} bytes, and at most "
-        f"{LONGEST_GROUP_BYTES:,} are planned"
-    )
-
-
 class KafkaGateway:
     """Reads consumer groups of one cluster. A context manager; not for several threads.
 
@@ -101,7 +84,7 @@ class KafkaGateway:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._timeout_s = settings.request_timeout_s
         self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
         self._admin = self._new_admin()
@@ -116,12 +99,7 @@ class KafkaGateway:
             self._reader.close()
             self._reader = None
         self._close_kafka_python()
-        raise_if_refused(error, self._settings)
-
-    @property
-    def settings(self) -> KafkaSettings:
-        """The settings of the cluster."""
-        return self._settings
+        raise_if_refused(error, self.settings)
 
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, including empty ones, ascending.
@@ -135,11 +113,18 @@ class KafkaGateway:
         KafkaUnavailableError
             No answer in time.
         """
-        names = self.listed_groups().consumer
-        for name in names:
-            if why := too_long(name):
-                log.warning("%s", why)
-        return [name for name in names if not too_long(name)]
+        names = []
+        for name in self.listed_groups().consumer:
+            if (size := len(name.encode())) <= LONGEST_GROUP_BYTES:
+                names.append(name)
+            else:
+                log.warning(
+                    "Group %s... is left out: its id has %s bytes, and at most %s are planned",
+                    name[:80],
+                    f"{size:,}",
+                    f"{LONGEST_GROUP_BYTES:,}",
+                )
+        return names
 
     def listed_groups(self) -> ListedGroups:
         """List the groups of the cluster by kind; ids with a NUL character are left out.
@@ -300,7 +285,7 @@ class KafkaGateway:
             wait=wait_fixed(0.2),
             stop=stop_after_delay(min(patience_s, self._timeout_s)),
         )(describe_pending)
-        return with_agreed_shares(described, self._settings)
+        return with_agreed_shares(described, self.settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups, each by the request for its type."""
@@ -460,7 +445,7 @@ class KafkaGateway:
 
     def _new_admin(self) -> AdminClient:
         try:
-            return AdminClient(self._settings.librdkafka())
+            return AdminClient(self.settings.librdkafka())
         except KafkaException as error:  # names the setting, not its value
             raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
 
@@ -468,7 +453,7 @@ class KafkaGateway:
         """Return a consumer for reading offsets; it never joins its group."""
         if self._reader is None:
             self._reader = Consumer(
-                self._settings.librdkafka(
+                self.settings.librdkafka(
                     **{"group.id": "fairlead", "isolation.level": "read_uncommitted"}
                 )
             )
@@ -476,8 +461,8 @@ class KafkaGateway:
 
     def _open_kafka_python(self) -> KafkaAdminClient:
         if self._kafka_python is None:
-            require_broker(self._settings)
-            if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
+            require_broker(self.settings)
+            if why := refusal(self.settings):  # kafka-python leaks the sockets of failed logins
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
             timeout_ms = int(self._timeout_s * 1000)
             configuration: dict[str, Any] = {

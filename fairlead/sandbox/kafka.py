@@ -209,7 +209,7 @@ class KafkaBroker(processes.Service):
 
     def _serves(self, admin: AdminClient) -> bool:
         """Whether this cluster answers: another cluster's broker may have taken the port."""
-        if not _listens(self.bootstrap_servers):
+        if not listens(self.bootstrap_servers):
             return False
         try:
             metadata = admin.list_topics(timeout=2)
@@ -218,7 +218,8 @@ class KafkaBroker(processes.Service):
         return bool(metadata.brokers) and metadata.cluster_id == self._cluster_id.read_text()
 
 
-def _listens(address: str) -> bool:
+def listens(address: str) -> bool:
+    """Whether a program listens at an address, HOST:PORT."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=1):

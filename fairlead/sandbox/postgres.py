@@ -70,8 +70,7 @@ class Postgres(processes.Service):
         """
         if self.process() is None:
             self._launch()
-        if not self.answers_or_ends(self._serves):
-            raise self.failure()
+        self.require_answer(self._serves)
         self._create_databases()
 
     def stop(self) -> None:

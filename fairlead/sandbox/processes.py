@@ -83,6 +83,11 @@ class Service:
             raise self.failure(f"does not answer after {START_TIMEOUT_S:.0f} s")
         return process is not None and not ended(process)
 
+    def require_answer(self, answers: Callable[[], bool]) -> None:
+        """Wait until the process answers; raise SandboxError if it ends or does not."""
+        if not self.answers_or_ends(answers):
+            raise self.failure()
+
     def failure(self, what: str = "ended while it was starting") -> SandboxError:
         """Return an error with the tail of the log."""
         return SandboxError(f"{self._name} {what}; the end of {self.log}:\n{tail(self.log)}")

@@ -38,12 +38,6 @@ class RecordedProcess:
     pid: int
     started_at: float
 
-    @classmethod
-    def of(cls, name: str, pid: int | None = None) -> "RecordedProcess":
-        """Return a running process, by default this one."""
-        process = psutil.Process(pid)
-        return cls(name, process.pid, process.create_time())
-
     def process(self) -> psutil.Process | None:
         """Return the process; None if it has ended."""
         return same_process(self.pid, self.started_at)
@@ -55,11 +49,12 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
 
     The record of a killed process stays; `still_running` leaves it out.
     """
-    process = RecordedProcess.of(name, pid)
+    process = psutil.Process(pid)
+    record = RecordedProcess(name, process.pid, process.create_time())
     path = state_dir / _FOLDER / f"{process.pid}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(json.dumps(asdict(process)))
+    unfinished.write_text(json.dumps(asdict(record)))
     unfinished.replace(path)
     try:
         yield

@@ -7,7 +7,6 @@ The server keeps no state: if it ends, Dagster repeats the steps that run on it.
 """
 
 import os
-import re
 import secrets
 import shutil
 import sys
@@ -25,6 +24,7 @@ from filelock import FileLock
 from fairlead.errors import FileSystemError, SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
+from fairlead.sandbox.kafka import HOST, free_ports, listens
 from fairlead.settings import ANYWHERE, SparkSettings
 from fairlead.spark.launch import properties_file
 from fairlead.spark.session import answers, server_properties
@@ -32,18 +32,6 @@ from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
 
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 _CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_STARTED: Final = re.compile(r"Spark Connect server started at: \S+?:(\d+)")
-#: The port is logged at INFO; everything else is logged from WARN.
-_LOGGING: Final = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stdout.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n
-logger.server.name = org.apache.spark.sql.connect.service.SparkConnectServer
-logger.server.level = info
-"""
 
 
 class SparkServer(processes.Service):
@@ -146,19 +134,20 @@ class SparkServer(processes.Service):
         shutil.rmtree(self._home / "scratch", ignore_errors=True)
         (self._home / "scratch").mkdir(parents=True)
         self._home.chmod(0o700)
-        (self._home / "log4j2.properties").write_text(_LOGGING)
         self.rotate_log()
-        token = secrets.token_urlsafe(32)
+        token, (port,) = secrets.token_urlsafe(32), free_ports(1)
         properties = {
             **server_properties(self._settings),
             "spark.connect.authenticate.token": token,
+            "spark.connect.grpc.binding.port": str(port),
             "spark.local.dir": str(self._home / "scratch"),
         }
         try:
             with properties_file(properties) as path:
                 process = self._spawn(path)
+                self.require_answer(lambda: listens(f"{HOST}:{port}"))
                 server = WarmServer(
-                    port=self._wait_ready(),
+                    port=port,
                     token=token,
                     session_id=str(uuid.uuid4()),
                     pid=process.pid,
@@ -191,13 +180,3 @@ class SparkServer(processes.Service):
                 "PYSPARK_PYTHON": sys.executable,
             },
         )
-
-    def _wait_ready(self) -> int:
-        """Wait until the server has logged its port; return it."""
-
-        def ports() -> list[str]:
-            return _STARTED.findall(self.log.read_text(errors="replace"))
-
-        if not self.answers_or_ends(lambda: bool(ports())):
-            raise self.failure()
-        return int(ports()[0])

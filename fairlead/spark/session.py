@@ -48,10 +48,8 @@ _SERVER_DEFAULTS: Final = {
     "spark.driver.memory": "1g",
     # A JVM that runs out of memory ends, and the next run starts another.
     "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} "
-    "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError "
-    "-Dlog4j2.configurationFile=log4j2.properties",
+    "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError",
     "spark.connect.grpc.binding.address": "127.0.0.1",
-    "spark.connect.grpc.binding.port": "0",  # any free one
     # Runs share one session, and may be hours apart.
     "spark.connect.session.manager.defaultSessionTimeout": "-1",
     "spark.python.daemon.module": "fairlead.spark.daemon",

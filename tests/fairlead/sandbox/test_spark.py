@@ -132,7 +132,7 @@ def test_token_is_private_and_required(state_dir: Path, server: WarmServer) -> N
     assert server.token not in repr(server)
     process = psutil.Process(server.pid)
     assert server.token not in " ".join(process.cmdline())
-    assert {path.name for path in record.parent.glob("*.properties")} == {"log4j2.properties"}
+    assert not [*record.parent.glob("*.properties")]
     listening = [
         connection.laddr
         for connection in process.net_connections("tcp")
