@@ -244,13 +244,22 @@ class CompactedTopic:
         """
         keys = {group.encode(): group for group in groups}
         newest: dict[str, Record] = {}
-        tracker = EpochTracker()
+        began: dict[tuple[str, bytes], int] = {}
+        tombstones: dict[str, int] = {}
         for message in self._read(partition):
             group = keys.get(message.key() or b"")
-            if group is not None:
-                record = tracker.take(_record(group, message))
-                if only is None or only(record):
-                    newest[group] = record
+            if group is None:
+                continue
+            record = _record(group, message)
+            offset = record.position.offset
+            if record.value is None:
+                tombstones[group] = offset
+            else:
+                epoch = dict(record.headers).get(EPOCH_HEADER, b"")
+                record = replace(record, began=began.setdefault((group, epoch), offset))
+            record = replace(record, tombstone=tombstones.get(group, -1))
+            if only is None or only(record):
+                newest[group] = record
         return newest
 
     def read(self, group: str) -> Record | None:
@@ -345,24 +354,6 @@ class CompactedTopic:
         if carried.code() in TRANSIENT or carried.retriable():
             return KafkaUnavailableError(message)
         return ConfigurationError(message)
-
-
-class EpochTracker:
-    """Finds the start of each epoch and the newest tombstone, from records in log order."""
-
-    def __init__(self) -> None:
-        self._began: dict[tuple[str, bytes], int] = {}
-        self._tombstones: dict[str, int] = {}
-
-    def take(self, record: Record) -> Record:
-        """Return the record with `began` and `tombstone`."""
-        offset = record.position.offset
-        if record.value is None:
-            self._tombstones[record.group] = offset
-            return replace(record, tombstone=offset)
-        epoch = dict(record.headers).get(EPOCH_HEADER, b"")
-        began = self._began.setdefault((record.group, epoch), offset)
-        return replace(record, began=began, tombstone=self._tombstones.get(record.group, -1))
 
 
 def _record(group: str, message: Message) -> Record:

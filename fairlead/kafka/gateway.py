@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, KafkaError, RequestTimedOutError
-from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
+from tenacity import Retrying, retry_if_exception
 
 from fairlead.common.kafka_python import connect
 from fairlead.common.librdkafka import kafka_error
@@ -269,22 +269,15 @@ class KafkaGateway:
         described: dict[str, GroupDescription] = {}
         pending = list(groups)
         report = phase(progress, "Described {:,} of {:,} groups")
-
-        def describe_pending() -> bool:
+        deadline = time.monotonic() + min(patience_s, self._timeout_s)
+        while True:
             for start in range(0, len(pending), GROUPS_PER_DESCRIPTION):
-                described.update(
-                    self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
-                )
+                described |= self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
                 report(len(described), len(groups))
-            pending[:] = [group for group in pending if _unsettled(described[group])]
-            return bool(pending)
-
-        Retrying(
-            retry=retry_if_result(bool),
-            retry_error_callback=lambda _: None,  # the rest have an error in their descriptions
-            wait=wait_fixed(0.2),
-            stop=stop_after_delay(min(patience_s, self._timeout_s)),
-        )(describe_pending)
+            pending = [group for group in pending if _unsettled(described[group])]
+            if not pending or time.monotonic() > deadline:  # the rest have errors
+                break
+            time.sleep(0.2)
         return with_agreed_shares(described, self.settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
