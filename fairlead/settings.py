@@ -233,6 +233,18 @@ class WebSettings(_Section):
         return self
 
 
+def _config_path() -> Path:
+    return Path(os.environ.get(CONFIG_VARIABLE, "fairlead.toml"))
+
+
+def present_source() -> str:
+    """Return the file of the settings, and the start of its SHA-256."""
+    path = _config_path()
+    if not path.is_file():
+        return "variables and defaults"
+    return f"{path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+
 class Settings(BaseSettings):
     """All settings."""
 
@@ -275,11 +287,7 @@ class Settings(BaseSettings):
     web: WebSettings = WebSettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()
-    _source: str = PrivateAttr(default="")
-
-    def model_post_init(self, _: Any) -> None:
-        """Note the source of these settings."""
-        self._source = _source()
+    _source: str = PrivateAttr(default_factory=present_source)
 
     @property
     def source(self) -> str:
@@ -339,20 +347,13 @@ def reloaded(before: Settings) -> Settings:
 
     A mounted ConfigMap changes while a service runs.
     """
-    if _source() == before.source:
+    if present_source() == before.source:
         return before
     try:
         return load_settings()
     except ConfigurationError as error:
         _log.error("%s; the earlier settings stay in force", error)
         return before
-
-
-def _source() -> str:
-    path = _config_path()
-    if not path.is_file():
-        return "variables and defaults"
-    return f"{path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
 def _problem(path: Path, problem: ErrorDetails) -> str:
@@ -415,10 +416,6 @@ def set_by(key: str, variable: str) -> str:
     path = _config_path()
     source = path if path.exists() else f"there is no {path} in {Path.cwd()}"
     return f"{key} ({source}; {variable})"
-
-
-def _config_path() -> Path:
-    return Path(os.environ.get(CONFIG_VARIABLE, "fairlead.toml"))
 
 
 def _unknown_variables() -> list[str]:

@@ -146,7 +146,6 @@ def _read(described: Any) -> BrokerGroup:
             member_id=raw.member_id,
             instance_id=raw.instance_id,
             client_id=raw.client_id,
-            host=raw.client_host.removeprefix("/"),
             name="",
             rack=raw.rack_id or None,
             generation=raw.member_epoch,

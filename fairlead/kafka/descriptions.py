@@ -81,7 +81,6 @@ def undescribed(group: str, error: Exception) -> GroupDescription:
     return GroupDescription(
         group,
         state="",
-        protocol_type="",
         protocol="",
         error=f"The group cannot be described: {error}",
         problem=problem if problem in MOVING else None,
@@ -93,9 +92,9 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
 
     Any problem of the group is in `error`.
     """
-    state, protocol_type = raw["group_state"], raw["protocol_type"]
+    state = raw["group_state"]
     members: tuple[LiveMember, ...] = ()
-    problem, error = _refusal(state, raw["error"], protocol_type)
+    problem, error = _refusal(state, raw["error"], raw["protocol_type"])
     if error is None:
         try:
             members = _named(
@@ -105,9 +104,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
             )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
-    return GroupDescription(
-        group, state, protocol_type, raw["protocol_data"], members, error, problem
-    )
+    return GroupDescription(group, state, raw["protocol_data"], members, error, problem)
 
 
 def read_broker_group(described: BrokerGroup) -> GroupDescription:
@@ -130,7 +127,6 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     return GroupDescription(
         group=described.group,
         state=state,
-        protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol=described.assignor,
         members=members,
         error=error,
@@ -178,7 +174,6 @@ def _read_member(raw: Mapping[str, Any]) -> LiveMember:
     return LiveMember(
         member_id=raw["member_id"],
         client_id=raw["client_id"],
-        host=raw["client_host"].removeprefix("/"),
         instance_id=raw.get("group_instance_id"),
         name="",
         topics=tuple(sorted(set(subscription.get("topics", ())))),

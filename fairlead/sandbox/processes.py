@@ -187,20 +187,27 @@ def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
 
 
 @contextmanager
-def exclusively(state_dir: Path, lock: FileLock, what: str, *, timeout_s: float) -> Iterator[None]:
+def exclusively(state_dir: Path, name: str, what: str) -> Iterator[None]:
     """Keep other processes from starting or stopping something during the block.
+
+    Parameters
+    ----------
+    name
+        Name of the file that is locked, in the state directory.
+    what
+        Name of the thing for the error.
 
     Raises
     ------
     SandboxError
-        Another process has held the lock for `timeout_s`.
+        Another process has held the lock for `START_TIMEOUT_S`.
     FileSystemError
         The disk of the state directory is full.
     """
     try:
         with room_in(state_dir):
             state_dir.mkdir(parents=True, exist_ok=True)
-            with lock.acquire(timeout=timeout_s):
+            with FileLock(state_dir / name, timeout=START_TIMEOUT_S):
                 yield
     except Timeout as error:
         raise SandboxError(f"Another process is still starting or stopping {what}") from error

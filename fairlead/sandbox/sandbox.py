@@ -14,16 +14,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
-
-from filelock import FileLock
 
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.sandbox.processes import exclusively
 from fairlead.sandbox.services import Services
-
-LOCK_TIMEOUT_S: Final = 900.0
 
 
 class Sandbox:
@@ -51,7 +46,6 @@ class Sandbox:
         self.kafka = KafkaBroker(self.state_dir / "kafka", progress=progress, assignor=True)
         self.postgres = Postgres(self.state_dir / "postgres")
         self._file = self.state_dir / "sandbox.json"
-        self._lock = FileLock(self.state_dir / "sandbox.lock")
         self._stops = False
 
     def start(self) -> Services:
@@ -101,8 +95,7 @@ class Sandbox:
             self.stop()
 
     def _locked(self) -> AbstractContextManager[None]:
-        what = f"the sandbox in {self.state_dir}"
-        return exclusively(self.state_dir, self._lock, what, timeout_s=LOCK_TIMEOUT_S)
+        return exclusively(self.state_dir, "sandbox.lock", f"the sandbox in {self.state_dir}")
 
     def _start(self) -> Services:
         missing = [service for service in (self.kafka, self.postgres) if service.process() is None]

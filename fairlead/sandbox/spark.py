@@ -19,7 +19,6 @@ from typing import Final
 
 import psutil
 import pyspark
-from filelock import FileLock
 
 from fairlead.errors import FileSystemError, SandboxError
 from fairlead.sandbox import processes
@@ -49,7 +48,6 @@ class SparkServer(processes.Service):
         self._state_dir = state_dir.resolve()
         self._settings = settings
         self._home = self._state_dir / FOLDER
-        self._lock = FileLock(self._state_dir / f"{FOLDER}.lock")
         super().__init__("Spark", self._home / "server.log", f"fairlead:{self._home}")
 
     def running(self) -> WarmServer | None:
@@ -124,10 +122,7 @@ class SparkServer(processes.Service):
             return None
 
     def _locked(self) -> AbstractContextManager[None]:
-        what = f"Spark in {self._home}"
-        return processes.exclusively(
-            self._state_dir, self._lock, what, timeout_s=processes.START_TIMEOUT_S
-        )
+        return processes.exclusively(self._state_dir, f"{FOLDER}.lock", f"Spark in {self._home}")
 
     def _start(self) -> WarmServer:
         find_java()  # its message for a missing Java is clearer than Spark's
