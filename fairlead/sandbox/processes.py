@@ -66,15 +66,19 @@ class Service:
         if self.log.exists():
             self.log.replace(self.log.with_suffix(".previous.log"))
 
-    def answers_or_ends(self, answers: Callable[[], bool]) -> bool:
+    def answers_or_ends(
+        self, answers: Callable[[], bool], process: psutil.Process | None = None
+    ) -> bool:
         """Wait until the process answers; return False if it has ended.
+
+        `process` None: the process that is found.
 
         Raises
         ------
         SandboxError
             It does neither in time; the message has the tail of its log.
         """
-        process = self.process()
+        process = process or self.process()
 
         def settled() -> bool:
             return process is None or ended(process) or answers()
@@ -83,9 +87,11 @@ class Service:
             raise self.failure(f"does not answer after {START_TIMEOUT_S:.0f} s")
         return process is not None and not ended(process)
 
-    def require_answer(self, answers: Callable[[], bool]) -> None:
+    def require_answer(
+        self, answers: Callable[[], bool], process: psutil.Process | None = None
+    ) -> None:
         """Wait until the process answers; raise SandboxError if it ends or does not."""
-        if not self.answers_or_ends(answers):
+        if not self.answers_or_ends(answers, process):
             raise self.failure()
 
     def failure(self, what: str = "ended while it was starting") -> SandboxError:

@@ -140,7 +140,8 @@ class SparkServer(processes.Service):
         try:
             with properties_file(properties) as path:
                 process = self._spawn(path)
-                self.require_answer(lambda: listens(f"{HOST}:{port}"))
+                # Spark's launcher has the same mark.
+                self.require_answer(lambda: listens(f"{HOST}:{port}"), process)
                 server = WarmServer(
                     port=port,
                     token=token,

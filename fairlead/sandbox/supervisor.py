@@ -114,11 +114,11 @@ class Supervisor:
         with suppress(KeyboardInterrupt, SystemExit):  # a second Ctrl-C
             self._thread.join()
             for child in self._children:
-                child.signal(signal.SIGINT)
+                child.send_signal(signal.SIGINT)
             wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=GRACE_S)
         self._thread.join()
         for child in self._children:
-            child.signal(signal.SIGKILL)
+            child.send_signal(signal.SIGKILL)
         wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=_KILLED_S)
         for child in self._children:
             if remaining := child.running():
@@ -268,7 +268,7 @@ class _Child:
         """Report that the part has ended, end the processes it left, and schedule its restart."""
         self.failures += 1
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
-        self.signal(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
         self._recording.close()
         self.ready.clear()
         self._popen, self._due = None, now + self._wait_s
@@ -276,7 +276,7 @@ class _Child:
         self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
         self._tell(f"{self.part.name} {self._ended}")
 
-    def signal(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and to all that it has started."""
         if self._popen is not None:
             with suppress(ProcessLookupError, PermissionError):
