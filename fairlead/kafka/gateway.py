@@ -20,7 +20,6 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, KafkaError, RequestTimedOutError
 from tenacity import Retrying, retry_if_exception
 
-from fairlead.common.kafka_python import connect
 from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import (
@@ -48,7 +47,7 @@ from fairlead.kafka.descriptions import (
     undescribed,
 )
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
-from fairlead.kafka.kafka_python_settings import kafka_python_settings
+from fairlead.kafka.kafka_python_settings import kafka_python_settings, open_admin
 from fairlead.kafka.offsets import described_topics, log_offsets, topic_sizes
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
@@ -86,7 +85,7 @@ class KafkaGateway:
     def __init__(self, settings: KafkaSettings) -> None:
         self.settings = settings
         self._timeout_s = settings.request_timeout_s
-        self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
+        kafka_python_settings(settings.librdkafka())  # refuses settings that it cannot translate
         self._admin = self._new_admin()
         self._reader: Consumer | None = None
         self._kafka_python: KafkaAdminClient | None = None
@@ -457,15 +456,8 @@ class KafkaGateway:
             require_broker(self.settings)
             if why := refusal(self.settings):  # kafka-python leaks the sockets of failed logins
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
-            timeout_ms = int(self._timeout_s * 1000)
-            configuration: dict[str, Any] = {
-                "client_id": "fairlead",
-                **self._kafka_python_settings,
-                "request_timeout_ms": timeout_ms,
-                "bootstrap_timeout_ms": timeout_ms,
-            }
             try:
-                self._kafka_python = connect(KafkaAdminClient, configuration)
+                self._kafka_python = open_admin(self.settings)
             except KafkaError as error:
                 raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
         return self._kafka_python

@@ -1,7 +1,7 @@
 """kafka-python's connection settings, translated from librdkafka's.
 
-Belongs here: settings for addresses, encryption and authentication. Does not: other settings of
-librdkafka, which kafka-python does not need.
+Belongs here: settings for addresses, encryption and authentication, and connecting with them. Does
+not: other settings of librdkafka, which kafka-python does not need.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,12 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from kafka.admin import KafkaAdminClient
 
+from fairlead.common.kafka_python import connect
 from fairlead.common.nearest import nearest
 from fairlead.errors import ConfigurationError
+from fairlead.settings import KafkaSettings
 
 _NAMES: Final = {
     "bootstrap.servers": "bootstrap_servers",
@@ -94,6 +97,25 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
             f"kafka.properties: {'; '.join(sorted(problems))} (see docs/own-cluster.md)"
         )
     return translated
+
+
+def open_admin(settings: KafkaSettings, **overrides: Any) -> KafkaAdminClient:
+    """Connect kafka-python's admin client; overrides are settings of kafka-python.
+
+    Raises
+    ------
+    kafka.errors.KafkaError
+        No broker answers, or one refuses.
+    """
+    timeout_ms = int(settings.request_timeout_s * 1000)
+    configuration = {
+        "client_id": "fairlead",
+        **kafka_python_settings(settings.librdkafka()),
+        "request_timeout_ms": timeout_ms,
+        "bootstrap_timeout_ms": timeout_ms,
+        **overrides,
+    }
+    return connect(KafkaAdminClient, configuration)
 
 
 def _objection(name: str) -> str | None:

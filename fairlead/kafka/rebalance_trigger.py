@@ -20,9 +20,8 @@ from typing import Any, Final, Self
 from kafka import errors
 from kafka.admin import KafkaAdminClient
 
-from fairlead.common.kafka_python import connect
 from fairlead.kafka.consumer_protocol import TRIGGER, TRIGGER_RACK
-from fairlead.kafka.kafka_python_settings import kafka_python_settings
+from fairlead.kafka.kafka_python_settings import open_admin
 from fairlead.kafka.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from fairlead.settings import KafkaSettings
 
@@ -42,13 +41,7 @@ class TriggerConnection:
 
     def __init__(self, settings: KafkaSettings) -> None:
         self.topic = settings.plan_topic
-        timeout_ms = int(settings.request_timeout_s * 1000)
-        self._settings = {
-            **kafka_python_settings(settings.librdkafka()),
-            "client_id": TRIGGER,
-            "request_timeout_ms": timeout_ms,
-            "bootstrap_timeout_ms": timeout_ms,
-        }
+        self._settings = settings
         self._admin: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
@@ -72,7 +65,7 @@ class TriggerConnection:
             The coordinator does not answer.
         """
         if self._admin is None:
-            self._admin = connect(KafkaAdminClient, self._settings)
+            self._admin = open_admin(self._settings, client_id=TRIGGER)
         return self._admin._manager.run(_send, self._admin, group, heartbeat)  # noqa: SLF001 - no public way to send
 
 

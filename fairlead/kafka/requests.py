@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import AdminClient
 from tenacity import (
     Retrying,
     retry_if_result,
@@ -76,18 +75,6 @@ ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 coordinator, although the group is never joined."""
 
 
-def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
-    """Return whether a broker describes the cluster."""
-    # Held in a variable: requests end when their client is garbage-collected. `Any`, because the
-    # stubs' types are wrong.
-    admin: Any = AdminClient(settings.librdkafka())
-    try:
-        admin.describe_cluster(request_timeout=within_s).result()
-    except KafkaException:
-        return False
-    return True
-
-
 @dataclass(frozen=True)
 class Answers(Generic[Key, Answer]):
     """Answers and errors of requests.
@@ -102,10 +89,6 @@ class Answers(Generic[Key, Answer]):
 
     values: dict[Key, Answer] = field(default_factory=dict)
     errors: dict[Key, KafkaError] = field(default_factory=dict)
-
-    def missing(self) -> set[Key]:
-        """Return the keys whose topic or partition does not exist."""
-        return {key for key, error in self.errors.items() if error.code() in MISSING}
 
 
 def reader(settings: KafkaSettings, **overrides: Any) -> Consumer:

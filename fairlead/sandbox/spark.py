@@ -12,7 +12,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from signal import Signals
 from typing import Final
@@ -90,15 +90,6 @@ class SparkServer(processes.Service):
             with self._locked():
                 forget(self._state_dir)
                 self.end(Signals.SIGTERM)
-
-    def memory_bytes(self) -> int:
-        """Return the memory of the server and its workers, in bytes; 0 if it does not run."""
-        used = 0
-        if process := self.process():
-            for child in (process, *process.children(recursive=True)):
-                with suppress(psutil.NoSuchProcess):
-                    used += child.memory_info().rss
-        return used
 
     def for_run(self, tell: Callable[[str], None]) -> WarmServer | None:
         """Return the server for a run, started again if it has ended.

@@ -97,9 +97,9 @@ class Supervisor:
         state_dir: Path,
         environment: Mapping[str, str],
     ) -> None:
-        write = _Log(log)
-        self._children = [_Child(part, write, tell, state_dir, environment) for part in parts]
-        self._tell, self._state_dir = tell, state_dir
+        self.tell, self.state_dir, self.environment = tell, state_dir, environment
+        self._log, self._lock = log, threading.Lock()
+        self._children = [_Child(part, self) for part in parts]
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="supervisor")
 
@@ -123,7 +123,7 @@ class Supervisor:
         for child in self._children:
             if remaining := child.running():
                 pids = ", ".join(str(process.pid) for process in remaining)
-                self._tell(f"{child.part.name} does not end: processes {pids}")
+                self.tell(f"{child.part.name} does not end: processes {pids}")
             child.close()
 
     def wait_ready(self, *names: str) -> None:
@@ -142,9 +142,16 @@ class Supervisor:
                         f"its last lines:\n{child.last_lines()}"
                     )
 
+    def write(self, name: str, line: str) -> None:
+        """Write a line of a part to the log."""
+        # If the file is closed or the disk full, the part runs on and its lines are lost.
+        with self._lock, suppress(ValueError, OSError):
+            self._log.write(f"{name:<{NAME_WIDTH}} | {line}\n")
+            self._log.flush()
+
     def _run(self) -> None:
         by_name = {child.part.name: child for child in self._children}
-        with published(self._state_dir) as publish:
+        with published(self.state_dir) as publish:
             while not self._stopped.wait(POLL_S):
                 for child in self._children:
                     before = child.part.after
@@ -154,33 +161,11 @@ class Supervisor:
                 publish({name: child.state() for name, child in by_name.items()})
 
 
-class _Log:
-    """Lines of several parts in one file, each with the name of its part."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-
-    def __call__(self, name: str, line: str) -> None:
-        # If the file is closed or the disk full, the part runs on and its lines are lost.
-        with self._lock, suppress(ValueError, OSError):
-            self._file.write(f"{name:<{NAME_WIDTH}} | {line}\n")
-            self._file.flush()
-
-
 class _Child:
     """A part's process, started again when it ends. Only the supervisor's thread starts it."""
 
-    def __init__(
-        self,
-        part: Part,
-        write: _Log,
-        tell: Callable[[str], None],
-        state_dir: Path,
-        environment: Mapping[str, str],
-    ) -> None:
-        self.part, self._write, self._tell = part, write, tell
-        self._state_dir, self._environment = state_dir, environment
+    def __init__(self, part: Part, supervisor: Supervisor) -> None:
+        self.part, self._supervisor = part, supervisor
         self.ready = threading.Event()
         self.failures = 0
         self._popen: subprocess.Popen[str] | None = None
@@ -229,14 +214,14 @@ class _Child:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env=self._environment,
+            env=self._supervisor.environment,
             start_new_session=True,  # Ctrl-C does not reach it; its group can be ended
         )
         reader = threading.Thread(target=self._read, args=(self._popen.stdout,), daemon=True)
         reader.start()
         with suppress(psutil.NoSuchProcess, OSError):
             self._recording.enter_context(
-                recorded(self._state_dir, self.part.name, self._popen.pid)
+                recorded(self._supervisor.state_dir, self.part.name, self._popen.pid)
             )
 
     def _read(self, output: IO[str]) -> None:
@@ -244,7 +229,7 @@ class _Child:
             for line in output:
                 text = visible(_COLOURS.sub("", line.rstrip("\n")))
                 self._lines = [*self._lines[1 - _LAST_LINES :], text]
-                self._write(self.part.name, text)
+                self._supervisor.write(self.part.name, text)
 
     def last_lines(self) -> str:
         """Return the part's last lines, indented."""
@@ -274,7 +259,7 @@ class _Child:
         self._popen, self._due = None, now + self._wait_s
         self._ended = f"has ended ({how}): it is started again in {self._wait_s:.0f} s"
         self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
-        self._tell(f"{self.part.name} {self._ended}")
+        self._supervisor.tell(f"{self.part.name} {self._ended}")
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and to all that it has started."""
