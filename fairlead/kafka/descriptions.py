@@ -38,13 +38,11 @@ _PROBLEMS: Final = {
 }
 #: Problems with the coordinator for which requests are repeated.
 MOVING: Final = frozenset({GroupProblem.COORDINATOR_MOVING, GroupProblem.NOT_COORDINATOR})
-#: The exceptions for problems; for others it is `GroupError`.
+#: The exceptions for problems; for others it is `GroupUnsettledError`.
 _EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
+    None: GroupError,
     GroupProblem.ABSENT: GroupAbsentError,
-    GroupProblem.REBALANCING: GroupUnsettledError,
-    GroupProblem.COORDINATOR_MOVING: GroupUnsettledError,
-    GroupProblem.NOT_COORDINATOR: GroupUnsettledError,
-    GroupProblem.NOT_DESCRIBED: GroupUnsettledError,
+    GroupProblem.OTHER_TYPE: GroupError,
 }
 NUL: Final = "\0"
 """The only character that Kafka accepts in ids and Postgres does not."""
@@ -71,7 +69,7 @@ def problem_in(error: str) -> GroupProblem:
 
 def group_error(described: GroupDescription) -> GroupError:
     """Return the exception for a description with an error."""
-    exception = _EXCEPTIONS.get(described.problem, GroupError)
+    exception = _EXCEPTIONS.get(described.problem, GroupUnsettledError)
     return exception(f"Group {described.group}: {described.error}")
 
 

@@ -22,11 +22,6 @@ from fairlead.spark.warm import WarmServer
 HERE: Final = "local[*]"
 _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Writes times with their zone, so that Arrow reads the same times.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Keeps groups in the tasks that `dealing` chose.
-    "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -34,7 +29,6 @@ _DEFAULTS: Final = {
 #: Saves compilation by the JVM: runs are short, and the work is done in Python.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
-    "spark.log.level": "ERROR",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     # All users of this machine reach the JVM's ports, which deserialise Java objects.
     "spark.authenticate": "true",
