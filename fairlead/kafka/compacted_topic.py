@@ -280,7 +280,11 @@ class CompactedTopic:
 
     def _cluster(self) -> Any:
         """Describe the cluster; raises errors like `_ask`."""
-        return self._ask(lambda admin: admin.describe_cluster(request_timeout=self._timeout_s))
+
+        def describe(admin: Any) -> Any:  # the stubs' types are wrong
+            return admin.describe_cluster(request_timeout=self._timeout_s)
+
+        return self._ask(describe)
 
     def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
         """Read the topic's id and partitions; raises errors like `_ask`."""
