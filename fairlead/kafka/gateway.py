@@ -51,7 +51,7 @@ from fairlead.kafka.kafka_python_settings import kafka_python_settings, open_adm
 from fairlead.kafka.offsets import described_topics, log_offsets, topic_sizes
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
-from fairlead.kafka.requests import backoff
+from fairlead.kafka.requests import backoff, reader
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
@@ -444,11 +444,7 @@ class KafkaGateway:
     def _open_reader(self) -> Consumer:
         """Return a consumer for reading offsets; it never joins its group."""
         if self._reader is None:
-            self._reader = Consumer(
-                self.settings.librdkafka(
-                    **{"group.id": "fairlead", "isolation.level": "read_uncommitted"}
-                )
-            )
+            self._reader = reader(self.settings, **{"isolation.level": "read_uncommitted"})
         return self._reader
 
     def _open_kafka_python(self) -> KafkaAdminClient:

@@ -8,11 +8,9 @@ Services belong to their state directory, not to a process: every process finds 
 `stop`.
 """
 
-import json
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
 
 from fairlead.sandbox.kafka import KafkaBroker
@@ -27,7 +25,7 @@ class Sandbox:
     Parameters
     ----------
     state_dir
-        Directory of data, logs and addresses; created if missing. One sandbox per directory.
+        Directory of data and logs; created if missing. One sandbox per directory.
     progress
         Called with a line for the user when a step takes long.
 
@@ -45,7 +43,6 @@ class Sandbox:
         self.state_dir = state_dir.resolve()
         self.kafka = KafkaBroker(self.state_dir / "kafka", progress=progress, assignor=True)
         self.postgres = Postgres(self.state_dir / "postgres")
-        self._file = self.state_dir / "sandbox.json"
         self._stops = False
 
     def start(self) -> Services:
@@ -67,7 +64,6 @@ class Sandbox:
         """Stop running services in order, whichever process started them. Their data stay."""
         if self.state_dir.exists():
             with self._locked():
-                self._file.unlink(missing_ok=True)
                 self.kafka.stop()
                 self.postgres.stop()
 
@@ -79,11 +75,7 @@ class Sandbox:
 
     def running(self) -> Services | None:
         """Return the addresses if both services run, else None."""
-        try:
-            services = Services(**json.loads(self._file.read_text()))
-        except (FileNotFoundError, ValueError, TypeError):  # or of another version
-            return None
-        return services if self.kafka.process() and self.postgres.process() else None
+        return self._services() if self.kafka.process() and self.postgres.process() else None
 
     def __enter__(self) -> Services:
         with self._locked():
@@ -103,16 +95,15 @@ class Sandbox:
             self.kafka.launch()
             self.postgres.start()  # while Kafka boots
             self.kafka.wait_ready()
-            services = Services(
-                bootstrap_servers=self.kafka.bootstrap_servers,
-                postgres_url=self.postgres.url("fairlead"),
-                dagster_postgres_url=self.postgres.url("dagster", driver="psycopg2"),
-            )
-            scratch = self._file.with_suffix(".new")
-            scratch.write_text(json.dumps(asdict(services), indent=2) + "\n")
-            scratch.replace(self._file)
         except BaseException:  # including Ctrl-C
             for service in missing:
                 service.stop()
             raise
-        return services
+        return self._services()
+
+    def _services(self) -> Services:
+        return Services(
+            bootstrap_servers=self.kafka.bootstrap_servers,
+            postgres_url=self.postgres.url("fairlead"),
+            dagster_postgres_url=self.postgres.url("dagster", driver="psycopg2"),
+        )

@@ -105,10 +105,7 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
 def test_processes_that_start_at_once_share_services(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """One of two processes starts the services, and both use them until the last one ends.
-
-    If the services have ended, for example after a power failure, the state file is ignored.
-    """
+    """One of two processes starts the services, and both use them until the last one ends."""
     outputs = [process.communicate(timeout=PATIENCE_S) for process in (run(START), run(START))]
     assert outputs == [(f"{own.running()}\n", "")] * 2
     assert sum("kafka.Kafka" in line for line in _processes(own)) == 1
@@ -131,11 +128,4 @@ def test_ctrl_c_during_start_leaves_nothing(
     assert output == ""
     assert errors.endswith("KeyboardInterrupt\n")
     assert _processes(own) == []
-    assert own.running() is None
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"port": 1}'])
-def test_damaged_state_file_is_ignored(tmp_path: Path, text: str) -> None:
-    own = Sandbox(tmp_path)
-    (own.state_dir / "sandbox.json").write_text(text)
     assert own.running() is None
