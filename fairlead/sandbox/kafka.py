@@ -152,7 +152,7 @@ class KafkaBroker(processes.Service):
             admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
             if self.answers_or_ends(partial(self._serves, admin)):
                 return
-            if not self._port_taken():
+            if "Address already in use" not in self.log.read_text(errors="replace"):
                 break
             # Another program took the port since it was chosen, or since the broker last ran.
             self._write_properties(free_ports(2))
@@ -168,10 +168,6 @@ class KafkaBroker(processes.Service):
         """Shut the broker down in order; its data stay."""
         self.end(Signals.SIGTERM)
 
-    def _new_cluster_id(self) -> str:
-        """Return a UUID in Kafka's form; a leading dash would be read as an option."""
-        return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
-
     def _ports(self) -> list[int] | None:
         """Return the ports of the broker and its controller; None before the first start."""
         if not self._properties.exists():
@@ -186,12 +182,10 @@ class KafkaBroker(processes.Service):
         lines += [f"{name}={value}\n" for name, value in settings.items()]
         self._properties.write_text("".join(lines))
 
-    def _port_taken(self) -> bool:
-        return "Address already in use" in self.log.read_text(errors="replace")
-
     def _format(self, java: Path, classpath: str) -> None:
         shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of an interrupted format
-        cluster_id = self._new_cluster_id()
+        # A UUID in Kafka's form; a leading dash would be read as an option.
+        cluster_id = "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
         result = subprocess.run(
             [
                 *(str(java), *BRIEF, *_TRUSTING, "-cp", classpath),
