@@ -99,7 +99,6 @@ def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
                 LiveMember(
                     member_id=f"member-{number}-id",
                     client_id=f"member-{number}",
-                    host="here",
                     instance_id=None,
                     name=f"member-{number}",
                     topics=("orders",),

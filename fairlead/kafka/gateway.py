@@ -11,18 +11,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
-from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
+from kafka.admin import KafkaAdminClient
+from kafka.errors import BrokerResponseError, KafkaError, RequestTimedOutError
+from tenacity import Retrying, retry_if_exception
 
-from fairlead.common.kafka_python import connect
 from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import (
-    CommittedOffsets,
     FetchSources,
     GroupDescription,
     GroupProblem,
@@ -32,7 +32,8 @@ from fairlead.domain.groups import (
 )
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id, samples_of
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
-from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares
+from fairlead.kafka.agreed_shares import with_agreed_shares
+from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL_TYPE,
@@ -46,23 +47,14 @@ from fairlead.kafka.descriptions import (
     undescribed,
 )
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
-from fairlead.kafka.kafka_python_settings import kafka_python_settings
-from fairlead.kafka.offsets import (
-    UNLISTED_TOPICS_PER_GROUP,
-    TopicSizes,
-    described_topics,
-    log_offsets,
-    topic_sizes,
-)
+from fairlead.kafka.kafka_python_settings import kafka_python_settings, open_admin
+from fairlead.kafka.offsets import described_topics, log_offsets, topic_sizes
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
-from fairlead.kafka.requests import Answers, backoff
+from fairlead.kafka.requests import backoff, reader
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of this module
-    from kafka.admin import KafkaAdminClient
 
 log = logging.getLogger(__name__)
 
@@ -74,23 +66,6 @@ LONGEST_GROUP_BYTES: Final = 1_000
 
 SETTLING_S: Final = 10.0
 """Seconds to wait for the end of a rebalance before a group is left out of a sample."""
-
-
-def too_long(group: str) -> str:
-    """Return a warning if a group's id is too long to be stored; else "".
-
-    Examples
-    --------
-    >>> too_long("orders")
-    ''
-    """
-    size = len(group.encode())
-    if size <= LONGEST_GROUP_BYTES:
-        return ""
-    return (
-        f"Group {group[:80]}... is left out: its id has {size:,} bytes, and at most "
-        f"{LONGEST_GROUP_BYTES:,} are planned"
-    )
 
 
 class KafkaGateway:
@@ -108,34 +83,22 @@ class KafkaGateway:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._timeout_s = settings.request_timeout_s
-        self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
-        self._coordination = CoordinationReader(settings)
-        self._admin: AdminClient | None = None
+        kafka_python_settings(settings.librdkafka())  # refuses settings that it cannot translate
+        self._admin = self._new_admin()
         self._reader: Consumer | None = None
         self._kafka_python: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
-        try:
-            self._admin = AdminClient(self._settings.librdkafka())
-        except KafkaException as error:  # names the setting, not its value
-            raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._admin = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        self._coordination.close()
         self._close_kafka_python()
-        raise_if_refused(error, self._settings)
-
-    @property
-    def settings(self) -> KafkaSettings:
-        """The settings of the cluster."""
-        return self._settings
+        raise_if_refused(error, self.settings)
 
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, including empty ones, ascending.
@@ -149,11 +112,18 @@ class KafkaGateway:
         KafkaUnavailableError
             No answer in time.
         """
-        names = self.listed_groups().consumer
-        for name in names:
-            if why := too_long(name):
-                log.warning("%s", why)
-        return [name for name in names if not too_long(name)]
+        names = []
+        for name in self.listed_groups().consumer:
+            if (size := len(name.encode())) <= LONGEST_GROUP_BYTES:
+                names.append(name)
+            else:
+                log.warning(
+                    "Group %s... is left out: its id has %s bytes, and at most %s are planned",
+                    name[:80],
+                    f"{size:,}",
+                    f"{LONGEST_GROUP_BYTES:,}",
+                )
+        return names
 
     def listed_groups(self) -> ListedGroups:
         """List the groups of the cluster by kind; ids with a NUL character are left out.
@@ -211,27 +181,18 @@ class KafkaGateway:
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
         # Also for groups that cannot be planned: pages show their lag.
-        commits = self._commits(sorted(descriptions), progress)
+        commits = self._ask_kafka_python(
+            lambda admin: fetch_commits(admin, sorted(descriptions), self._timeout_s, progress)
+        )
         for name, error in commits.errors.items():
             why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
             descriptions[name] = replace(descriptions[name], error=why)
         committed = commits.values
         with self._asking() as admin:
-            topics_of = {
-                name: _subscribed(description) | committed.get(name, {}).keys()
-                for name, description in descriptions.items()
-            }
-            sizes = topic_sizes(admin, topics_of, self._timeout_s, progress)
-            for name, count in sizes.unlisted.items():
-                why = descriptions[name].error or _unlisted(count)
-                descriptions[name] = replace(descriptions[name], error=why, members=())
+            topics = _subscribed(descriptions.values()).union(*committed.values())
+            counts, hidden = topic_sizes(admin, topics, self._timeout_s, progress)
             ends, ends_at = log_offsets(
-                admin,
-                self._open_reader(),
-                sizes.counts,
-                sizes.hidden,
-                self._timeout_s,
-                progress=progress,
+                admin, self._open_reader(), counts, hidden, self._timeout_s, progress=progress
             )
         spread_s = time.monotonic() - started
         snapshot_id = snapshot_id or new_snapshot_id(ends_at)
@@ -255,8 +216,6 @@ class KafkaGateway:
 
         A failure is only logged: the snapshot is useful without it.
         """
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         topics = topics_of_racks(descriptions.values())
         if not topics:
             return None
@@ -291,26 +250,13 @@ class KafkaGateway:
         """
         observed_at = datetime.now(UTC)
         descriptions = self._describe(sorted(set(groups)))
-        topics_of = {group: _subscribed(described) for group, described in descriptions.items()}
         with self._asking() as admin:
-            sizes = topic_sizes(admin, topics_of, self._timeout_s)
+            topics = _subscribed(descriptions.values())
+            counts, hidden = topic_sizes(admin, topics, self._timeout_s)
         return {
-            group: _live(group, described, sizes, observed_at)
+            group: _live(described, counts, hidden, observed_at)
             for group, described in descriptions.items()
         }
-
-    def _commits(
-        self, groups: Sequence[str], progress: ReportProgress
-    ) -> Answers[str, CommittedOffsets]:
-        from fairlead.kafka.commits import fetch_commits  # noqa: PLC0415 - it imports kafka-python
-
-        if not groups:
-            return Answers()
-        try:
-            return fetch_commits(self._open_kafka_python(), groups, self._timeout_s, progress)
-        except KafkaUnavailableError:
-            self._close_kafka_python()
-            raise
 
     def _describe(
         self,
@@ -322,23 +268,16 @@ class KafkaGateway:
         described: dict[str, GroupDescription] = {}
         pending = list(groups)
         report = phase(progress, "Described {:,} of {:,} groups")
-
-        def describe_pending() -> bool:
+        deadline = time.monotonic() + min(patience_s, self._timeout_s)
+        while True:
             for start in range(0, len(pending), GROUPS_PER_DESCRIPTION):
-                described.update(
-                    self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
-                )
+                described |= self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
                 report(len(described), len(groups))
-            pending[:] = [group for group in pending if _unsettled(described[group])]
-            return bool(pending)
-
-        Retrying(
-            retry=retry_if_result(bool),
-            retry_error_callback=lambda _: None,  # the rest have an error in their descriptions
-            wait=wait_fixed(0.2),
-            stop=stop_after_delay(min(patience_s, self._timeout_s)),
-        )(describe_pending)
-        return with_agreed_shares(described, self._coordination)
+            pending = [group for group in pending if _unsettled(described[group])]
+            if not pending or time.monotonic() > deadline:  # the rest have errors
+                break
+            time.sleep(0.2)
+        return with_agreed_shares(described, self.settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups, each by the request for its type."""
@@ -361,8 +300,6 @@ class KafkaGateway:
         }
 
     def _listed(self) -> list[dict[str, Any]]:
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         try:
             return self._ask_kafka_python(_list_groups)
         except BrokerResponseError as error:
@@ -436,7 +373,7 @@ class KafkaGateway:
     def _halving(
         self,
         groups: Sequence[str],
-        question: "Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]]",
+        question: Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]],
     ) -> tuple[dict[str, Result], dict[str, Exception]]:
         """Ask about groups; if one of them makes the request fail, about fewer at a time.
 
@@ -444,8 +381,6 @@ class KafkaGateway:
         -------
         Group to answer, and group to the error of a request about this group only.
         """
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         if not groups:
             return {}, {}
         try:
@@ -457,7 +392,7 @@ class KafkaGateway:
         more_answers, more_errors = self._halving(groups[half:], question)
         return answers | more_answers, errors | more_errors
 
-    def _ask_kafka_python(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
+    def _ask_kafka_python(self, question: Callable[[KafkaAdminClient], Result]) -> Result:
         """Call a function with kafka-python's client; after a transient error, with a new one.
 
         Raises
@@ -467,12 +402,6 @@ class KafkaGateway:
         kafka.errors.BrokerResponseError
             A broker returns an error about the request.
         """
-        from kafka.errors import (  # noqa: PLC0415 - see above
-            BrokerResponseError,
-            KafkaError,
-            RequestTimedOutError,
-        )
-
         retries = Retrying(
             retry=retry_if_exception(
                 lambda error: isinstance(error, KafkaError) and error.retriable
@@ -483,6 +412,9 @@ class KafkaGateway:
         )
         try:
             return retries(lambda: question(self._open_kafka_python()))
+        except KafkaUnavailableError:
+            self._close_kafka_python()
+            raise
         except KafkaError as error:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
@@ -497,41 +429,31 @@ class KafkaGateway:
 
         For five minutes, librdkafka sends requests to a controller that has died.
         """
-        if self._admin is None:
-            raise RuntimeError("KafkaGateway is a context manager: enter it first")
         try:
             yield self._admin
         except KafkaUnavailableError:
-            self._admin = AdminClient(self._settings.librdkafka())
+            self._admin = self._new_admin()
             raise
+
+    def _new_admin(self) -> AdminClient:
+        try:
+            return AdminClient(self.settings.librdkafka())
+        except KafkaException as error:  # names the setting, not its value
+            raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
 
     def _open_reader(self) -> Consumer:
         """Return a consumer for reading offsets; it never joins its group."""
         if self._reader is None:
-            self._reader = Consumer(
-                self._settings.librdkafka(
-                    **{"group.id": "fairlead", "isolation.level": "read_uncommitted"}
-                )
-            )
+            self._reader = reader(self.settings, **{"isolation.level": "read_uncommitted"})
         return self._reader
 
-    def _open_kafka_python(self) -> "KafkaAdminClient":
+    def _open_kafka_python(self) -> KafkaAdminClient:
         if self._kafka_python is None:
-            from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
-            from kafka.errors import KafkaError  # noqa: PLC0415 - see above
-
-            require_broker(self._settings)
-            if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
+            require_broker(self.settings)
+            if why := refusal(self.settings):  # kafka-python leaks the sockets of failed logins
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
-            timeout_ms = int(self._timeout_s * 1000)
-            configuration: dict[str, Any] = {
-                "client_id": "fairlead",
-                **self._kafka_python_settings,
-                "request_timeout_ms": timeout_ms,
-                "bootstrap_timeout_ms": timeout_ms,
-            }
             try:
-                self._kafka_python = connect(KafkaAdminClient, configuration)
+                self._kafka_python = open_admin(self.settings)
             except KafkaError as error:
                 raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
         return self._kafka_python
@@ -542,7 +464,7 @@ class KafkaGateway:
             self._kafka_python = None
 
 
-def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
+def _list_groups(admin: KafkaAdminClient) -> list[dict[str, Any]]:
     """List the groups of every broker, including brokers that started after the client."""
     manager = admin._manager  # noqa: SLF001 - no public way to refresh kafka-python's list of brokers
     manager.run(manager.cluster.refresh_metadata)
@@ -561,30 +483,29 @@ def _unsettled(described: GroupDescription) -> bool:
     return described.problem in MOVING or described.state in REBALANCING
 
 
-def _subscribed(described: GroupDescription) -> set[str]:
-    return {topic for member in described.members for topic in member.topics}
-
-
-def _unlisted(count: int) -> str:
-    return (
-        f"It reads {count:,} topics that the cluster does not list: at most "
-        f"{UNLISTED_TOPICS_PER_GROUP:,} are looked up. Correct the subscription of its members"
-    )
+def _subscribed(descriptions: Iterable[GroupDescription]) -> set[str]:
+    return {
+        topic
+        for described in descriptions
+        for member in described.members
+        for topic in member.topics
+    }
 
 
 def _live(
-    group: str, described: GroupDescription, sizes: TopicSizes, observed_at: datetime
+    described: GroupDescription,
+    counts: Mapping[str, int],
+    hidden: Mapping[str, str],
+    observed_at: datetime,
 ) -> LiveGroup | GroupError:
     """Return a group with the partition counts of its topics, or its error."""
     if described.error:
         return group_error(described)
-    if group in sizes.unlisted:
-        return GroupError(f"Group {group}: {_unlisted(sizes.unlisted[group])}")
-    topics = _subscribed(described)
-    if unreadable := sorted(topics & sizes.hidden.keys()):
+    group, topics = described.group, _subscribed([described])
+    if unreadable := sorted(topics & hidden.keys()):
         topic = unreadable[0]
-        return GroupError(f"Group {group}: topic {topic} cannot be read: {sizes.hidden[topic]}")
-    own = {topic: sizes.counts[topic] for topic in sorted(topics & sizes.counts.keys())}
+        return GroupError(f"Group {group}: topic {topic} cannot be read: {hidden[topic]}")
+    own = {topic: counts[topic] for topic in sorted(topics & counts.keys())}
     return LiveGroup(
         group,
         described.state,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from fairlead.common.progress import ReportProgress
 from fairlead.common.tables import named
 from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.history import HISTORY
@@ -59,7 +60,12 @@ _AT_ONCE: Final = 50_000
 
 
 def write_lag(
-    spark: SparkSession, warehouse: Warehouse, snapshot_id: str, latest: Collection[str] = ()
+    spark: SparkSession,
+    warehouse: Warehouse,
+    snapshot_id: str,
+    latest: Collection[str] = (),
+    *,
+    progress: ReportProgress = lambda _: None,
 ) -> None:
     """Measure every partition of a snapshot: write its table `lag`, of the schema `LAG`.
 
@@ -69,6 +75,8 @@ def write_lag(
         Has the snapshot and, in the archive beside it, earlier samples, if any.
     latest
         The groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
+    progress
+        As for `in_tasks`.
 
     Notes
     -----
@@ -79,7 +87,7 @@ def write_lag(
         tasks.setdefault(task, []).append(group)
     measure = partial(_measure, warehouse.path, snapshot_id, tasks, frozenset(latest))
     with warehouse.in_parts("lag", snapshot_id, LAG) as parts:
-        in_tasks(spark, len(tasks), measure, parts)
+        in_tasks(spark, len(tasks), measure, parts, progress)
 
 
 def _measure(

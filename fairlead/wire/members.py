@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fairlead.wire.record import NOTHING, Identity
 
@@ -126,7 +126,18 @@ class AssignmentNote:
         return f"range: {self.fallback_reason or 'its leader gave no reason'}"
 
 
-def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
+class Nameable(Protocol):
+    """The ids of a member from which its name in plans follows."""
+
+    @property
+    def member_id(self) -> str: ...  # noqa: D102
+    @property
+    def instance_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def client_id(self) -> str | None: ...  # noqa: D102
+
+
+def member_names(members: Iterable[Nameable]) -> dict[str, str]:
     """Return the name of each member in plans; followers and the planner use the same rule.
 
     Returns
@@ -146,7 +157,7 @@ def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
     clients = Counter(member.client_id for member in members if not member.instance_id)
     member_ids = {member.member_id for member in members}
 
-    def name_of(member: GroupMember) -> str:
+    def name_of(member: Nameable) -> str:
         if member.instance_id:
             name, unique = member.instance_id, instances[member.instance_id] == 1
         else:

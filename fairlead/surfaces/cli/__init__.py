@@ -183,10 +183,11 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
     """Run a command, and record its process so that `make clean` can end it."""
     from rich.console import Console
 
-    from fairlead.sandbox.recorded_processes import recorded
+    from fairlead.sandbox.recorded_processes import recorded, require_alone
     from fairlead.settings import load_settings
 
     state_dir = load_settings().state_dir.absolute()
+    require_alone(state_dir)
     with room_in(state_dir), recorded(state_dir, f"fairlead {name}"):
         run(state_dir, Console())
 

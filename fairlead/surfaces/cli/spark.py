@@ -77,7 +77,7 @@ def status() -> None:
     since = datetime.fromtimestamp(running.started_at, UTC).isoformat(timespec="seconds")
     say(
         f"Spark    localhost:{running.port}",
-        f"Process  {running.pid}, since {since}, {server.memory_bytes() / 2**20:,.0f} MiB",
+        f"Process  {running.pid}, since {since}",
         f"Log      {server.log}",
     )
     if not server.fits(running):

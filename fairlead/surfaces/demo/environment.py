@@ -61,13 +61,7 @@ def dagster_yaml() -> str:
 
 
 def reset(state_dir: Path) -> None:
-    """Remove the files of an earlier demo.
-
-    Raises
-    ------
-    SandboxError
-        The sandbox is in use, for example by `make dev`.
-    """
+    """Remove the files of an earlier demo."""
     Sandbox(state_dir).erase()
     for name in ("dagster", "warehouse", "demo"):
         shutil.rmtree(state_dir / name, ignore_errors=True)

@@ -166,7 +166,9 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
         eventually(both_own_two, "they share")
         owned = members.owned()
         described = as_followers(gateway)([group])
-        assert send_members(MembersTopic(settings), described, gateway.topics_of([orders])) == ""
+        members_topic = MembersTopic(settings)
+        members_topic.ensure()
+        assert send_members(members_topic, described, gateway.topics_of([orders])) == ""
         (done,) = trigger_rebalances(
             {group: BrokerPlan(plan, {orders: 4})},
             as_followers(gateway),

@@ -59,7 +59,6 @@ def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> Live
             LiveMember(
                 member_id=f"{name}-id",
                 client_id=name,
-                host="here",
                 instance_id=None,
                 name=name,
                 topics=("t0",),

@@ -30,7 +30,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
     def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
         place = next(number)
         members = tuple(
-            LiveMember(name, name, "host", None, name, ("t",), {"t": tuple(share)}, None)
+            LiveMember(name, name, None, name, ("t",), {"t": tuple(share)}, None)
             for name, share in series[place].items()
         )
         at = now + timedelta(seconds=4 * place)

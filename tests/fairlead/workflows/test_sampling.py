@@ -171,10 +171,10 @@ def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
     names, partition = ("a", "b", "c"), np.array([0], np.int32)
 
     def described(name: str) -> GroupDescription:
-        member = LiveMember("id", "one", "", None, "one", (name,), {name: (0,)}, None)
+        member = LiveMember("id", "one", None, "one", (name,), {name: (0,)}, None)
         if name in without_members:
-            return GroupDescription(name, "Empty", "consumer", "", ())
-        return GroupDescription(name, "Stable", "consumer", "range", (member,))
+            return GroupDescription(name, "Empty", "", ())
+        return GroupDescription(name, "Stable", "range", (member,))
 
     return samples_of(
         sample_id=new_snapshot_id(at),
