@@ -184,7 +184,7 @@ def prune_history(
 def _job(name: str, op: dg.OpDefinition, changed: Changed, description: str) -> dg.JobDefinition:
     """Return the job of one op."""
 
-    @dg.job(name=name, description=description, **about(changed, callers=3))
+    @dg.job(name=name, description=description, **about(changed))
     def job() -> None:
         op()
 
