@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from rich.table import Table
 
 from assignors.registry import LAG_BLIND
 from fairlead.common.tables import slices
@@ -25,7 +24,16 @@ from fairlead.surfaces.backtest.replay import RECORDED
 
 #: Values of `in_charge` that are no assignors: the measured lag, and a replay of the real owners.
 HISTORY: Final = (RECORDED, OBSERVED)
-_HEADINGS: Final = ("behind (min)", "p95 (s)", "max (s)", "moves", "plans", "refused")
+#: Columns of the table, with their headings.
+COLUMNS: Final = {
+    "in_charge": "in charge",
+    "over_objective_partition_minutes": "behind (min)",
+    "worst_p95_s": "p95 (s)",
+    "worst_max_s": "max (s)",
+    "moves": "moves",
+    "plans": "plans",
+    "held_back": "refused",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +74,7 @@ class ReplayedCourse:
 
     @property
     def summary(self) -> dict[str, float | int]:
-        """The figures of the table."""
+        """The figures of the replay."""
         return {
             "over_objective_partition_minutes": round(float(self.over_objective_s.sum()) / 60, 1),
             "worst_p95_s": round(float(np.percentile(self.worst_s, 95)), 1),
@@ -147,23 +155,21 @@ class Report:
             ],
         }
 
-    def table(self) -> Table:
-        """Return the figures as a table."""
+    @property
+    def title(self) -> str:
+        """The heading of the table: group, samples and end."""
         at = self.courses[0].at
         last = at[-1].isoformat(" ", "minutes")[:16]
-        table = Table(
-            title=f"Group {self.group}: {len(at) + 1:,} samples, until {last} UTC",
-            title_justify="left",
-        )
-        table.add_column("in charge")
-        for heading in _HEADINGS:
-            table.add_column(heading, justify="right")
-        for course in self.courses:
-            values = [f"{value:,.0f}" for value in course.summary.values()][: len(_HEADINGS)]
-            if not course.by_plans:
-                values[-2:] = []
-            table.add_row(course.in_charge, *values, end_section=course.in_charge == OBSERVED)
-        return table
+        return f"Group {self.group}: {len(at) + 1:,} samples, until {last} UTC"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the figures as rows of a table, with the keys of `COLUMNS`."""
+        return [
+            {"in_charge": course.in_charge}
+            | {name: round(value) for name, value in course.summary.items()}
+            | ({} if course.by_plans else {"plans": None, "held_back": None})
+            for course in self.courses
+        ]
 
     def saved(self) -> str | None:
         """Describe what the best planning assignor would have saved; None: no assignor plans."""

@@ -69,7 +69,6 @@ for command, short_help, *examples in (
         groups.groups,
         "List groups with diagnosis and next step, worst first.",
         "groups",
-        "groups --wide",
         "groups --json",
     ),
     (

@@ -140,7 +140,6 @@ NewestVersion = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Wide = Annotated[bool, typer.Option("--wide", help="Show all columns.")]
 Reason = Annotated[
     str, typer.Option("--reason", help="Reason; the history shows it.", callback=_reason)
 ]

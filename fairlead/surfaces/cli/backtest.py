@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fairlead.surfaces.cli.arguments import Group, parse_moment
-from fairlead.surfaces.cli.output import print_json, print_rich, say
+from fairlead.surfaces.cli.output import print_json, print_table, say
 
 
 def _plot_file(path: Path | None) -> Path | None:
@@ -70,7 +70,7 @@ def backtest(
     from fairlead.settings import load_settings
     from fairlead.spark.session import build_session
     from fairlead.surfaces.backtest.plot import draw
-    from fairlead.surfaces.backtest.report import Report
+    from fairlead.surfaces.backtest.report import COLUMNS, Report
     from fairlead.surfaces.backtest.spark import backtest as replay_all
     from fairlead.surfaces.backtest.spark import find_samples
 
@@ -84,7 +84,7 @@ def backtest(
     if as_json:
         print_json(report.as_dict())
     else:
-        print_rich(report.table())
+        print_table(report.rows(), COLUMNS, title=report.title)
         if saved := report.saved():
             say(f"{saved}.")
         for reason, count in report.skipped.items():

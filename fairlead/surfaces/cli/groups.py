@@ -17,11 +17,10 @@ from fairlead.surfaces.cli.arguments import (
     Json,
     Limit,
     Since,
-    Wide,
     known_text,
     opened_engine,
 )
-from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, say_wrapped
+from fairlead.surfaces.cli.output import as_text, print_json, print_table, say
 from fairlead.surfaces.next_step import why_no_sample
 from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 
@@ -37,17 +36,6 @@ _GROUPS = {
     "catch_up_time": "caught up",
     "follows": "follows",
     "next": "next",
-}
-_ALL_OF_GROUPS = _GROUPS | {
-    "utilisation": "",
-    "last_seen": "sampled (UTC)",
-    "published": "published",
-    "adherence": "",
-    "waits": "waits",
-    "outcome": "last decision",
-    "decided_at": "at (UTC)",
-    "lag_max_now": "",
-    "rebalances": "rebalances since yesterday",
 }
 #: Rebalances since yesterday 00:00 UTC. Groups with more of them are listed.
 _OFTEN = 48
@@ -88,14 +76,14 @@ _HISTORY = {
 }
 
 
-def groups(*, wide: Wide = False, as_json: Json = False) -> None:
+def groups(*, as_json: Json = False) -> None:
     """List the groups, worst first: diagnosis, forecast, plan and next step."""
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.freezes import read_freezes
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.monitoring import last_sample
     from fairlead.store.regressions import back_offs
-    from fairlead.surfaces.next_step import follows, is_checked, next_step
+    from fairlead.surfaces.next_step import follows, next_step
 
     with opened_engine() as engine:
         rows, freezes = worst_first(read_groups(engine)), read_freezes(engine)
@@ -109,20 +97,14 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
             [
                 row
                 | _forecast(row)
-                | {
-                    "follows": follows(row),
-                    "next": next_step(row, waits, resting),
-                    "waits": _waits(row),
-                }
-                | ({} if is_checked(row) else {"adherence": None})
+                | {"follows": follows(row), "next": next_step(row, waits, resting)}
                 for row in rows
             ],
-            _ALL_OF_GROUPS if wide else _GROUPS,
-            wide=wide,
+            _GROUPS,
         )
-        say_wrapped(*_evidence(rows), *_behind(rows), *_rebalancing(rows))
-        say_wrapped(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
-        say_wrapped(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
+        say(*_evidence(rows), *_behind(rows), *_rebalancing(rows))
+        say(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
+        say(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
     else:
         say(
             "No group has been sampled or planned yet. `fairlead up` samples groups; `fairlead "
@@ -150,9 +132,7 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
-        return dict.fromkeys(
-            ("behind_now_s", "forecast_time_lag_s", "utilisation", "catch_up_time")
-        )
+        return dict.fromkeys(("behind_now_s", "forecast_time_lag_s", "catch_up_time"))
     return {"catch_up_time": catch_up_time(row["catch_up_s"], row["last_seen"])}
 
 
@@ -202,11 +182,6 @@ def _catch_up_time(row: dict[str, Any]) -> str:
         return without_plan
     planned = catch_up_time(row["catch_up_planned_s"], row["planned_at"])
     return f"{without_plan}; with version {row['waiting']}: {planned}"
-
-
-def _waits(row: dict[str, Any]) -> str | None:
-    """Return the version that waits for approval or publication, with its state, or None."""
-    return row["waiting"] and f"{row['waiting']}, {row['waiting_state']}"
 
 
 def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -402,7 +377,7 @@ def why(
         step = next_step(row, undecided([row], datetime.now(UTC)), resting)
         lines = [*_why(row, diagnoses), *(f"  {line}" for line in resting.values())]
         keys = of_hot_partitions(group, row["diagnosis"], row["names"] or ())
-        say_wrapped(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
+        say(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
         return
     if moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: its moves")
@@ -467,8 +442,8 @@ def _why(row: dict[str, Any], diagnoses: list[dict[str, Any]]) -> list[str]:
         ]
     if row["published"] is not None:
         lines.append(f"  plan: version {row['published']} is published; followed: {follows(row)}")
-    if waits := _waits(row):
-        lines.append(f"  plan: version {waits}")
+    if row["waiting"]:
+        lines.append(f"  plan: version {row['waiting']}, {row['waiting_state']}")
     if row["outcome"] is not None:
         lines.append(
             f"  last decision: {row['outcome']}, {as_text(row['decided_at'])} UTC: {row['reason']}"

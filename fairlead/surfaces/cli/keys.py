@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine
-from fairlead.surfaces.cli.output import print_json, print_table, say, say_wrapped
+from fairlead.surfaces.cli.output import print_json, print_table, say
 
 _GROUP: Final = "Consumer group whose lag is forecast for more partitions."
 _TO: Final = "Number of partitions to compare with. Default: the smallest one that helps."
@@ -64,9 +64,9 @@ def keys(
     elif form == "html":
         typer.echo(page.as_page(report))
     else:
-        say_wrapped(report["verdict"])
+        say(report["verdict"])
         for rows in filter(None, page.tables(report)):
             say("")
             print_table(rows, [*rows[0]])
         say("")
-        say_wrapped(*report["notes"])
+        say(*report["notes"])

@@ -18,7 +18,6 @@ from fairlead.surfaces.cli.arguments import (
     Limit,
     NewestVersion,
     Version,
-    Wide,
     complete_group,
     known_text,
     opened_engine,
@@ -53,10 +52,6 @@ _LIST = {
     "decided_by": "decided by",
     "moved": "moved",
 }
-_ALL_OF_LIST = _LIST | {
-    "assignor": "assignor",
-    **dict.fromkeys(("lag_max_before", "lag_max_predicted", "lag_max_achieved", "adherence"), ""),
-}
 #: Maximum characters of a group's name in a file name. File systems allow 255 bytes, and a
 #: character takes up to four.
 _NAME = 50
@@ -76,7 +71,6 @@ def list_plans(
     *,
     state: Annotated[State | None, typer.Option(help="Only versions in this state.")] = None,
     limit: Limit = 50,
-    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """List versions, newest first."""
@@ -87,7 +81,7 @@ def list_plans(
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(rows, _ALL_OF_LIST if wide else _LIST, wide=wide)
+        print_table(rows, _LIST)
         say(*not_sent(rows))
     else:
         which = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))

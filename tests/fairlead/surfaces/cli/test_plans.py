@@ -57,14 +57,12 @@ def test_every_output_is_one_json_document(week: str) -> None:
 
 
 def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
-    """Each group has a line of at most 80 characters; an option adds all columns."""
+    """Each group has a line of at most 80 characters."""
     lines = run(week, "groups").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
     assert lines[2].split()[-1] == "decide"
     assert lines[4].startswith("billing: billing-1 is at 127% of its capacity")
-    wide = run(week, "groups", "--wide").stdout.splitlines()
-    assert "most loaded consumer" in wide[0]
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis"
@@ -109,7 +107,6 @@ def test_times_are_in_utc(week: str) -> None:
 def test_figures_have_their_age(week: str) -> None:
     """Groups are listed with the times of their sample and snapshot; old figures are marked."""
     groups = run(week, "groups").output
-    assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no sample since " in groups
     lag = run(week, "lag", "orders")
     assert lag.stdout.splitlines()[0].strip() == "orders, 2026-01-07 09:00:00 UTC"
@@ -136,9 +133,6 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
     text = run(week, "groups").stdout
     assert "billing: no sample since " in text
     assert "orders: no members, as last seen at 2026-01-07 " in text
-    (header, _, *rows) = run(week, "groups", "--wide").stdout.splitlines()
-    followed = {row.split()[0]: row[header.index("followed") :][:9].strip() for row in rows[:2]}
-    assert followed["orders"] == ""
     listed, page = groups_page(engine, now=now), group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
     assert "<strong>billing: no sample for more than a quarter of an hour" in listed
