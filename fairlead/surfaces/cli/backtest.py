@@ -59,7 +59,7 @@ def backtest(
         typer.Option(callback=_plot_file, help="Draw the series to this file, .svg or .png."),
     ] = None,
 ) -> None:
-    """Replay the samples of a group with each assignor in charge, best first.
+    """Replay a group's history with each assignor, best first.
 
     Arrivals are as recorded and consumers as fast as measured; owners, and so the time lag, depend
     on the assignor. "Behind" counts time lag beyond the policy's objective.

@@ -31,8 +31,7 @@ Views to begin with; \\d+ NAME shows the meaning of their columns, \\dv lists al
 """
 
 app = typer.Typer(
-    help="Upgrade, check and prune the database at postgres.url (fairlead.toml, FAIRLEAD_*), or "
-    "open psql.",
+    help="Upgrade, check and prune the database; psql.",
     no_args_is_help=True,
 )
 
@@ -51,7 +50,7 @@ def upgrade() -> None:
 
 @app.command(epilog=epilog("db current"))
 def current() -> None:
-    """Print the revision of the database; the exit code is 1 if it is not the newest."""
+    """Print the database's revision; exit with 1 if it is old."""
     from fairlead.store import migrate
 
     revision, head = migrate.current(_url()), migrate.head()
@@ -63,7 +62,7 @@ def current() -> None:
 
 @app.command(epilog=epilog("db check"))
 def check() -> None:
-    """Check that the database, the migrations and the code agree; the exit code is 1 if not."""
+    """Check that database and code agree; exit with 1 if not."""
     from fairlead.store import migrate
 
     migrate.check(_url())
@@ -88,7 +87,7 @@ def prune(
         typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop the history of old days, and plans that were never published. Published plans stay."""
+    """Drop old history and unpublished plans."""
     import time
 
     from fairlead.errors import FairleadError
@@ -109,10 +108,11 @@ def prune(
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments for psql.")] = None,
 ) -> None:
-    """Open psql on the plan history; arguments go to psql: `fairlead db psql -- -c '...'`.
+    """Open psql on the plan history.
 
-    If no setting names a database, psql opens that of the sandbox in the state directory; a
-    sandbox's Postgres that is stopped runs as long as psql does.
+    Arguments go to psql: `fairlead db psql -- -c '...'`. If no setting names a database, psql
+    opens that of the sandbox in the state directory; a sandbox's Postgres that is stopped runs as
+    long as psql does.
     """
     from sqlalchemy import make_url
 

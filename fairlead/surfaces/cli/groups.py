@@ -77,7 +77,7 @@ _HISTORY = {
 
 
 def groups(*, as_json: Json = False) -> None:
-    """List the groups, worst first: diagnosis, forecast, plan and next step."""
+    """List groups with diagnosis and next step, worst first."""
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.freezes import read_freezes
     from fairlead.store.history_queries import read_groups, undecided
@@ -328,7 +328,7 @@ def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
-    """Show the decisions on a group and the steps of its plans, newest first."""
+    """Show a group's decisions and steps of plans, newest first."""
     from fairlead.store.event_queries import read_history
 
     with opened_engine() as engine:
@@ -353,10 +353,10 @@ def why(
     *,
     as_json: Json = False,
 ) -> None:
-    """Explain a group: its diagnosis and since when, the evidence, its plan and the next step.
+    """Explain the state of a group, or the owner of a partition.
 
-    With a partition: the versions that moved it, from whom to whom and why, and the time per
-    record.
+    Of a group: its diagnosis, evidence, plan and next step. Of a partition: the versions that moved
+    it, from whom to whom and why, and the time per record.
     """
     from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses

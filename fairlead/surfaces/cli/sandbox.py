@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairlead.sandbox import Sandbox
 
 app = typer.Typer(
-    help="Embedded Kafka and Postgres under the state directory (.fairlead).",
+    help="Embedded Kafka and Postgres, in .fairlead.",
     no_args_is_help=True,
 )
 

@@ -307,13 +307,10 @@ def test_errors_have_the_reason(week: str, services: Any) -> None:
     ("typed", "offered"),
     [
         ("fairlead lag o", ["orders"]),
-        ("fairlead plans diff orders 1 ", ["3", "2", "1"]),
         ("fairlead plans list --state s", ["sending", "superseded", "stale"]),
     ],
 )
-def test_shell_completes_groups_versions_and_states(
-    week: str, typed: str, offered: list[str]
-) -> None:
+def test_shell_completes_groups_and_states(week: str, typed: str, offered: list[str]) -> None:
     """Bash completion of the installed command works after any options."""
     words = typed.split(" ")
     variables = {
