@@ -38,8 +38,8 @@ FETCH_BYTES = 1_000
 
 
 def report(event: str, **values: object) -> None:
-    """Write one event for the parent process; `at` is the machine's monotonic clock in seconds."""
-    print(json.dumps({"event": event, "at": time.monotonic(), **values}), flush=True)  # noqa: T201
+    """Write one event for the parent process."""
+    print(json.dumps({"event": event, **values}), flush=True)  # noqa: T201
 
 
 class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
@@ -98,17 +98,17 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
     The wait for each record is the time that the consumer measures. A delay by a busy machine
     shortens the next waits.
     """
-    count, behind_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
+    count, behind_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0
     for partition in records(consumer, orders):
         if partition is not None:
             until = time.monotonic() + orders.expensive.get(partition, 1.0) / orders.rate - behind_s
             orders.stopped.wait(max(0.0, until - time.monotonic()))
             ended_at = time.monotonic()
             behind_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
-            held_up_s, count = max(held_up_s, behind_s), count + 1
+            count += 1
         if count and (partition is None or ended_at - reported_at > STEP_S):
-            report("processed", records=count, held_up_s=held_up_s, ended_at=ended_at)
-            count, held_up_s, reported_at = 0, 0.0, ended_at
+            report("processed", records=count, ended_at=ended_at)
+            count, reported_at = 0, ended_at
 
 
 def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
