@@ -154,9 +154,9 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
     """Draw the time over the objective by scenario."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.surfaces.plots.style import AFTER, BEFORE, BOUND, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.plots.style import drawing  # noqa: PLC0415 - the same
 
-    colours = {NEVER_PLANNED: BEFORE, PLANNER: AFTER, ORACLE: BOUND}
+    colours = {NEVER_PLANNED: "#9d9d9d", PLANNER: "#3d85e0", ORACLE: "#e08e0b"}
     with drawing():
         figure = Figure(figsize=(10, 6), layout="constrained")
         late = figure.subplots()

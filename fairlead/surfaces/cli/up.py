@@ -55,7 +55,7 @@ def up(
     ):
         _tell(f"Dagster  {at.dagster}")
         _tell(f"Pages    {at.pages}")
-        _tell(str(planning))
+        _tell(planning)
         try:
             threading.Event().wait()
         finally:

@@ -26,7 +26,7 @@ from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
-from fairlead.surfaces.up import At, Planning, check, running
+from fairlead.surfaces.up import At, check, running
 
 #: Seconds between samples, so that the first plan does not take minutes.
 SAMPLE_EVERY_S: Final = 5.0
@@ -98,7 +98,7 @@ def _start_cluster(
     )
 
 
-def _first_steps(dagster_url: str, planning: Planning) -> str:
+def _first_steps(dagster_url: str, planning: str) -> str:
     """Return the first steps in the UI, for the only group whose plans wait for a person."""
     group = ASKS_FIRST.name
     switches = f"{dagster_url}/automation"

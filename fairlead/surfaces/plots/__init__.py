@@ -4,8 +4,8 @@ Belongs here: drawing. Does not: computing the figures, nor placing a plot (page
 Equal input gives equal SVG.
 """
 
-from fairlead.surfaces.plots.charts import consumers, frontier
+from fairlead.surfaces.plots.charts import frontier
 from fairlead.surfaces.plots.over_time import COLOURS, over_time, owners_over_time
 from fairlead.surfaces.plots.style import data_uri
 
-__all__ = ["COLOURS", "consumers", "data_uri", "frontier", "over_time", "owners_over_time"]
+__all__ = ["COLOURS", "data_uri", "frontier", "over_time", "owners_over_time"]

@@ -1,88 +1,23 @@
-"""The plots of a review: consumers before and after, and gain by moves.
+"""The plot of a review: gain by moves.
 
-Belongs here: one function per plot, figures in, SVG out. Does not: style (`style`), plots over time
-(`over_time`).
-
-Plots of large groups are limited in size. Unknown values (None, NaN) leave a gap.
+Belongs here: figures in, SVG out. Does not: style (`style`), plots over time (`over_time`).
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from fairlead.common.words import times
 from fairlead.domain.candidate_figures import SnapshotCandidate
-from fairlead.domain.consumers import ConsumerChange
-from fairlead.surfaces.plots.style import (
-    AFTER,
-    BEFORE,
-    BOUND,
-    GREY,
-    canvas,
-    drawing,
-    legend,
-    records,
-    shortened,
-    svg_text,
-)
+from fairlead.surfaces.plots.style import GREY, drawing, shortened, svg_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Metrics = Mapping[str, Any]
 
-#: Maximum number of consumers drawn; more bars cannot be distinguished.
-CONSUMERS: Final = 30
 _MARKERS: Final = "osD^vPX*"
 _LINEAR: Final = 10
-
-
-def consumers(changes: Sequence[ConsumerChange]) -> str:
-    """Draw each consumer's lag and number of partitions before and after a plan.
-
-    Parameters
-    ----------
-    changes
-        From `fairlead.domain.consumers.changes`; at least one. The `CONSUMERS` with most lag are
-        drawn.
-
-    Examples
-    --------
-    >>> "orders-1" in consumers([ConsumerChange("orders-1", 3, 900, 2, 500)])
-    True
-    """
-    heaviest = sorted(
-        changes, key=lambda change: (-max(change.lag_before, change.lag_after), change.consumer)
-    )
-    rows = heaviest[:CONSUMERS]
-    with drawing():
-        figure, axes = canvas(1.3 + 0.34 * len(rows))
-        places = np.arange(len(rows))
-        before = np.array([row.lag_before for row in rows], np.float64)
-        after = np.array([row.lag_after for row in rows], np.float64)
-        axes.barh(places - 0.19, before, 0.36, color=BEFORE, label="before")
-        axes.barh(places + 0.19, after, 0.36, color=AFTER, label="after")
-        share = sum(row.lag_after for row in changes) / len(changes)
-        axes.axvline(share, color=BOUND, linewidth=1.2, linestyle="--", label="even share")
-        axes.set_yticks(places, [shortened(row.consumer) for row in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.tick_params("y", length=0)
-        records(axes.xaxis)
-        axes.set_xlim(0, 1.02 * max(before.max(), after.max(), 1.0))
-        axes.set_xlabel("lag (records)")
-        counts = axes.secondary_yaxis("right")
-        counts.set_yticks(
-            places, [f"{row.partitions_before:,} → {row.partitions_after:,}" for row in rows]
-        )
-        counts.tick_params("y", length=0)
-        counts.spines[:].set_visible(False)
-        counts.set_ylabel("partitions")
-        legend(figure, axes)
-        which = f": {len(rows)} of {len(changes):,} consumers with most lag"
-        axes.set_title("Lag of each consumer" + which * (len(rows) < len(changes)))
-        return svg_text(figure)
 
 
 def frontier(
@@ -119,8 +54,12 @@ def frontier(
     ]
     if not curve and not placed:
         return ""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - see `style`
+    from matplotlib.ticker import EngFormatter, MaxNLocator  # noqa: PLC0415 - the same
+
     with drawing():
-        figure, axes = canvas(3.6 + 0.2 * len(placed))
+        figure = Figure(figsize=(7.0, 3.6 + 0.2 * len(placed)), layout="constrained")
+        axes = figure.subplots()
         if len(curve) > 1:
             moves, forecast_time_lag_s = zip(*curve, strict=True)
             style: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
@@ -130,13 +69,14 @@ def frontier(
             axes,
             max([moves for moves, _ in curve] + [candidate["moved"] for _, candidate in placed]),
         )
-        records(axes.yaxis)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+        axes.yaxis.set_major_formatter(EngFormatter())
         axes.margins(0.05, 0.12)
         axes.set_xlabel("partitions moved")
         axes.set_ylabel("forecast time lag (s)")
         axes.set_title("Forecast by partitions moved")
         axes.grid()
-        legend(figure, axes)
+        figure.legend(loc="outside lower center", markerscale=0.7)
         return svg_text(figure)
 
 

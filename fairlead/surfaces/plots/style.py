@@ -14,19 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from warnings import catch_warnings, filterwarnings
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Colours that are readable on light and dark pages.
+#: Readable on light and dark pages.
 GREY: Final = "#808080"
-AFTER: Final = "#3d85e0"
-BEFORE: Final = "#9d9d9d"
-BOUND: Final = "#e08e0b"
 
-_WIDTH: Final = 7.0
 _NAME: Final = 32
-#: Characters in a line of a legend; a marker takes eight of them.
-_LEGEND: Final = 108
 
 _STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
     "text.color": GREY,
@@ -64,14 +57,6 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def canvas(height: float) -> "tuple[Figure, Axes]":
-    """Return a figure of the pages' width, and its axes; height in inches."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - see above
-
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-    return figure, figure.subplots()
-
-
 def data_uri(svg: str) -> str:
     """Return an SVG as a `data:` URI, which needs no network.
 
@@ -89,21 +74,6 @@ def svg_text(figure: "Figure") -> str:
     metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(text, format="svg", metadata=metadata)
     return text.getvalue()
-
-
-def legend(figure: "Figure", axes: "Axes") -> None:
-    """Put the legend below the axes, in as many columns as fit."""
-    handles, labels = axes.get_legend_handles_labels()
-    columns = min(3, max(1, _LEGEND // (max(map(len, labels)) + 8)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, markerscale=0.7)
-
-
-def records(axis: Any) -> None:
-    """Scale an axis of records: whole numbers, in thousands and millions."""
-    from matplotlib.ticker import EngFormatter, MaxNLocator  # noqa: PLC0415 - see above
-
-    axis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    axis.set_major_formatter(EngFormatter())
 
 
 def shortened(text: str, length: int = _NAME) -> str:

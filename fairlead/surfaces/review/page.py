@@ -12,6 +12,7 @@ from typing import Final
 from markupsafe import Markup
 from sqlalchemy import Engine
 
+from fairlead.common.commands import fairlead_command
 from fairlead.common.words import (
     length,
     number,
@@ -100,13 +101,16 @@ def review_page(
         age=span(facts.now - plan.snapshot_at),
         rows=ROWS,
         chosen=chosen,
-        consumers_plot=facts.consumers and plots.consumers(facts.consumers),
+        most_lag=max((max(one.lag_before, one.lag_after) for one in facts.consumers), default=0)
+        or 1,
         frontier_plot=plots.frontier(curve, facts.candidates, chosen=chosen),
         decisions=_decisions(facts, dagster_url),
         home=home,
         own=home and page_address("group", group=plan.group),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(plan.group, policies or ())),
-        every_move=ways.every_move(plan),
+        every_move=fairlead_command(
+            "plans show", plan.group, str(plan.version), options=["--json"]
+        ),
     )
 
 

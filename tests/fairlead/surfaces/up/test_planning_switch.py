@@ -10,7 +10,7 @@ import pytest
 from dagster._core.scheduler.instigation import InstigatorStatus
 
 from fairlead.surfaces.pipeline import furnish
-from fairlead.surfaces.up.planning_switch import SENSOR, Planning, planning
+from fairlead.surfaces.up.planning_switch import SENSOR, planning
 from tests.ui.running import free_port
 
 pytestmark = pytest.mark.long
@@ -34,7 +34,7 @@ def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
             found = [planning(url, turn_on=on) for on in (False, True, False)]
         finally:
             process.terminate()
-    assert found == [Planning(()), Planning((SENSOR,)), Planning((SENSOR,))]
+    assert found == [[], [SENSOR], [SENSOR]]
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         (state,) = instance.all_instigator_state()
     assert (state.instigator_name, state.status) == (SENSOR, InstigatorStatus.RUNNING)
