@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairlead.common.words import as_text
 from fairlead.domain.figures import figure
 from fairlead.domain.history import THINNED_TO
 from fairlead.surfaces.cli.arguments import (
@@ -20,7 +21,7 @@ from fairlead.surfaces.cli.arguments import (
     known_text,
     opened_engine,
 )
-from fairlead.surfaces.cli.output import as_text, print_json, print_table, say
+from fairlead.surfaces.cli.output import print_json, print_table, say
 from fairlead.surfaces.next_step import why_no_sample
 from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 

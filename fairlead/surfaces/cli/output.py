@@ -17,6 +17,7 @@ from uuid import UUID
 import typer
 
 from fairlead.common.visible import visible
+from fairlead.common.words import as_text
 from fairlead.domain.figures import Figure, figure
 
 #: Width of a table in a pipe or a file, unless COLUMNS is set.
@@ -154,27 +155,6 @@ def _cell(key: str, value: Any) -> Any:
     from rich.text import Text
 
     return Text(visible(_text_of(key, value)))
-
-
-def as_text(value: Any) -> str:
-    """Return a value as text for people; times are in UTC.
-
-    Examples
-    --------
-    >>> [as_text(value) for value in (None, 1234567, 0.25, True)]
-    ['', '1,234,567', '0.25', 'yes']
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, datetime):
-        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float | Decimal):
-        return f"{value:,.3f}".rstrip("0").rstrip(".")
-    return str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlead.common.commands import shell_quote
-from fairlead.common.words import plural
+from fairlead.common.words import as_text, plural
 from fairlead.domain.figures import figure
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.groups import not_sent
-from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
+from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 from fairlead.surfaces.cli.running_sandbox import ask
 
 if TYPE_CHECKING:

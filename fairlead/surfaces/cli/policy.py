@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
+from fairlead.common.words import as_text
 from fairlead.surfaces.cli.arguments import Group, Json, known_groups
-from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
+from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 
 app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
 
