@@ -25,7 +25,7 @@ from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.domain.worst_first import worst_first
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.rights import CLUSTER, CLUSTER_NAME, Rights, remedy
-from fairlead.surfaces.survey.lag import group_lags
+from fairlead.surfaces.survey.lag import group_lag
 
 Row = dict[str, Any]
 
@@ -101,20 +101,16 @@ class Survey:
         """
         newest = {row["group"]: row for row in self._newest()}
         samples = slices(pa.concat_tables(self._samples), "group")  # in order of time
-        groups = {name: Group(_until_whole(samples[name])) for name in newest}
-        lags = group_lags(
-            {name: group.samples for name, group in groups.items()},
-            {name for name in groups if _options(name, self._policies).latest},
-        )
         rows = []
-        for name, group in groups.items():
+        for name, now in newest.items():
+            group = Group(_until_whole(samples[name]))
             row = _row(group, self._analysed(group))
             rows.append(
                 {
                     **row,
-                    **lags[name],
-                    "state": newest[name]["state"],
-                    "error": newest[name]["error"] or row["error"],
+                    **group_lag(group.samples, latest=_options(name, self._policies).latest),
+                    "state": now["state"],
+                    "error": now["error"] or row["error"],
                     "not_planned": _MEMBERLESS if name in self._listed.memberless else None,
                 }
             )
@@ -196,7 +192,7 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain, consumers: of the
     analysis, null without one; reported, the reported work. `Survey.rows` adds not_planned,
     why the group cannot be planned for, and the figures of
-    `fairlead.surfaces.survey.lag.group_lags`.
+    `fairlead.surfaces.survey.lag.group_lag`.
     """
     now, sampled_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in analysed}
