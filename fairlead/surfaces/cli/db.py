@@ -69,15 +69,8 @@ def check() -> None:
     say("the database agrees with this version")
 
 
-@app.command(epilog=epilog("db prune --dry-run", "db prune --older-than 2026-01-31"))
+@app.command(epilog=epilog("db prune --dry-run", "db prune --every 24"))
 def prune(
-    older_than: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d"],
-            help="Drop all days before this one (UTC). Default: history_retention ago.",
-        ),
-    ] = None,
     *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be dropped; drop nothing.")
@@ -94,11 +87,11 @@ def prune(
 
     while every is not None:
         try:
-            _prune(older_than, dry_run=dry_run)
+            _prune(dry_run=dry_run)
         except FairleadError as error:
             say_error(error)  # the database may answer next time, or a long read has ended
         time.sleep(every * 3600)
-    _prune(older_than, dry_run=dry_run)
+    _prune(dry_run=dry_run)
 
 
 @app.command(
@@ -160,15 +153,13 @@ def _sandbox_url(settings: "Settings") -> Iterator[str]:
             postgres.stop()
 
 
-def _prune(older_than: datetime | None, *, dry_run: bool) -> None:
+def _prune(*, dry_run: bool) -> None:
     """Prune once, and print what was dropped."""
     from fairlead.settings import load_settings
     from fairlead.store import retention
 
     settings = load_settings()
-    if older_than is None:
-        older_than = datetime.now(UTC) - settings.history_retention
-    older_than = older_than.replace(tzinfo=UTC)
+    older_than = datetime.now(UTC) - settings.history_retention
     rows: Mapping[str, int] = {}
     with opened_engine() as engine:
         if dry_run:

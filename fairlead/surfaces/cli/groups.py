@@ -38,8 +38,6 @@ _GROUPS = {
     "follows": "follows",
     "next": "next",
 }
-#: Rebalances since yesterday 00:00 UTC. Groups with more of them are listed.
-_OFTEN = 48
 #: Number of groups whose evidence is shown, worst first.
 _WITH_EVIDENCE = 10
 #: Figures older than this are marked as old: by default, samples are taken every minute.
@@ -103,7 +101,7 @@ def groups(*, as_json: Json = False) -> None:
             ],
             _GROUPS,
         )
-        say(*_evidence(rows), *_behind(rows), *_rebalancing(rows))
+        say(*_evidence(rows), *_behind(rows))
         say(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
         say(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
     else:
@@ -160,17 +158,6 @@ def _behind(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"{row['group']}: caught up {_catch_up_time(row)}. {row['consumers_why']}"
         for row in behind[:_WITH_EVIDENCE]
-    ]
-
-
-def _rebalancing(rows: list[dict[str, Any]]) -> list[str]:
-    """Return which groups rebalance often, the most often first."""
-    often = [row for row in rows if (row["rebalances"] or 0) > _OFTEN]
-    often.sort(key=lambda row: -row["rebalances"])
-    return [
-        f"{row['group']}: {row['rebalances']:,} rebalances since yesterday; its page lists who "
-        "joined and left"
-        for row in often[:_WITH_EVIDENCE]
     ]
 
 

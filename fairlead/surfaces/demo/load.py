@@ -73,7 +73,9 @@ class Load:
             self._ended(error)
 
     def _produce(self) -> None:
-        owed = {group.name: np.zeros(_partitions(group)) for group in self._groups}
+        owed = {
+            topic: np.zeros(len(n)) for group in self._groups for topic, n in group.backlog.items()
+        }
         producer = new_producer(self._bootstrap_servers)
         before = time.monotonic()
         while not self._stopped.wait(BATCH_S):
@@ -82,29 +84,11 @@ class Load:
             now = time.monotonic()
             passed_s, before = now - before, now
             for group in self._groups:
-                owed[group.name] += _rates(group) * passed_s
-                batch = owed[group.name].astype(np.int64)
-                owed[group.name] -= batch
-                produce(producer, _by_topic(group, batch))
-                self.produced[group.name] += int(batch.sum())
-
-
-def _rates(group: DemoGroup) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return records a second for each partition, topic by topic."""
-    counts = np.concatenate([np.array(records, np.float64) for records in group.backlog.values()])
-    rates: np.ndarray[tuple[int], np.dtype[np.float64]] = (
-        counts * group.load * sum(group.speeds.values()) / group.records
-    )
-    return rates
-
-
-def _by_topic(
-    group: DemoGroup, batch: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> dict[str, list[int]]:
-    ends = np.cumsum([len(counts) for counts in group.backlog.values()])[:-1]
-    pieces = np.split(batch, ends)
-    return {topic: piece.tolist() for topic, piece in zip(group.backlog, pieces, strict=True)}
-
-
-def _partitions(group: DemoGroup) -> int:
-    return sum(map(len, group.backlog.values()))
+                arriving = group.load * sum(group.speeds.values()) * passed_s / group.records
+                batch = {}
+                for topic, records in group.backlog.items():
+                    owed[topic] += arriving * np.array(records)
+                    batch[topic] = owed[topic].astype(np.int64).tolist()
+                    owed[topic] %= 1
+                produce(producer, batch)
+                self.produced[group.name] += sum(map(sum, batch.values()))

@@ -172,7 +172,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
     assert '<td class="number">3 min</td>' in page
 
 
-def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
+def test_rebalances_since_yesterday_are_counted(week: str) -> None:
     """The number of samples whose owners or members have changed shows such groups."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
@@ -186,8 +186,6 @@ def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
     engine.dispose()
     (orders,) = (row for row in document(week, "groups") if row["group"] == "orders")
     assert orders["rebalances"] == 50
-    lines = [line for line in run(week, "groups").output.splitlines() if "rebalances" in line]
-    assert lines == ["orders: 50 rebalances since yesterday; its page lists who joined and left"]
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
