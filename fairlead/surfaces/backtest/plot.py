@@ -31,8 +31,9 @@ def draw(report: Report, path: Path) -> None:
             if course.in_charge in HISTORY:
                 dots = ":" if course.in_charge == RECORDED else "--"
                 style |= {"color": GREY, "linestyle": dots, "zorder": 3}
-            lag.plot(course.at, course.worst_s, label=course.in_charge, **style)
-            moves.plot(course.at, course.moves.cumsum(), **style)
+            rows = course.stretches
+            lag.plot(rows["at"], rows["worst_s"], label=course.in_charge, **style)
+            moves.plot(rows["at"], rows["moved"].cumsum(), **style)
         lag.set_title(f"Group {report.group}, by assignor in charge")
         lag.set_ylabel("worst time lag (s)")
         lag.legend(fontsize="small", ncols=4)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from fairlead.surfaces.cli.arguments import Group, parse_moment
+from fairlead.surfaces.cli.arguments import Group, Since, parse_moment
 from fairlead.surfaces.cli.output import print_json, print_table, say
 
 
@@ -30,15 +30,7 @@ def _plot_file(path: Path | None) -> Path | None:
 def backtest(
     group: Group,
     *,
-    since: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=parse_moment,
-            metavar="TIME",
-            help="From this moment: ISO 8601, UTC if without zone. Default: the first "
-            "stored sample.",
-        ),
-    ] = None,
+    since: Since = None,
     until: Annotated[
         datetime | None,
         typer.Option(
