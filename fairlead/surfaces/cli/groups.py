@@ -212,24 +212,20 @@ def _not_planned(names: list[str]) -> list[str]:
 
 
 def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | None") -> list[str]:
-    """Return which groups were not sampled lately and why, one line per reason."""
+    """Return which groups with members were not sampled lately, and why."""
     from fairlead.common.words import listed
     from fairlead.domain.diagnoses import NO_MEMBERS
 
-    every = [row for row in rows if row["last_seen"] and now - row["last_seen"] > _OLD]
-    old = [row for row in every if row["evidence"] != NO_MEMBERS]
-    empty = [row for row in every if row["evidence"] == NO_MEMBERS]
-    lines = []
-    if old:
-        newest = as_text(max(row["last_seen"] for row in old))
-        names = listed([row["group"] for row in old])
-        line = f"{names}: no sample since {newest} UTC: these figures are old. "
-        lines.append(line + why_no_sample(last))
-    if empty:
-        newest = as_text(max(row["last_seen"] for row in empty))
-        names = listed([row["group"] for row in empty])
-        lines.append(f"{names}: no members, as last seen at {newest} UTC")
-    return lines
+    old = [
+        row
+        for row in rows
+        if row["last_seen"] and now - row["last_seen"] > _OLD and row["evidence"] != NO_MEMBERS
+    ]
+    if not old:
+        return []
+    names, newest = listed([row["group"] for row in old]), max(row["last_seen"] for row in old)
+    line = f"{names}: no sample since {as_text(newest)} UTC: these figures are old. "
+    return [line + why_no_sample(last)]
 
 
 def lag(

@@ -132,7 +132,7 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
         )
     text = run(week, "groups").stdout
     assert "billing: no sample since " in text
-    assert "orders: no members, as last seen at 2026-01-07 " in text
+    assert "no members" in text
     listed, page = groups_page(engine, now=now), group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
     assert "<strong>billing: no sample for more than a quarter of an hour" in listed
