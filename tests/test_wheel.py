@@ -91,7 +91,6 @@ def test_wheel_can_survey_a_cluster(
         Load(servers, [group]),
     ):
         wait_until_settled(consumers)
-        consumers.start_work()
         done = started(
             [python.with_name("fairlead"), "survey", "--format", "html", *looking],
             cwd=tmp_path,

@@ -16,7 +16,6 @@ from fairlead.store.models.history import (
     PlanBalance,
 )
 from fairlead.store.models.plan import (
-    STATES,
     CandidatePlan,
     ConsumerGroup,
     DecisionRow,
@@ -37,7 +36,6 @@ from fairlead.store.models.plan import (
 __all__ = [
     "RAW",
     "SCHEMA",
-    "STATES",
     "Balance",
     "Base",
     "CandidatePlan",

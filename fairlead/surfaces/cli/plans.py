@@ -6,11 +6,12 @@ Belongs here: output. Does not: steps of a plan (`plan_steps`), queries
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from fairlead.common.commands import shell_quote
+from fairlead.domain.plan_states import State
 from fairlead.surfaces.cli import plan_steps
 from fairlead.surfaces.cli.arguments import (
     Group,
@@ -31,19 +32,6 @@ app = typer.Typer(
 )
 app.add_typer(plan_steps.app)
 
-#: The states of a plan, as `fairlead.store.models.STATES`, whose import takes too long for help.
-State = Literal[
-    "proposed",
-    "approved",
-    "sending",
-    "published",
-    "superseded",
-    "rejected",
-    "expired",
-    "stale",
-    "refused",
-    "withdrawn",
-]
 _LIST = {
     "group": "group",
     "version": "version",

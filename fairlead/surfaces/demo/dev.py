@@ -76,8 +76,6 @@ def _start_cluster(
             group, group.name, servers, plan_topic=settings.kafka.plan_topic, log=log
         )
         groups.append(stack.enter_context(consumers))
-    for consumers in groups:
-        consumers.start_work()
 
     def read_reports() -> None:
         for consumers in groups:

@@ -23,8 +23,6 @@ class PlainConsumer:
         Settings of librdkafka.
     topics
         Topics to read.
-    starts_paused
-        Returns whether newly assigned partitions are paused.
     assigned
         Called with all owned partitions after each change.
     """
@@ -33,23 +31,11 @@ class PlainConsumer:
         self,
         settings: dict[str, Any],
         topics: Sequence[str],
-        *,
-        starts_paused: Callable[[], bool],
         assigned: Callable[[Owned], object],
     ) -> None:
         self._consumer = Consumer({"group.protocol": "consumer", **settings})
-        self._paused: list[TopicPartition] = []
-        self._starts_paused, self._assigned = starts_paused, assigned
+        self._assigned = assigned
         self._consumer.subscribe(list(topics), on_assign=self._assign, on_revoke=self._revoke)
-
-    def paused(self) -> list[TopicPartition]:
-        """Return the paused partitions."""
-        return list(self._paused)
-
-    def resume(self, *partitions: TopicPartition) -> None:
-        """Read from these partitions again."""
-        self._consumer.resume(list(partitions))
-        self._paused.clear()
 
     def poll(
         self, *, timeout_ms: int, max_records: int
@@ -70,20 +56,9 @@ class PlainConsumer:
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
-        if self._starts_paused():
-            consumer.pause(partitions)
-            self._paused += partitions
-        else:  # librdkafka remembers paused partitions from an earlier assignment
-            consumer.resume(partitions)
         self._report()
 
     def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        revoked = {(partition.topic, partition.partition) for partition in partitions}
-        self._paused = [
-            partition
-            for partition in self._paused
-            if (partition.topic, partition.partition) not in revoked
-        ]
         consumer.incremental_unassign(partitions)
         self._report()
 

@@ -97,8 +97,6 @@ class _Demo:
             self._wait(self._settled, "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
         with Load(servers, self._groups) as load:
-            for consumers in self._all():
-                consumers.start_work()
             with FrequentSamples(self._around.settings, list(self._planned)) as samples:
                 with self._step("Working, while records arrive and samples are taken"):
                     self._wait(lambda: samples.taken >= SAMPLES, "get samples")

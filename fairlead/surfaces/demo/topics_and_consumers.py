@@ -110,13 +110,6 @@ class Consumers:
         """End the workers; they leave the group."""
         self._stop()
 
-    def start_work(self) -> None:
-        """Let every worker process records from now on."""
-        for process in self._processes:
-            if process.stdin:
-                process.stdin.write("go\n")
-                process.stdin.flush()
-
     def update(self) -> None:
         """Read the workers' new reports.
 

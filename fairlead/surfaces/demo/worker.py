@@ -2,10 +2,8 @@
 
 The consumer is kafka-python's or, under the consumer protocol, confluent-kafka's.
 
-Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once, but pauses its
-partitions until a line `go` arrives on standard input. It reports on standard output, one JSON
-object per line: `assigned` after each rebalance, `processed` while it works. The end of its input
-ends it.
+Run as `python -m fairlead.surfaces.demo.worker`. It reports on standard output, one JSON object per
+line: `assigned` after each rebalance, `processed` while it works. The end of its input ends it.
 
 Belongs here: consuming. Does not: measurements from the reports (`run`).
 """
@@ -43,45 +41,33 @@ def report(event: str, **values: object) -> None:
 
 
 class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Reports each assignment and keeps partitions paused until work may start."""
-
-    def __init__(self, consumer: KafkaConsumer, started: threading.Event) -> None:
-        self._consumer = consumer
-        self._started = started
+    """Reports each assignment."""
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Do nothing: the consumer commits automatically."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Report the new assignment."""
-        partitions = sorted(assigned)
-        if not self._started.is_set():
-            self._consumer.pause(*partitions)
-        report("assigned", partitions=by_topic(partitions))
+        report("assigned", partitions=by_topic(sorted(assigned)))
 
 
 @dataclass
 class Orders:
-    """The rate of work, and the parent process's signals to start and to end."""
+    """The rate of work, and the parent process's signal to end."""
 
     rate: int
     expensive: Mapping[str, float] = field(default_factory=dict)
-    started: threading.Event = field(default_factory=threading.Event)
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def listen(self) -> None:
         """Read standard input until it ends."""
-        for line in sys.stdin:
-            if line.strip() == "go":
-                self.started.set()
+        sys.stdin.read()
         self.stopped.set()
 
 
 def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator[str | None]:
     """Yield the partition of each record, and None after a poll without records."""
     while not orders.stopped.is_set():
-        if orders.started.is_set() and consumer.paused():
-            consumer.resume(*consumer.paused())
         batches: dict[Any, list[Any]] = consumer.poll(
             timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
         )
@@ -111,7 +97,7 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
             count, reported_at = 0, ended_at
 
 
-def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
+def classic(arguments: argparse.Namespace) -> KafkaConsumer:
     """Return a kafka-python consumer: a follower of plans, or a plain one."""
     configuration = {
         "bootstrap_servers": arguments.bootstrap_servers,
@@ -127,13 +113,11 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
         if arguments.plan_topic
         else KafkaConsumer(partition_assignment_strategy=(RangePartitionAssignor,), **configuration)
     )
-    consumer.subscribe(
-        arguments.topics.split(","), listener=ReportAssignments(consumer, orders.started)
-    )
+    consumer.subscribe(arguments.topics.split(","), listener=ReportAssignments())
     return consumer
 
 
-def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
+def plain(arguments: argparse.Namespace) -> PlainConsumer:
     """Return a confluent-kafka consumer whose broker assigns, by plans or without."""
     settings = {
         "bootstrap.servers": arguments.bootstrap_servers,
@@ -145,10 +129,7 @@ def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
         "queued.max.messages.kbytes": 1024,
     }
     return PlainConsumer(
-        settings,
-        arguments.topics.split(","),
-        starts_paused=lambda: not orders.started.is_set(),
-        assigned=lambda owned: report("assigned", partitions=owned),
+        settings, arguments.topics.split(","), lambda owned: report("assigned", partitions=owned)
     )
 
 
@@ -173,7 +154,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
     orders = Orders(arguments.rate, arguments.expensive)
     threading.Thread(target=orders.listen, daemon=True).start()
-    consumer = (plain if arguments.protocol == "consumer" else classic)(arguments, orders)
+    consumer = (plain if arguments.protocol == "consumer" else classic)(arguments)
     try:
         work(consumer, orders)
     finally:

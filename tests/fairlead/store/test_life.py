@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
+from fairlead.domain.plan_states import STATES
 from fairlead.errors import TamperedPlanError
 from fairlead.store import PlanStore, StoredPlan
-from fairlead.store.models import STATES
 
 pytestmark = pytest.mark.postgres
 
