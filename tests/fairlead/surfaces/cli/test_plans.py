@@ -24,7 +24,7 @@ from fairlead.store.engine import transaction
 from fairlead.store.group_history import insert_samples, read_samples, replace_last_samples
 from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.group import group_page
 from fairlead.surfaces.web.groups_list import groups_page
 from tests.waiting import PATIENCE_S
 
@@ -133,7 +133,7 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
     text = run(week, "groups").stdout
     assert "billing: no sample since " in text
     assert "no members" in text
-    listed, page = groups_page(engine, now=now), group_page(engine, "orders", Asked(), now=now)
+    listed, page = groups_page(engine, now=now), group_page(engine, "orders", now=now)
     engine.dispose()
     assert "<strong>billing: no sample for more than a quarter of an hour" in listed
     assert "no members" in listed
@@ -161,7 +161,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
             )
         )
     assert [row.at for row in read_samples(engine, "orders")] == [*(row.at for row in series), now]
-    page = group_page(engine, "orders", Asked(), now=now)
+    page = group_page(engine, "orders", now=now)
     engine.dispose()
     header, _, *rows = run(week, "groups").stdout.splitlines()
     (row,) = (row for row in rows if row.startswith("orders  "))
@@ -262,7 +262,7 @@ def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
     assert lines[-2].endswith(" UTC: version 2 caused a regression: it is 14 min later")
     assert lines[-1] == "  next: wait: back-off"
     assert "wait: back-off" in run(week, "groups").stdout
-    for page in (groups_page(engine, now=at), group_page(engine, "orders", Asked(), now=at)):
+    for page in (groups_page(engine, now=at), group_page(engine, "orders", now=at)):
         assert "No plan changes group orders until " in page
         assert "wait: back-off" in page
     engine.dispose()
