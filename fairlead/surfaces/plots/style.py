@@ -5,16 +5,11 @@ Belongs here: the style. Does not: the content of a plot (`charts`).
 matplotlib is imported for the first plot, because its import takes as long as all others of a run.
 """
 
-from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import StringIO
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from warnings import catch_warnings, filterwarnings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Readable on light and dark pages.
 GREY: Final = "#808080"
@@ -55,25 +50,6 @@ def drawing() -> Iterator[None]:
         # Text is not drawn as paths, so glyphs come from the reader's fonts.
         filterwarnings("ignore", message=r"Glyph .* missing from font")
         yield
-
-
-def data_uri(svg: str) -> str:
-    """Return an SVG as a `data:` URI, which needs no network.
-
-    Examples
-    --------
-    >>> data_uri("<svg/>")
-    'data:image/svg+xml;base64,PHN2Zy8+'
-    """
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
-
-
-def svg_text(figure: "Figure") -> str:
-    """Return a figure as SVG, without metadata, so that equal figures are equal texts."""
-    text = StringIO()
-    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(text, format="svg", metadata=metadata)
-    return text.getvalue()
 
 
 def shortened(text: str, length: int = _NAME) -> str:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
-from markupsafe import Markup
 from sqlalchemy import Engine
 
 from fairlead.common.commands import fairlead_command
@@ -28,7 +27,7 @@ from fairlead.store.freezes import freezes_on
 from fairlead.store.history_queries import read_groups
 from fairlead.store.queries import Row
 from fairlead.store.regressions import back_offs
-from fairlead.surfaces import offers, plots, ways
+from fairlead.surfaces import offers, ways
 from fairlead.surfaces.links import asset_url, page_address
 from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
@@ -38,8 +37,6 @@ from fairlead.surfaces.templates import environment
 ROWS: Final = 500
 
 _TEMPLATES: Final = environment("review")
-# Markup: an address of base64 characters is neither escaped nor cut.
-_TEMPLATES.filters["data_uri"] = lambda svg: Markup(plots.data_uri(svg))  # noqa: S704
 _TEMPLATES.globals["of_freeze"] = offers.of_freeze
 
 
@@ -85,7 +82,6 @@ def review_page(
     facts = gather(engine, group, version, now or datetime.now(UTC))
     plan = facts.stored
     chosen = None if plan.rolled_back_from else plan.assignor
-    curve = next((candidate.frontier for candidate in facts.candidates if candidate.frontier), ())
     return _TEMPLATES.get_template("review.html").render(
         facts=facts,
         plan=plan,
@@ -103,7 +99,6 @@ def review_page(
         chosen=chosen,
         most_lag=max((max(one.lag_before, one.lag_after) for one in facts.consumers), default=0)
         or 1,
-        frontier_plot=plots.frontier(curve, facts.candidates, chosen=chosen),
         decisions=_decisions(facts, dagster_url),
         home=home,
         own=home and page_address("group", group=plan.group),

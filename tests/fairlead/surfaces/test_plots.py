@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.domain.candidate_figures import SnapshotCandidate
-from fairlead.surfaces.plots import frontier, over_time, owners_over_time
+from fairlead.surfaces.plots import over_time, owners_over_time
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -15,16 +14,6 @@ def texts(svg: str) -> list[str]:
     """Return the texts of a plot; fails if it is no XML."""
     elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - own
     return ["".join(element.itertext()) for element in elements]
-
-
-@pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])
-def test_names_are_drawn_as_text(name: str) -> None:
-    """Names may have markup or any script; long names are shortened."""
-    metrics = {"moved": 4, "forecast_time_lag_s": 20.0, "topic_spread": 1.5}
-    svg = frontier([], [SnapshotCandidate(name, metrics)], chosen=None)
-    printed = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
-    assert (printed if len(printed) < 40 else "x…x") in "".join(texts(svg))
-    assert len(svg) < 20_000
 
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])
