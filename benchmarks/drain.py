@@ -240,11 +240,12 @@ def measure(servers: str, seconds: float) -> list[Course]:
 
 def draw(courses: list[Course]) -> None:
     """Draw the lag of the most loaded consumer over time."""
+    from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.surfaces.plots.style import GREY, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.backtest.plot import GREY, STYLE  # noqa: PLC0415 - the same
 
-    with drawing():
+    with rc_context(STYLE):
         figure = Figure(figsize=(9, 4), layout="constrained")
         axis = figure.subplots()
         for course in courses:

@@ -20,15 +20,8 @@ from fairlead.surfaces.cli.output import epilog, say, say_error
 if TYPE_CHECKING:
     from fairlead.settings import Settings
 
-#: Printed before psql opens: the most important of the views that `\dv` lists.
-VIEWS: Final = """\
-Views to begin with; \\d+ NAME shows the meaning of their columns, \\dv lists all others:
-  plan_history     every version: state, who decided, what it moves, predicts and achieved
-  plan_moves       each partition whose owner a version changes, with the reason
-  adoption         how far consumers follow the published version
-  balance_history  how evenly work was spread: observed, predicted
-  lag_history      offsets, lag, losses, rates, status, owner of every partition in every snapshot
-"""
+#: Printed before psql opens.
+VIEWS: Final = "\\dv+ lists the views; \\d+ plan_history shows what its columns mean"
 
 app = typer.Typer(
     help="Upgrade, check and prune the database; psql.",

@@ -3,7 +3,7 @@
 Belongs here: figures and their text. Does not: how they were measured (`run`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from fairlead.domain.as_problem import Ownership, planned
@@ -11,8 +11,8 @@ from fairlead.domain.work_text import work_of_group
 from fairlead.wire.document import PlanDocument
 
 Row = Mapping[str, Any]
-#: Topic to the lag of each partition, in records.
-Lags = Mapping[str, Mapping[int, int] | Sequence[float]]
+#: Topic to the lag of each partition, in records: a dict or an array.
+Lags = Mapping[str, Any]
 
 
 def without_a_plan(group: str, diagnosed: Row, owned: Ownership) -> dict[str, Any]:
@@ -96,17 +96,18 @@ def as_text(report: Row) -> str:
     return "\n".join([*lines, ""])
 
 
-def same_owners(*ownerships: Ownership) -> bool:
+def same_owners(one: Ownership, other: Ownership) -> bool:
     """Whether the same consumers own the same partitions."""
-    first, *others = (
+    first, second = (
         {
-            member: {topic: set(numbers) for topic, numbers in owned.items() if numbers}
-            for member, owned in ownership.items()
-            if any(owned.values())
+            (name, topic, number)
+            for name, owned in ownership.items()
+            for topic, numbers in owned.items()
+            for number in numbers
         }
-        for ownership in ownerships
+        for ownership in (one, other)
     )
-    return all(other == first for other in others)
+    return first == second
 
 
 def _diagnosis(diagnosed: Row) -> dict[str, Any]:
@@ -118,6 +119,6 @@ def _diagnosis(diagnosed: Row) -> dict[str, Any]:
     }
 
 
-def _lag(lags: Lags, owned: Mapping[str, Sequence[int]]) -> int:
+def _lag(lags: Lags, owned: Mapping[str, Collection[int]]) -> int:
     """Return the lag of a set of partitions, in records."""
     return int(sum(lags[topic][number] for topic, numbers in owned.items() for number in numbers))
