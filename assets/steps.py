@@ -35,7 +35,7 @@ def step(
     """
 
     def asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
-        return dg.asset(
+        made: dg.AssetsDefinition = dg.asset(
             partitions_def=cohort,
             backfill_policy=dg.BackfillPolicy.single_run(),
             retry_policy=RETRIES,
@@ -45,6 +45,7 @@ def step(
             deps=deps,
             **about(changed),
         )(failing_at_once()(function))
+        return made
 
     return asset
 

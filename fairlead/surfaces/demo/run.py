@@ -94,7 +94,7 @@ class _Demo:
                 create_backlog(servers, group)
         with self._step("Starting consumers on Kafka's default assignment"):
             self._start_consumers()
-            self._wait(self._settled, "join their groups")
+            self._wait(lambda: all(each.settled for each in self._all()), "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
         with Load(servers, self._groups) as load:
             with FrequentSamples(self._around.settings, list(self._planned)) as samples:
@@ -109,7 +109,8 @@ class _Demo:
             with self._step("Working under the plans"):
                 until = time.monotonic() + UNDER_PLANS_S
                 self._wait(lambda: time.monotonic() >= until, "work")
-            lags_after = self._lags()
+            with KafkaGateway(self._around.settings.kafka) as gateway:
+                lags_after = lags_of(gateway.snapshot(list(self._planned)).samples)
             load.stop()
         seconds = self._drain(
             {group.name: group.records + load.produced[group.name] for group in self._groups}
@@ -171,11 +172,6 @@ class _Demo:
         if process.returncode:
             raise SandboxError(f"The planning job failed; see {log}")
 
-    def _lags(self) -> Mapping[str, Lags]:
-        """Measure the lag of the planned groups' partitions; returns it by group."""
-        with KafkaGateway(self._around.settings.kafka) as gateway:
-            return lags_of(gateway.snapshot(list(self._planned)).samples)
-
     def _diagnosed(self) -> dict[str, Row]:
         """Return the planner's diagnoses and decisions by group."""
         return {
@@ -214,9 +210,6 @@ class _Demo:
 
     def _all(self) -> list[Consumers]:
         return [*self._planned.values(), *self._unplanned.values()]
-
-    def _settled(self) -> bool:
-        return all(consumers.settled for consumers in self._all())
 
     def _wait(self, done: Callable[[], bool], what: str) -> None:
         """Read the consumers' reports until `done`."""
