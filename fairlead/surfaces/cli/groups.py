@@ -101,7 +101,7 @@ def groups(*, as_json: Json = False) -> None:
             ],
             _GROUPS,
         )
-        say(*_evidence(rows), *_behind(rows))
+        say(*_evidence(rows))
         say(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
         say(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
     else:
@@ -148,17 +148,6 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
         names = listed([row["group"] for row in unknown], at_most=1)
         lines.append(f"{names}: {unknown[0]['evidence']}")
     return lines
-
-
-def _behind(rows: list[dict[str, Any]]) -> list[str]:
-    """Return when the worst groups that are behind catch up, and how many consumers they need."""
-    behind = [
-        row for row in rows if row["diagnosis"] not in {None, "unknown"} and row["catch_up_s"] != 0
-    ]
-    return [
-        f"{row['group']}: caught up {_catch_up_time(row)}. {row['consumers_why']}"
-        for row in behind[:_WITH_EVIDENCE]
-    ]
 
 
 def _catch_up_time(row: dict[str, Any]) -> str:

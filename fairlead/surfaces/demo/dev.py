@@ -20,8 +20,8 @@ from fairlead.errors import ConfigurationError
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment
-from fairlead.surfaces.demo.frequent_samples import FrequentSamples
-from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.frequent_samples import frequent_samples
+from fairlead.surfaces.demo.load import steady_load
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.surfaces.links import asset_url, lineage_url
@@ -87,12 +87,12 @@ def _start_cluster(
             "start again"
         )
 
-    stack.enter_context(Load(servers, DEV_GROUPS, read_reports, say_why))
+    stack.enter_context(steady_load(servers, DEV_GROUPS, read_reports, say_why))
     engine = create_store_engine(settings.postgres)
     stack.callback(engine.dispose)
     names = [group.name for group in DEV_GROUPS]
     stack.enter_context(
-        FrequentSamples(settings, names, every_s=SAMPLE_EVERY_S, store=PlanStore(engine))
+        frequent_samples(settings, names, every_s=SAMPLE_EVERY_S, store=PlanStore(engine))
     )
 
 

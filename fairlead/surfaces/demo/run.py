@@ -5,6 +5,8 @@ package).
 """
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,8 +28,8 @@ from fairlead.store.group_history import read_diagnoses
 from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
-from fairlead.surfaces.demo.frequent_samples import FrequentSamples
-from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.frequent_samples import frequent_samples
+from fairlead.surfaces.demo.load import steady_load
 from fairlead.surfaces.demo.report import (
     Lags,
     Row,
@@ -96,10 +98,10 @@ class _Demo:
             self._start_consumers()
             self._wait(lambda: all(each.settled for each in self._all()), "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
-        with Load(servers, self._groups) as load:
-            with FrequentSamples(self._around.settings, list(self._planned)) as samples:
+        with steady_load(servers, self._groups) as produced:
+            with frequent_samples(self._around.settings, list(self._planned)) as samples:
                 with self._step("Working, while records arrive and samples are taken"):
-                    self._wait(lambda: samples.taken >= SAMPLES, "get samples")
+                    self._wait(lambda: len(samples) >= SAMPLES, "get samples")
                 with self._step("Planning, through Dagster"):
                     plans = self._plan_until_published()
             diagnosed = self._diagnosed()
@@ -111,9 +113,8 @@ class _Demo:
                 self._wait(lambda: time.monotonic() >= until, "work")
             with KafkaGateway(self._around.settings.kafka) as gateway:
                 lags_after = lags_of(gateway.snapshot(list(self._planned)).samples)
-            load.stop()
         seconds = self._drain(
-            {group.name: group.records + load.produced[group.name] for group in self._groups}
+            {group.name: group.records + produced[group.name] for group in self._groups}
         )
         return [
             with_a_plan(
@@ -163,7 +164,9 @@ class _Demo:
     def _plan(self, groups: Sequence[str]) -> None:
         """Run the planning job over groups in one run, as the schedule would."""
         log = self._directory / "planning.log"
-        process = self._around.planner("planning", "--verbose", *groups, log=log)
+        command = [sys.executable, "-m", "orchestration", "planning", "--verbose", *groups]
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
             self._wait(lambda: process.poll() is not None, "get their plans")
         finally:

@@ -6,7 +6,6 @@ Belongs here: the content of the page. Does not: reading the facts (`facts`), as
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Final
 
 from sqlalchemy import Engine
@@ -15,12 +14,11 @@ from fairlead.common.commands import fairlead_command
 from fairlead.common.words import (
     length,
     number,
-    percent,
     plural,
     span,
 )
 from fairlead.domain.approval import PlanFacts, decide_approval
-from fairlead.domain.candidate_figures import improvement, lightening
+from fairlead.domain.candidate_figures import improvement
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.freezes import freezes_on
@@ -117,15 +115,12 @@ def summary(facts: Facts) -> str:
         parts.append(f"moves {plan['moved']:,}{partitions} partitions to another consumer")
     if plan["placed"]:
         parts.append(f"gives {plural(plan['placed'], 'partition')} without an owner one")
-    if (
-        plan["forecast_time_lag_before"] is not None
-        and plan["forecast_time_lag_predicted"] is not None
-    ):
-        parts.append(
-            _forecast(plan["forecast_time_lag_before"], plan["forecast_time_lag_predicted"])
-        )
-    if plan["lag_max_predicted"] is not None:
-        parts.append(_effect(plan["lag_max_before"], plan["lag_max_predicted"]))
+    before, after = (plan[f"forecast_time_lag_{when}"] for when in ("before", "predicted"))
+    if before is not None and after is not None:
+        parts.append(_forecast(before, after))
+    elif plan["lag_max_predicted"] is not None:
+        before, after = (number(plan[f"lag_max_{when}"]) for when in ("before", "predicted"))
+        parts.append(f"takes the most loaded consumer from {before} to {after} records")
     if not parts:
         return "It changes nothing."
     *first, last = parts
@@ -144,17 +139,6 @@ def _forecast(before: float, after: float) -> str:
         return f"leaves the forecast time lag at {length(after)}"
     change = "reduces" if after < before else "increases"
     return f"{change} the forecast time lag from {length(before)} to {length(after)}"
-
-
-def _effect(before: Decimal | None, after: Decimal) -> str:
-    change = lightening({"lag_max": before or 0}, {"lag_max": after})
-    if not before or not change:
-        return f"leaves the most loaded consumer at {number(after)} records"
-    direction = "less" if change > 0 else "more"
-    return (
-        f"takes the most loaded consumer from {number(before)} to {number(after)} records, "
-        f"{percent(abs(change))} {direction}"
-    )
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:

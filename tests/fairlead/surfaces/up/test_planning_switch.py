@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from dagster._core.scheduler.instigation import InstigatorStatus
 
-from fairlead.surfaces.pipeline import furnish
+from fairlead.surfaces.pipeline import CHECKOUT, dagster_yaml
 from fairlead.surfaces.up.planning_switch import SENSOR, planning
 from tests.ui.running import free_port
 
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.long
 
 def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
     """A person turns planning on under Automation in Dagster."""
-    workspace = furnish(tmp_path)
+    (tmp_path / "dagster.yaml").write_text(dagster_yaml())
     port = free_port()
     command = [
-        *(sys.executable, "-m", "dagster_webserver", "-w", str(workspace)),
+        *(sys.executable, "-m", "dagster_webserver", "-w", str(CHECKOUT / "workspace.yaml")),
         *("-h", "127.0.0.1", "-p", str(port)),
     ]
     environment = {**os.environ, "DAGSTER_HOME": str(tmp_path)}
