@@ -96,7 +96,7 @@ def as_text(report: Row) -> str:
     return "\n".join([*lines, ""])
 
 
-def same_owners(one: Ownership, other: Ownership) -> bool:
+def same_owners(actual: Ownership, planned_owners: Ownership) -> bool:
     """Whether the same consumers own the same partitions."""
     first, second = (
         {
@@ -105,7 +105,7 @@ def same_owners(one: Ownership, other: Ownership) -> bool:
             for topic, numbers in owned.items()
             for number in numbers
         }
-        for ownership in (one, other)
+        for ownership in (actual, planned_owners)
     )
     return first == second
 

@@ -95,7 +95,7 @@ def review_page(
         age=span(facts.now - plan.snapshot_at),
         rows=ROWS,
         chosen=chosen,
-        most_lag=max((max(one.lag_before, one.lag_after) for one in facts.consumers), default=0)
+        most_lag=max((max(row.lag_before, row.lag_after) for row in facts.consumers), default=0)
         or 1,
         decisions=_decisions(facts, dagster_url),
         home=home,
