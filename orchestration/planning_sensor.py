@@ -24,7 +24,7 @@ from fairlead.workflows.sampling_interval import interval
 from orchestration.jobs import planning
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
-from orchestration.tick_intervals import tick_every_s
+from orchestration.tick_intervals import at_loading, ticks_of
 
 #: The run's tag with the reason for the run.
 WHY_TAG: Final = "fairlead/why"
@@ -39,7 +39,7 @@ _LONGEST: Final = 500
 
 @dg.sensor(
     job=planning,
-    minimum_interval_seconds=tick_every_s(),
+    minimum_interval_seconds=ticks_of(at_loading()[1]),
     default_status=dg.DefaultSensorStatus.STOPPED,
     description="Plans the groups that need a plan, in one run: groups for which a sample found "
     "that a plan is worth its cost, and groups that are due by their policy's cadence. Waits while "

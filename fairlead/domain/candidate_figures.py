@@ -79,17 +79,6 @@ def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> fl
     return _fall(observed.get("forecast_time_lag_s"), predicted.get("forecast_time_lag_s"))
 
 
-def lightening(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:
-    """Return the share by which the most loaded consumer's lag falls; negative if it rises.
-
-    Examples
-    --------
-    >>> lightening({"lag_max": 200}, {"lag_max": 150})
-    0.25
-    """
-    return _fall(float(observed["lag_max"]), float(predicted["lag_max"])) or 0.0
-
-
 def _fall(before: float | None, after: float | None) -> float | None:
     if before is None or after is None:
         return None

@@ -321,21 +321,6 @@ class KafkaGateway:
             if group["group_id"] in wanted and str(group.get("group_type")).lower() == CONSUMER
         )
 
-    def features(self) -> dict[str, int]:
-        """Return the finalized levels of the cluster's features, such as `group.version`.
-
-        Raises
-        ------
-        KafkaUnavailableError
-            No broker answers in time.
-        """
-        features = self._ask_kafka_python(lambda admin: admin.describe_features())
-        return {
-            name: version["finalized"][1]
-            for name, version in features.items()
-            if "finalized" in version
-        }
-
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
         """Return the id and the number of partitions of topics, by name.
 

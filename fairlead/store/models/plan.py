@@ -23,22 +23,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.domain.identity import FourEyes as SeenBy
+from fairlead.domain.plan_states import STATES
 from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of, one_per_group
-
-STATES: Final = (
-    "proposed",
-    "approved",
-    "sending",
-    "published",
-    "superseded",
-    "rejected",
-    "expired",
-    "stale",
-    "refused",
-    "withdrawn",
-)
-"""The states of a plan. The trigger `plan_event_apply` enforces the transitions."""
-
 
 VERBS: Final = ("approve", "reject", "rollback", "withdraw", "freeze", "unfreeze")
 """Web actions."""

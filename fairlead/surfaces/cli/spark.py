@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 app = typer.Typer(
-    help="A warm Spark on this machine, for planning runs: a Spark Connect server.",
+    help="Keep a Spark server running on this machine.",
     no_args_is_help=True,
 )
 

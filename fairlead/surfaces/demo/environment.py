@@ -6,8 +6,6 @@ Belongs here: environment variables for Dagster's processes. Does not: topics an
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,15 +37,6 @@ class DemoEnvironment:
     services: Services
     settings: Settings
     dagster_home: Path
-
-    def planner(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
-        """Start `python -m orchestration` with these arguments, its output in a log file."""
-        with log.open("wb") as output:
-            return subprocess.Popen(
-                [sys.executable, "-m", "orchestration", *arguments],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
 
 
 def dev_home(state_dir: Path) -> Path:
@@ -89,7 +78,9 @@ def demo_environment(
     (home / "dagster.yaml").write_text(dagster_yaml())
     with Sandbox(state_dir, progress=progress) as services:
         upgrade(services.postgres_url)
-        _forget_user_settings()
+        for name in list(os.environ):  # the user's own cluster
+            if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
+                del os.environ[name]
         os.environ.update(
             services.environment()
             | {
@@ -103,10 +94,3 @@ def demo_environment(
             topic.ensure()
         MembersTopic(settings.kafka).ensure()
         yield DemoEnvironment(services, settings, home)
-
-
-def _forget_user_settings() -> None:
-    """Remove environment variables with settings of the user's own cluster."""
-    for name in list(os.environ):
-        if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
-            del os.environ[name]

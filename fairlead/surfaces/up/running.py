@@ -18,7 +18,7 @@ from fairlead.spark.warm import WarmServer, forget
 from fairlead.surfaces.links import LOCATION
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, furnish
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
-from fairlead.surfaces.up.planning_switch import Planning, planning
+from fairlead.surfaces.up.planning_switch import describe, planning
 from fairlead.surfaces.web.server import HOST
 
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
@@ -66,7 +66,7 @@ def running(
     plan: bool,
     log: TextIO,
     tell: Callable[[str], None],
-) -> Iterator[Planning]:
+) -> Iterator[str]:
     """Run Dagster, pages and Spark during the block, which begins when Dagster and pages answer.
 
     Parameters
@@ -86,7 +86,7 @@ def running(
 
     Yields
     ------
-    Whether planning is on.
+    A sentence: whether planning is on.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def running(
             ) as supervisor,
         ):
             supervisor.wait_ready("code", "webserver", "pages")
-            yield planning(at.dagster, turn_on=plan)
+            yield describe(planning(at.dagster, turn_on=plan))
 
 
 def code(socket: Path) -> Part:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
+from fairlead.domain.plan_states import STATES
 from fairlead.domain.records import StoredPlan
-from fairlead.store.models.plan import STATES
 from tests.fairlead.store.life_model import STEPS
 from tests.fixtures.plans import SNAPSHOT_AT
 
