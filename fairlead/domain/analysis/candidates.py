@@ -43,12 +43,8 @@ class Candidate:
 
     Parameters
     ----------
-    assignor
-        Its name.
-    assignment
+    assignment, forecast
         None if the assignor failed.
-    forecast
-        Forecast of the assignment; None if it failed.
     moved
         Number of partitions that move away from a present owner.
     error
@@ -81,42 +77,24 @@ def candidates(
     """
     for name in names:
         check_options(name, options.get(name, {}))
-    results = [_assigned(inputs, name, options.get(name, {})) for name in names]
-    assignments = [assignment for assignment in results if isinstance(assignment, Assignment)]
-    owners = np.array([assignment.owner for assignment in assignments], np.int32)
-    owners = owners.reshape(len(assignments), inputs.problem.partition_total)
-    forecasts = iter(inputs.outlook.forecasts(owners, inputs.rules.horizon_s))
-    return tuple(
-        with_figures(inputs, name, assignment, next(forecasts))
-        if isinstance(assignment, Assignment)
-        else Candidate(name, error=assignment)
-        for name, assignment in zip(names, results, strict=True)
-    )
+    return tuple(_candidate(inputs, name, options.get(name, {})) for name in names)
 
 
-def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment | str:
-    """Return an assignor's assignment, or its error."""
+def _candidate(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Candidate:
     try:
         assignment = _run(inputs, name, options)
     except InvalidProblemError as error:
-        return str(error)
+        return Candidate(name, error=str(error))
     except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
-        return f"The assignor failed: {error!r}"
+        return Candidate(name, error=f"The assignor failed: {error!r}")
     if broken := violations(inputs.problem, assignment):
-        return f"The assignment is invalid: {'; '.join(broken)}"
-    return assignment
-
-
-def with_figures(
-    inputs: CandidateInputs, name: str, assignment: Assignment, forecast: Forecast
-) -> Candidate:
-    """Return an assignment as a candidate with its figures."""
-    before, after = inputs.problem.owner, assignment.owner
+        return Candidate(name, error=f"The assignment is invalid: {'; '.join(broken)}")
+    after = assignment.owner
     return Candidate(
         assignor=name,
         assignment=assignment,
-        forecast=forecast,
-        moved=moved_partitions(before, after),
+        forecast=inputs.outlook.forecast(after, inputs.rules.horizon_s),
+        moved=moved_partitions(inputs.problem.owner, after),
         frontier=_frontier(inputs, assignment) if assignment.frontier else (),
         rack_gb_per_day=None if inputs.traffic is None else inputs.traffic.gb_per_day(after),
     )

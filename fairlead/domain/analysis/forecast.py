@@ -42,11 +42,9 @@ class Forecast:
         Arrivals over capacity of the most utilised member; above 1 it falls behind.
     loss_s
         Seconds until retention overtakes the first partition; None: never.
-    catch_up_s
-        Seconds until every partition is within the objective for ten minutes; 0: now; None: never.
-        Without throttled and stuck partitions.
-    catch_up_between_s
-        90 % interval of `catch_up_s`; an end of None: perhaps never.
+    catch_up_s, catch_up_between_s
+        Seconds until every partition, unless throttled or stuck, is within the objective for ten
+        minutes, and their 90 % interval; None: never.
     """
 
     time_lag_s: float
@@ -66,25 +64,20 @@ class _Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """Expected loads of P partitions and capacities of M members.
+    """Expected loads of P partitions and capacities of M members, in usual records.
 
     Parameters
     ----------
-    arrivals
-        Records a second, float64 of shape (P,).
-    deviation
-        Their standard deviations, float64 of shape (P,).
-    backlog
-        Records that wait now, float64 of shape (P,).
-    time_lag_s
-        Time lag now, seconds, float64 of shape (P,).
+    arrivals, deviation
+        Records a second, and their standard deviations, float64 of shape (P,).
+    backlog, time_lag_s
+        Records that wait now, and the time lag in seconds, float64 of shape (P,).
     capacities
         Records a second, float64 of shape (M,).
     costs
-        Cost of a record of each partition in usual records, float64 of shape (P,). None: all equal.
+        Usual records for a record of each partition, float64 of shape (P,). None: all equal.
     unread
-        Partitions that may not be read at all, bool of shape (P,): losses are forecast as if they
-        were not read. None: no such partitions.
+        Partitions that may not be read: their losses are forecast so, bool of shape (P,). None: no.
     retention
         Distance of retention from the group; None: retention deletes nothing.
     objective_s
@@ -117,39 +110,28 @@ class Outlook:
 
     def utilisation(self, owner: Int32) -> Float64:
         """Return arrivals over capacity of each member, float64 of shape (M,); 0: no capacity."""
-        return self._utilisation(self.by_member(self.arrivals, owner))
+        return quotient(self.by_member(self.arrivals, owner), self.capacities, 0.0)
 
     def capacity_share(self, owner: Int32) -> Float64:
         """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
-        can = of_owner(self.capacities, owner, none=0.0)
-        return quotient(self.arrivals, can, np.nan)
-
-    def _utilisation(self, arrivals: Float64) -> Float64:
-        return quotient(arrivals, self.capacities, 0.0)
+        return quotient(self.arrivals, of_owner(self.capacities, owner, none=0.0), np.nan)
 
     def forecast_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return each member's time lag at the horizon, seconds, float64 of shape (M,).
-
-        At most the present time lag plus the horizon. For a member of unknown capacity: the present
-        time lag.
-
-        Parameters
-        ----------
-        horizon_s
-            One horizon, or one for each member.
-        """
+        """Return each member's time lag at the horizon (or one for each), float64 of shape (M,)."""
         time_lag: Float64 = self.forecast_time_lags(owner[None], horizon_s)[0]
         return time_lag
 
     def forecast_time_lags(self, owners: Int32, horizon_s: float | Float64) -> Float64:
-        """Return `forecast_time_lag` for N assignments, int32 (N, P): float64 of shape (N, M)."""
+        """Return the time lag of members in N assignments, int32 (N, P): float64 of shape (N, M).
+
+        At most the present time lag plus the horizon; the present one if no capacity is known.
+        """
         return self._time_lag(self._loads(owners), horizon_s)
 
     def sure_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's time lag if, by chance, fewer records arrive than estimated.
+        """Return each member's time lag if, by chance, fewer records arrive than estimated, (M,).
 
-        With a few records an hour, a member at nine tenths of its capacity seems overloaded now and
-        then. float64 of shape (M,), at most `forecast_time_lag`.
+        With a few records an hour, a member at nine tenths of its capacity may seem overloaded.
         """
         loads = self._loads(owner[None])
         arrivals = loads.arrivals
@@ -186,11 +168,10 @@ class Outlook:
 
     def _left(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         """Return the backlog at the horizon, records, (N, M)."""
-        more = (loads.arrivals - self.capacities) * horizon_s
-        return np.maximum(loads.waiting + more, 0.0)
+        return np.maximum(loads.waiting + (loads.arrivals - self.capacities) * horizon_s, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the forecast of an assignment.
+        """Return the forecast of an assignment; partitions without an owner are not read.
 
         Examples
         --------
@@ -201,41 +182,25 @@ class Outlook:
         (163.63636363636363, 1.1)
         >>> outlook.forecast(one_each, 1800.0).time_lag_s
         0.0
-        >>> none, hour = np.zeros(1), np.array([3600.0])
-        >>> behind = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
-        >>> behind.forecast(np.array([0], np.int32), 1800.0).catch_up_s
-        5310.0
         """
-        return self.forecasts(owner[None], horizon_s)[0]
+        loads = self._loads(owner[None])
+        unowned = (owner < 0) & ((self.arrivals > 0) | (self.backlog > 0))
+        unread_s = (self.time_lag_s + horizon_s)[unowned].max(initial=0.0)
+        likely, soonest, latest = (
+            np.full(3, np.inf) if unowned.any() else self._catch_up_s(loads)
+        ).tolist()
+        return Forecast(
+            float(max(unread_s, self._time_lag(loads, horizon_s).max(initial=0.0))),
+            float(self.utilisation(owner).max(initial=0.0)),
+            _finite(float(self.losses_s(owner).min(initial=np.inf))),
+            _finite(likely),
+            (_finite(soonest), _finite(latest)),
+        )
 
-    def forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
-        """Return `forecast` for N assignments, int32 of shape (N, P).
-
-        A partition without an owner is not read at all.
-        """
-        loads = self._loads(owners)
-        unowned = (owners < 0) & ((self.arrivals > 0) | (self.backlog > 0))
-        unread_s = np.where(unowned, self.time_lag_s + horizon_s, 0.0).max(axis=1, initial=0.0)
-        time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
-        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
-        rows = zip(owners, unread_s.tolist(), time_lag_s.tolist(), used.tolist(), strict=True)
-        return [
-            Forecast(
-                max(unread, late),
-                share,
-                self.loss_s(owner),
-                None if unread else likely,
-                (None, None) if unread else (soonest, latest),
-            )
-            for (owner, unread, late, share), (likely, soonest, latest) in zip(
-                rows, self._catch_up_s(loads), strict=True
-            )
-        ]
-
-    def _catch_up_s(self, loads: _Loads) -> list[list[float | None]]:
-        """Return the seconds until all are within the objective: likely, soonest, latest."""
-        arrivals, waiting, oldest = loads
-        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None, None]
+    def _catch_up_s(self, loads: _Loads) -> Float64:
+        """Return the likely, shortest and longest seconds until all are within the objective."""
+        arrivals, waiting, oldest = (load[0] for load in loads)
+        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
         late = (oldest > self.objective_s) | ~stays
@@ -243,19 +208,10 @@ class Outlook:
         # whole backlog; a member that reads one partition after the other is not.
         alike = np.minimum(_seconds(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
-        through = quotient(left, spare, np.inf)
-        longest = np.where(late, through, 0.0).max(axis=2, initial=0.0)
-        return [
-            [seconds if np.isfinite(seconds) else None for seconds in each]
-            for each in longest.T.tolist()
-        ]
-
-    def loss_s(self, owner: Int32) -> float | None:
-        """Return the seconds until the first unread records are deleted; None: never."""
-        if self.retention is None:
-            return None
-        soonest = float(self.losses_s(owner).min(initial=np.inf))
-        return soonest if np.isfinite(soonest) else None
+        longest: Float64 = np.where(late, quotient(left, spare, np.inf), 0.0).max(
+            axis=1, initial=0.0
+        )
+        return longest
 
     def losses_s(self, owner: Int32) -> Float64:
         """Return the seconds until unread records of each partition are deleted, float64 (P,).
@@ -282,10 +238,7 @@ class Outlook:
         return self.retention.seconds(waits, records, until)
 
     def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return the usual time lag times the number of partitions, seconds, float64 of shape (M,).
-
-        Unlike `forecast_time_lag`, does not use the most delayed partition.
-        """
+        """Return each member's mean time lag times its number of partitions, float64 (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         time_lag_s: Float64 = self._usual_time_lag(self._loads(owner[None]), horizon_s)[0]
         return time_lag_s * partitions
@@ -307,6 +260,10 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
         retention=retention_of(observations.series, estimates.rates.per_s),
         objective_s=question.rules.objective_s,
     )
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if np.isfinite(seconds) else None
 
 
 def _seconds(records: Float64, per_s: Float64) -> Float64:
