@@ -44,7 +44,7 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries, median
-from fairlead.domain.analysis.sizing import fastest_readers, partitions_wanted, surely_too_much
+from fairlead.domain.analysis.sizing import fastest_readers, surely_too_much, too_large
 from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL, STEPS
 from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
@@ -443,24 +443,17 @@ def _hot(basis: Basis) -> Diagnosis | None:
     if not hot.size:
         return None
     hottest = int(hot[arrivals[hot].argmax()])
-    topic, _ = problem.partition_name(hottest)
-    count, speed = (int(problem.partition_counts[problem.topic_of[hottest]]), fastest[hottest])
-    room = float(speed) * basis.rules.target_utilisation
-    wanted = partitions_wanted(problem, hottest, float(arrivals[hottest]), room)
-    of_its, remedy = "", "spread its keys"
-    if basis.estimates.costs.value[hottest] > 1.0:
-        of_its, remedy = " of its records", "make its records cheaper"
-    partitions = np.arange(basis.recent.partitions) == hottest
-    fills, drains = (
-        rate(basis.outlook.in_records(float(per_s), partitions))
-        for per_s in (arrivals[hottest], speed)
+    what, remedy = too_large(
+        problem,
+        basis.outlook,
+        hottest,
+        float(fastest[hottest]),
+        basis.rules.target_utilisation,
     )
     return Diagnosis(
         "hot partition",
         tuple(basis.partition(index) for index in hot.tolist()),
-        f"{fills} arrive in {basis.partition(hottest)}; the fastest member can process {drains}"
-        f"{of_its}: no assignment helps{_as_known(basis, _readers(basis))}. Raise the partitions "
-        f"of {topic} from {count:,} to {wanted:,}, or {remedy}.",
+        f"{what}: no assignment helps{_as_known(basis, _readers(basis))}. {remedy}",
     )
 
 
