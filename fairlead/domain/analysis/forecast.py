@@ -55,7 +55,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """Loads of M members in N assignments, shapes (N, M): records a second, records, seconds."""
+    """Loads of M members, shape (M,): records a second, records, seconds."""
 
     arrivals: Float64
     waiting: Float64
@@ -117,41 +117,29 @@ class Outlook:
         return quotient(self.arrivals, of_owner(self.capacities, owner, none=0.0), np.nan)
 
     def forecast_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return each member's time lag at the horizon (or one for each), float64 of shape (M,)."""
-        time_lag: Float64 = self.forecast_time_lags(owner[None], horizon_s)[0]
-        return time_lag
-
-    def forecast_time_lags(self, owners: Int32, horizon_s: float | Float64) -> Float64:
-        """Return the time lag of members in N assignments, int32 (N, P): float64 of shape (N, M).
+        """Return each member's time lag at the horizon (or one for each), float64 of shape (M,).
 
         At most the present time lag plus the horizon; the present one if no capacity is known.
         """
-        return self._time_lag(self._loads(owners), horizon_s)
+        return self._time_lag(self._loads(owner), horizon_s)
 
     def sure_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's time lag if, by chance, fewer records arrive than estimated, (M,).
 
         With a few records an hour, a member at nine tenths of its capacity may seem overloaded.
         """
-        loads = self._loads(owner[None])
+        loads = self._loads(owner)
         arrivals = loads.arrivals
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
         fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
         sure = self._time_lag(loads._replace(arrivals=fewest), horizon_s)
-        least: Float64 = np.minimum(sure, self._time_lag(loads, horizon_s))[0]
-        return least
+        return np.minimum(sure, self._time_lag(loads, horizon_s))
 
-    def _loads(self, owners: Int32) -> _Loads:
-        number, partition = (owners >= 0).nonzero()
-        shape = len(owners), self.capacities.size
-        size = shape[0] * shape[1]
-        cell = number * shape[1] + owners[number, partition]
-        oldest = np.zeros(size)
-        np.maximum.at(oldest, cell, self.time_lag_s[partition])
+    def _loads(self, owner: Int32) -> _Loads:
+        oldest = np.zeros(self.capacities.size)
+        np.maximum.at(oldest, owner[owner >= 0], self.time_lag_s[owner >= 0])
         return _Loads(
-            np.bincount(cell, self.arrivals[partition], size).astype(np.float64).reshape(shape),
-            np.bincount(cell, self.backlog[partition], size).astype(np.float64).reshape(shape),
-            oldest.reshape(shape),
+            self.by_member(self.arrivals, owner), self.by_member(self.backlog, owner), oldest
         )
 
     def _time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
@@ -161,13 +149,13 @@ class Outlook:
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        """Return the mean time lag of each member's partitions, seconds, (N, M)."""
+        """Return the mean time lag of each member's partitions, seconds, (M,)."""
         grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
     def _left(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        """Return the backlog at the horizon, records, (N, M)."""
+        """Return the backlog at the horizon, records, (M,)."""
         return np.maximum(loads.waiting + (loads.arrivals - self.capacities) * horizon_s, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
@@ -183,7 +171,7 @@ class Outlook:
         >>> outlook.forecast(one_each, 1800.0).time_lag_s
         0.0
         """
-        loads = self._loads(owner[None])
+        loads = self._loads(owner)
         unowned = (owner < 0) & ((self.arrivals > 0) | (self.backlog > 0))
         unread_s = (self.time_lag_s + horizon_s)[unowned].max(initial=0.0)
         likely, soonest, latest = (
@@ -199,7 +187,7 @@ class Outlook:
 
     def _catch_up_s(self, loads: _Loads) -> Float64:
         """Return the likely, shortest and longest seconds until all are within the objective."""
-        arrivals, waiting, oldest = (load[0] for load in loads)
+        arrivals, waiting, oldest = loads
         faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
@@ -240,8 +228,7 @@ class Outlook:
     def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return each member's mean time lag times its number of partitions, float64 (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
-        time_lag_s: Float64 = self._usual_time_lag(self._loads(owner[None]), horizon_s)[0]
-        return time_lag_s * partitions
+        return self._usual_time_lag(self._loads(owner), horizon_s) * partitions
 
 
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
