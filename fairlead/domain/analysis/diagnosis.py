@@ -45,7 +45,7 @@ from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries, median
 from fairlead.domain.analysis.sizing import fastest_readers, surely_too_much, too_large
-from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL, STEPS
+from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL
 from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.worst_first import SOON_S
@@ -218,7 +218,9 @@ def _diagnose(basis: Basis) -> Diagnosis:
     doubt = _uncommitted(basis)
     if doubt is None:
         return _problem(basis)
-    if basis.late.any() and _few_silent(basis, doubt):
+    silent, owning = basis.estimates.silent, np.unique(basis.owner[basis.owner >= 0])
+    if basis.late.any() and 0 < 2 * silent.sum() < owning.size:
+        # Only a few members commit nothing: the diagnosis is about the others.
         problem = _problem(basis)
         return replace(problem, evidence=f"{problem.evidence} {doubt.evidence}")
     return doubt
@@ -315,13 +317,6 @@ def _uncommitted(basis: Basis) -> Diagnosis | None:
     )
 
 
-def _few_silent(basis: Basis, doubt: Diagnosis) -> bool:
-    """Whether the doubt is only about silent members, and these are less than half the group."""
-    owning = np.unique(basis.owner[basis.owner >= 0])
-    silent = basis.members(basis.estimates.silent)
-    return bool(silent) and doubt.names == silent and 2 * len(silent) < owning.size
-
-
 def _stuck(basis: Basis) -> Diagnosis | None:
     names = basis.partitions(basis.commits.stuck)
     if not names:
@@ -404,7 +399,6 @@ def _hot(basis: Basis) -> Diagnosis | None:
     arrivals, problem = basis.outlook.arrivals, basis.problem
     of_late = of_owner(basis.late, basis.owner, none=False)
     fastest = fastest_readers(problem, basis.speeds.per_s)[problem.topic_of]
-    fastest = np.maximum(fastest, _drained(basis))
     hot = of_late & (arrivals > fastest) & (fastest > 0)
     if not hot.any():
         return None
@@ -418,24 +412,13 @@ def _hot(basis: Basis) -> Diagnosis | None:
     )
 
 
-def _drained(basis: Basis) -> Float64:
-    """Return the reading speed of each partition in its second fastest step, (P,)."""
-    commits, series = basis.commits, basis.recent
-    if len(series) <= STEPS:
-        return np.zeros(series.partitions)
-    per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
-    rare = of_owner(commits.rare, series.owner[-1], none=True)
-    return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
-
-
 def _overloaded(basis: Basis) -> Diagnosis | None:
     """Check each reader set, and the only readers of some topics: other members cannot help."""
-    problem, speeds = basis.problem, basis.speeds
+    problem, speeds, target = basis.problem, basis.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
     silent = basis.estimates.silent
     read = (of_partition >= 0) & ~of_owner(silent, basis.owner, none=False)
     everybody = _readers(basis) & ~silent
-    target_utilisation = basis.rules.target_utilisation
     sets = [
         (reader_set == number, of_partition == number)
         for number in np.unique(reader_set[basis.late]).tolist()
@@ -443,26 +426,25 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
     sets += [alone for alone in sole_readers(problem) if basis.late[alone[0]].any()]
     for members, partitions in sets:
         of_set, counted = everybody & members, read & partitions
-        loads = basis.outlook.arrivals[counted]
-        rooms = target_utilisation * speeds.surely_at_most[of_set]
-        if not surely_too_much(loads, rooms):
+        loads, most = basis.outlook.arrivals[counted], speeds.surely_at_most[of_set]
+        if not surely_too_much(loads, target * most):
             continue
-        arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_set].sum())
-        fills, drains = (rate(basis.outlook.in_records(per_s, counted)) for per_s in (arrive, most))
-        count = int(of_set.sum())
-        that_read = f" that {'reads' if count == 1 else 'read'} these topics"
-        readers = plural(count, "member") + (that_read if count < everybody.sum() else "")
+        fills, drains = (
+            rate(basis.outlook.in_records(float(per_s.sum()), counted)) for per_s in (loads, most)
+        )
+        readers = plural(int(of_set.sum()), "member")
+        readers += " with these topics" if of_set.sum() < everybody.sum() else ""
         whole = ""
-        if arrive < target_utilisation * most:
+        if loads.sum() < target * most.sum():
             up_to = loads.max() / speeds.at_most[of_set].max()
             whole = f" in partitions that each need up to {up_to:.0%} of a member"
-        surely = " at most" if most > float(speeds.per_s[of_set].sum()) else ""
-        full = f", of which {target_utilisation:.0%} is planned" if arrive <= most else ""
+        surely = "at most " if most.sum() > speeds.per_s[of_set].sum() else ""
         return Diagnosis(
             "overloaded",
             (),
-            f"{fills} arrive{whole}, and the {readers} can process {drains}{surely}{full}: no "
-            f"assignment keeps every member within its capacity{_as_known(basis, of_set)}.",
+            f"{fills} arrive{whole}, and the {readers} can process {surely}{drains} (target "
+            f"utilisation {target:.0%}): no assignment keeps every member within its capacity"
+            f"{_as_known(basis, of_set)}.",
         )
     return None
 
