@@ -14,7 +14,6 @@ from assignors.assignment import Assignment
 from assignors.metrics import moved_partitions
 from assignors.problem import InvalidProblemError, Problem
 from assignors.rack_traffic import Bounds, reduce_rack_traffic
-from assignors.racks import far_partitions
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.common.words import plural
@@ -113,7 +112,7 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
         )
     else:
         assignment = _relieved(inputs, options)
-    return _with_less_rack_traffic(inputs, assignment, _work(inputs), options)
+    return _with_less_rack_traffic(inputs, assignment, options)
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
@@ -216,23 +215,20 @@ def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mappi
 
 
 def _with_less_rack_traffic(
-    inputs: CandidateInputs, assignment: Assignment, work: Problem, options: Mapping[str, Any]
+    inputs: CandidateInputs, assignment: Assignment, options: Mapping[str, Any]
 ) -> Assignment:
     """Return an assignment with less rack traffic and no larger time lag.
 
     In a group over its objective, there are no further moves.
     """
-    traffic, before = inputs.traffic, inputs.problem.owner
-    if traffic is None or not work.members:
+    traffic, before, work = inputs.traffic, inputs.problem.owner, _work(inputs)
+    if traffic is None or not work.members or work.arrival_rates is None:
         return assignment
-    load: Float64 = work.weights.astype(np.float64)
-    if work.arrival_rates is not None:
-        load += work.arrival_rates * inputs.horizon_s
+    moves = moved_partitions(before, assignment.owner)
+    load: Float64 = work.weights + work.arrival_rates * inputs.horizon_s
     bounds = Bounds(
         load=_enough(inputs, work),
-        moves=options.get("max_moves")
-        if inputs.racks_only
-        else moved_partitions(before, assignment.owner),
+        moves=options.get("max_moves") if inputs.racks_only else moves,
         least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
@@ -241,30 +237,20 @@ def _with_less_rack_traffic(
     time_lag_s = max(inputs.rules.objective_s, _late(inputs, assignment.owner))
     if (owner == assignment.owner).all() or _late(inputs, owner) > time_lag_s:
         return assignment
-    for_racks = f"{plural(moved_partitions(before, owner), 'move')}: for racks"
-    return replace(
-        assignment,
-        owner=owner,
-        outcome=for_racks if inputs.racks_only else assignment.outcome,
-        reasons=_reasons(inputs.problem, assignment, owner),
-    )
+    reasons = {
+        index: why for index, why in assignment.reasons.items() if owner[index] != before[index]
+    }
+    for index in np.flatnonzero((owner != assignment.owner) & (owner != before)).tolist():
+        reasons[index] = f"is read in {inputs.problem.racks[owner[index]]}"
+    outcome = assignment.outcome
+    if inputs.racks_only:
+        outcome = f"{plural(moved_partitions(before, owner), 'move')}: for racks"
+    return replace(assignment, owner=owner, outcome=outcome, reasons=reasons)
 
 
 def _late(inputs: CandidateInputs, owner: Int32) -> float:
     time_lag_s = inputs.outlook.forecast_time_lag(owner, inputs.rules.horizon_s)
     return float(time_lag_s.max(initial=0.0))
-
-
-def _reasons(problem: Problem, assignment: Assignment, owner: Int32) -> dict[int, str]:
-    """Return why partitions move: earlier reasons that still apply, then racks."""
-    moves = (problem.owner >= 0) & (owner != problem.owner)
-    reasons = {index: why for index, why in assignment.reasons.items() if moves[index]}
-    far_before, far = (far_partitions(problem, owners) for owners in (assignment.owner, owner))
-    for index in np.flatnonzero(moves & (owner != assignment.owner)).tolist():
-        rack = problem.racks[owner[index]]
-        near = far_before[index] and not far[index]
-        reasons[index] = f"is read in {rack}" if near else "makes room in that rack"
-    return reasons
 
 
 def _frontier(inputs: CandidateInputs, assignment: Assignment) -> tuple[tuple[int, float], ...]:
@@ -320,14 +306,13 @@ def _work(inputs: CandidateInputs) -> Problem:
 
 def _enough(inputs: CandidateInputs, work: Problem) -> float:
     """Return the load of the most loaded member at which a plan ends, in seconds of work."""
+    assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     horizon_s = inputs.horizon_s
-    rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
-    total = float(work.weights.sum() + rates.sum() * horizon_s)
+    total = float(work.weights.sum() + work.arrival_rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
     roomy = even + ROOM * max(1.0 - even, 0.0)
     if even < 1.0 and horizon_s > inputs.rules.horizon_s:
-        # Members have large backlogs, which are temporary.
-        return roomy * horizon_s
+        return roomy * horizon_s  # members have large backlogs, which are temporary
     return min(roomy, inputs.rules.target_utilisation) * horizon_s
 
 
