@@ -153,7 +153,7 @@ def _decide(
         },
         four_eyes=policy.four_eyes,
         shadow=policy.shadow,
-        prospect=outlook and Prospect(problem, outlook, policy.horizon.total_seconds()),
+        prospect=Prospect(problem, outlook, policy.horizon.total_seconds()) if outlook else None,
         statuses=frozenset(analysed["statuses"] or ()),
         loads=_loads(problem, outlook, before, owner, findings.capacities) if outlook else {},
     )

@@ -31,8 +31,6 @@ FLAGSHIP: Final = "sticky-lag-aware"
 ROOM: Final = 0.25
 #: Share by which a member may be more utilised than necessary before partitions move.
 BAND: Final = 0.05
-#: Share by which a member may be more utilised than necessary before partitions move.
-BAND: Final = 0.05
 #: Maximum number of points of the curve of time lag by moves.
 POINTS: Final = 50
 

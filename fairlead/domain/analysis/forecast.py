@@ -75,9 +75,9 @@ class Outlook:
     capacities
         Records a second, float64 of shape (M,).
     costs
-        Usual records for a record of each partition, float64 of shape (P,). None: all equal.
+        Usual records for a record of each partition, float64 of shape (P,).
     unread
-        Partitions that may not be read: their losses are forecast so, bool of shape (P,). None: no.
+        Partitions that may not be read: their losses are forecast so, bool of shape (P,).
     retention
         Distance of retention from the group; None: retention deletes nothing.
     objective_s
@@ -89,15 +89,15 @@ class Outlook:
     backlog: Float64
     time_lag_s: Float64
     capacities: Float64
-    costs: Float64 | None = None
-    unread: Mask | None = None
+    costs: Float64 | float = 1.0
+    unread: Mask | bool = False
     retention: Retention | None = None
     objective_s: float = 60.0
 
     @property
     def records(self) -> Float64:
         """Arrivals in records a second, not in usual records, float64 of shape (P,)."""
-        return self.arrivals if self.costs is None else self.arrivals / self.costs
+        return self.arrivals / self.costs
 
     def in_records(self, per_s: float, partitions: Mask) -> float:
         """Convert a rate from usual records to records of the mix of some partitions, bool (P,)."""
@@ -210,20 +210,14 @@ class Outlook:
         if self.retention is None:
             return np.full(owner.size, np.inf)
         arrivals = self.by_member(self.arrivals, owner)
-        waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
-        through = quotient(waiting, spare, np.inf)
+        through = quotient(self.by_member(self.backlog, owner), self.capacities - arrivals, np.inf)
+        until = of_owner(through, owner, none=np.inf)
         share = np.minimum(quotient(self.capacities, arrivals, 1.0), 1.0)
-        catch_up_s = of_owner(np.where(np.isfinite(through), through, 0.0), owner, none=0.0)
-        catches_up = of_owner(np.isfinite(through), owner, none=False)
-        more = quotient(self.backlog, catch_up_s, 0.0)
-        read = self.arrivals * of_owner(share, owner, none=0.0) + more
-        until = np.where(catches_up, catch_up_s, np.inf)
-        waits = (self.backlog > 0) | (owner < 0)
-        if self.unread is not None:
-            read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
-            waits |= self.unread
-        records = read if self.costs is None else read / self.costs
-        return self.retention.seconds(waits, records, until)
+        read = self.arrivals * of_owner(share, owner, none=0.0)
+        read += quotient(self.backlog, until, 0.0)
+        read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
+        waits = (self.backlog > 0) | (owner < 0) | self.unread
+        return self.retention.seconds(waits, read / self.costs, until)
 
     def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return each member's mean time lag times its number of partitions, float64 (M,)."""
@@ -242,8 +236,8 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
         backlog=estimates.backlog * costs,
         time_lag_s=observations.series.time_lag(estimates.backlog, estimates.rates.per_s),
         capacities=estimates.speeds.per_s,
-        costs=None if estimates.costs.equal else costs,
-        unread=held if held.any() else None,
+        costs=costs,
+        unread=held,
         retention=retention_of(observations.series, estimates.rates.per_s),
         objective_s=question.rules.objective_s,
     )
