@@ -45,7 +45,7 @@ from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries, median
 from fairlead.domain.analysis.sizing import fastest_readers, surely_too_much, too_large
-from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL
+from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL, STEPS
 from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.worst_first import SOON_S
@@ -399,6 +399,7 @@ def _hot(basis: Basis) -> Diagnosis | None:
     arrivals, problem = basis.outlook.arrivals, basis.problem
     of_late = of_owner(basis.late, basis.owner, none=False)
     fastest = fastest_readers(problem, basis.speeds.per_s)[problem.topic_of]
+    fastest = np.maximum(fastest, _drained(basis))
     hot = of_late & (arrivals > fastest) & (fastest > 0)
     if not hot.any():
         return None
@@ -410,6 +411,16 @@ def _hot(basis: Basis) -> Diagnosis | None:
         basis.partitions(hot),
         f"{what}: no assignment helps{_as_known(basis, _readers(basis))}. {remedy}",
     )
+
+
+def _drained(basis: Basis) -> Float64:
+    """Return the reading speed of each partition in its second fastest step, (P,)."""
+    commits, series = basis.commits, basis.recent
+    if len(series) <= STEPS:
+        return np.zeros(series.partitions)
+    per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
+    rare = of_owner(commits.rare, series.owner[-1], none=True)
+    return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
 
 
 def _overloaded(basis: Basis) -> Diagnosis | None:
