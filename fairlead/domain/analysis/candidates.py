@@ -137,12 +137,19 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
 
 def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     work = _work(inputs)
-    limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work), "band": _band(work)}
+    limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work)}
     plan = assign(FLAGSHIP, work, **{**limits, **options})
+    if (band := _band(work)) < BAND and _overfull(inputs, plan):
+        closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
+        plan = plan if _overfull(inputs, closer) else closer
     harmless = _harmless_moves(inputs, plan)
     if harmless is not None:
         plan = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": harmless})
     return replace(plan, problem=inputs.problem)
+
+
+def _overfull(inputs: CandidateInputs, plan: Assignment) -> bool:
+    return bool(inputs.outlook.utilisation(plan.owner).max(initial=0.0) > 1.0)
 
 
 def _harmless_moves(inputs: CandidateInputs, plan: Assignment) -> int | None:
