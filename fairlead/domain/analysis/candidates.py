@@ -325,4 +325,6 @@ def _band(work: Problem) -> float:
     """Return `BAND`, or less in a nearly full group: half of the unused capacity over arrivals."""
     assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
-    return min(BAND, 0.5 * (capacity / arrivals - 1.0)) if 0.0 < arrivals < capacity else BAND
+    if not capacity / (1.0 + BAND) < arrivals < capacity:
+        return BAND
+    return 0.5 * (capacity / arrivals - 1.0)  # the other half is for the backlog
