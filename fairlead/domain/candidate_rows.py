@@ -212,7 +212,7 @@ def findings_of(decision: PlanDecision, problem: Problem) -> Findings:
         consumers_why=decision.size.why,
         costs=decision.costs.intervals(problem),
         remembered_costs=decision.costs.rows(problem),
-        reported=decision.reported(problem),
+        reported={} if decision.work is None else decision.work.row(problem),
         capacities={
             name: capacity
             for name, capacity in decision.capacities.items()

@@ -321,7 +321,8 @@ class _Replay:
 
     def became(self, time_lag_s: Float64) -> Float64:
         """Return the increase of each partition's time lag over the objective, first to now."""
-        return np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
+        increase: Float64 = np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
+        return increase
 
     def bystanders_s(self) -> float:
         """Return the bystanders' time lag beyond the replay's, scaled up to all partitions."""

@@ -11,8 +11,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from assignors.problem import Problem
-from fairlead.common.words import length
+from fairlead.common.words import length, plural
 from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
@@ -90,10 +89,6 @@ class PlanDecision:
     def moved(self) -> int:
         """Owned partitions that the plan moves."""
         return 0 if self.chosen is None else self.chosen.moved
-
-    def reported(self, problem: Problem) -> dict[str, Any]:
-        """Return the reported work as JSON, by `MeasuredWork.row`; empty if there is none."""
-        return {} if self.work is None else self.work.row(problem)
 
     @property
     def for_racks(self) -> bool:
@@ -384,8 +379,7 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     if analysis.inputs.traffic is not None:
         what += f"; {analysis.inputs.traffic.describe(problem.owner, owner, rules.price_per_gb)}"
     if analysis.orphans:
-        placed = "1 partition" if analysis.orphans == 1 else f"{analysis.orphans:,} partitions"
-        return True, f"{placed} without an owner get one; {what}"
+        return True, f"{plural(analysis.orphans, 'partition')} without an owner get one; {what}"
     if not candidate.moved:
         known = "" if analysis.estimates.speeds.measured.all() else " as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
