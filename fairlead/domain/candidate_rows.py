@@ -140,7 +140,10 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
         "assignor": OBSERVED,
         "statuses": partition_statuses(question.series) if decision.outcome == "plan" else [],
         **_figures(Assignment(problem, problem.owner)),
-        **_laid_out(problem),
+        "topics": list(problem.topics),
+        "partition_counts": problem.partition_counts,
+        "members": list(problem.members),
+        "weights": problem.weights,
         **_analysed(decision, problem),
         **_far(far, price),
     }
@@ -209,22 +212,13 @@ def findings_of(decision: PlanDecision, problem: Problem) -> Findings:
         consumers_why=decision.size.why,
         costs=decision.costs.intervals(problem),
         remembered_costs=decision.costs.rows(problem),
-        reported=decision.reported(problem),
+        reported={} if decision.work is None else decision.work.row(problem),
         capacities={
             name: capacity
             for name, capacity in decision.capacities.items()
             if name in problem.members or not _MEMBER_ID.search(name)
         },
     )
-
-
-def _laid_out(problem: Problem) -> Row:
-    return {
-        "topics": list(problem.topics),
-        "partition_counts": problem.partition_counts,
-        "members": list(problem.members),
-        "weights": problem.weights,
-    }
 
 
 def _figures(assignment: Assignment) -> Row:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.policy import Approval, Policy
 from fairlead.domain.prospect import Prospect
@@ -91,7 +92,8 @@ def prospect(rates: list[float]) -> Prospect:
     """Return the forecast input for two members without a backlog, at these arrival rates."""
     none = np.zeros(3)
     outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
-    return Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
+    problem = Problem.of({"t0": 3}, {"orders-1": ["t0"], "orders-2": ["t0"]})
+    return Prospect(problem, outlook, 1800.0)
 
 
 def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
