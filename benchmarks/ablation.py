@@ -70,7 +70,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "left_behind",
         lambda series, *_, **__: (np.zeros(series.partitions, bool), np.zeros(series.partitions)),
     ),
-    "slow fetches": ("read", "fetched_slowly", _no_partition),
+    "slow fetches": ("commits", "fetched_slowly", _no_partition),
     "stuck partitions": ("commits", "stuck_partitions", _no_partition),
     "stuck under several owners": ("commits", "stuck_under_owners", _no_partition),
     "records of a commit": (
@@ -89,7 +89,11 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "at_rest",
         lambda series: np.zeros(series.partitions, np.int64),
     ),
-    "a day for rare commits": ("read", "_with_all_samples", lambda _, found: found),
+    "a day for rare commits": (
+        "read",
+        "_with_all_samples",
+        lambda _, recent, commits: (recent, commits),
+    ),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),
     "spare members who are in time": ("candidates", "_harmless_moves", lambda *_: None),

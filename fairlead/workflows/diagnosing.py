@@ -23,7 +23,7 @@ from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.decide import PlanDecision
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
-from fairlead.domain.candidate_rows import ask, findings_of, questions_about
+from fairlead.domain.candidate_rows import ask, findings_of
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY
@@ -31,7 +31,7 @@ from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.regression import Regression, find_regression
-from fairlead.domain.samples.questions import Group, PlanningOptions
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from fairlead.domain.stored_samples import LastStored, StoredSample, digest_of
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 
@@ -158,10 +158,9 @@ def _analysed(
         elif group.now["state"] == _EMPTY and name in memory.capacities:
             costs = memory.costs.get(name, {})
             diagnosed.findings[name] = (at, replace(_NO_MEMBERS, remembered_costs=costs))
-    for group, planning, question in questions_about(groups):
+    for group, planning in groups:
         with _apart(group.name):
-            if isinstance(question, Exception):
-                raise question
+            question = question_about(group, planning)
             _analyse(group, question, planning, diagnosed, last=memory.samples.get(group.name))
     return diagnosed
 

@@ -45,15 +45,6 @@ class Rates:
     known: Mask
     seconds: Float64
 
-    def of(self, partitions: slice) -> "Rates":
-        """Return the arrivals of some of the partitions."""
-        return Rates(
-            self.per_s[partitions],
-            self.deviation[partitions],
-            self.known[partitions],
-            self.seconds[partitions],
-        )
-
 
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition.

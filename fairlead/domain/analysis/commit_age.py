@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     AUTO_COMMIT_S,
     CLEARLY,
@@ -28,9 +28,7 @@ _AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5
 _APART: Final = 2.0
 
 
-def explained_ages(
-    series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask, group_of: Places
-) -> Float64:
+def explained_ages(series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask) -> Float64:
     """Return the age of a lag that each member's commits explain, seconds, float64 of shape (M,).
 
     The age of a commit in a sample is between 0 and the commit interval; the median is half of it.
@@ -45,8 +43,6 @@ def explained_ages(
         Records of each member in each step, float64 of shape (S, M).
     rare
         Members that commit less often than samples are taken, bool of shape (M,).
-    group_of
-        Group of each member, ascending, shape (M,).
     """
     usable = (arrived >= FEW_RECORDS) & ~rare
     enough = usable.sum(axis=0) > STEPS // 2
@@ -57,38 +53,20 @@ def explained_ages(
     ages, count = np.sort(shows, axis=0), usable.sum(axis=0)
     columns = np.arange(count.size)
     medians = ages[(count - 1) // 2, columns]
-    low, usual, high = _quartiles(medians, group_of[enough], int(group_of[-1]) + 1)[:, group_of]
+    low, usual, high = np.quantile(medians, (0.25, 0.5, 0.75))
     auto = min(_AUTO_COMMIT_S, series.step)
-    explained = np.maximum(np.minimum(auto, 2.0 * high), 2.0 * low)
-    explained = np.where(low > auto, 2.0 * np.minimum(high, _APART * low), explained)
+    explained = np.full(rare.size, max(min(auto, 2.0 * high), 2.0 * low))
+    if low > auto:
+        explained[:] = 2.0 * min(high, _APART * low)
     newest = np.minimum(count, RECENT_STEPS)
     chance = np.sqrt(ages[0] / np.median(per_s[:, enough], axis=0))
     same = ages[newest - 1, columns] <= CLEARLY * ages[0] + DEVIATIONS * chance
     same &= newest >= STEPS
     own = CLEARLY * ages[0]
-    own = np.where(same, own, np.minimum(own, SEVERAL * usual[enough]))
+    own = np.where(same, own, np.minimum(own, SEVERAL * usual))
     explained[enough] = np.maximum(explained[enough], np.where(ages[0] > series.step, 0.0, own))
     capped: Float64 = np.minimum(explained, series.step)
     return capped
-
-
-def _quartiles(values: Float64, group_of: Places, groups: int) -> Float64:
-    """Return lower quartile, median and upper quartile by group, float64 of shape (3, groups).
-
-    Infinite for a group without values.
-    """
-    ordered = values[np.lexsort((values, group_of))]
-    counts = np.bincount(group_of, minlength=groups)
-    first, filled = np.cumsum(counts) - counts, counts > 0
-    place = np.array([[0.25], [0.5], [0.75]]) * (counts[filled] - 1)
-    below = place.astype(np.int64)
-    above, share = np.minimum(below + 1, counts[filled] - 1), place - below
-    low, high = ordered[first[filled] + below], ordered[first[filled] + above]
-    quartiles = np.full((3, groups), np.inf)
-    near = 1.0 - share  # from the nearer end, as in numpy, for bit-equal results
-    apart = high - low
-    quartiles[:, filled] = np.where(share < near, low + apart * share, high - apart * near)
-    return quartiles
 
 
 def in_batches(series: SampleSeries, retained: Mask) -> Mask:

@@ -35,9 +35,10 @@ import numpy as np
 from fairlead.domain.analysis.commit_age import explained_ages, in_batches
 from fairlead.domain.analysis.commit_habits import Habits, commit_habits
 from fairlead.domain.analysis.per_member import PerMember, any_owned, of_owner, sum_by_owner
-from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, Places, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.stalled import (
     STUCK_S,
+    fetched_slowly,
     foreign_partitions,
     left_behind,
     patience,
@@ -46,11 +47,6 @@ from fairlead.domain.analysis.stalled import (
     stuck_under_owners,
 )
 from fairlead.domain.analysis.thresholds import CLEARLY
-
-#: Fields of `Commits` by partition; all others are by member.
-_BY_PARTITION = frozenset(
-    ("taken", "foreign", "stuck", "started", "throttled", "read_per_s", "backlog", "waiting_s")
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,14 +127,6 @@ class Commits:
         """Return the same with `consumed` in usual records; `costs`: float64 of shape (P,)."""
         return replace(self, consumed=PerMember(series).sum(self.taken * costs))
 
-    def of(self, partitions: slice, members: slice) -> "Commits":
-        """Return the findings about some partitions and members."""
-        cut = {
-            name: values[..., partitions if name in _BY_PARTITION else members]
-            for name, values in vars(self).items()
-        }
-        return Commits(**cut)
-
     @property
     def usual_interval_s(self) -> float:
         """Longest usual interval of a member that commits, seconds; 0 if none does."""
@@ -149,9 +137,8 @@ class Commits:
 def read_commits(
     series: SampleSeries,
     *,
-    group_of: Places | None = None,
     per_commit: Float64 | None = None,
-    slowly: Mask | None = None,
+    waits: Mask | None = None,
 ) -> Commits:
     """Return the findings from the commits in samples.
 
@@ -159,13 +146,11 @@ def read_commits(
     ----------
     series
         Samples of about the last hour, two at least.
-    group_of
-        Group of each member, ascending, shape (M,); None: one group.
     per_commit
         Usual records of a commit of each partition (`records_per_commit`), float64 of shape (P,).
         None: from these samples.
-    slowly
-        Partitions that are fetched slowly (`fetched_slowly`), bool of shape (P,); None: none.
+    waits
+        Members that report that they waited for much of the newest steps, bool of shape (M,).
 
     Notes
     -----
@@ -202,21 +187,18 @@ def read_commits(
     if not series.members:
         # A member that owns nothing, so that the code below need not handle groups without members.
         series = replace(series, members=("",))
-    group_of = np.zeros(len(series.members), np.intp) if group_of is None else group_of
-    slowly = np.zeros(series.partitions, bool) if slowly is None else slowly
     per_commit = records_per_commit(series) if per_commit is None else per_commit
     per_commit = _with_usual(series, per_commit)
     per_member = PerMember(series)
     habits = commit_habits(series, per_member)
-    stalls = _stalls(series, per_member, habits, per_commit, slowly)
+    stalls = _stalls(series, per_member, habits, per_commit, waits)
     stalled = stalls.stuck | stalls.throttled
     free = habits.committed & ~stalled
     taken: Int64 = np.where(free, series.advanced, 0)
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, series.arrived, 0))
-    explained_s = explained_ages(
-        series, arrived, per_member.sum(free * series.lag[1:]), habits.unpunctual, group_of
-    )
+    lag = per_member.sum(free * series.lag[1:])
+    explained_s = explained_ages(series, arrived, lag, habits.unpunctual)
     # Records that a commit left although they had arrived before the step.
     proven = np.maximum(series.readable_end[:-1] - series.position[1:] - habits.rest, 0)
     left = _left_by_commits(free, proven, series.advanced, habits.committed_rarely)
@@ -283,9 +265,9 @@ def _stalls(
     per_member: PerMember,
     habits: Habits,
     per_commit: Float64,
-    slowly: Mask,
+    waits: Mask | None,
 ) -> _Stalls:
-    """Return what makes no progress; `per_commit` and `slowly` as in `read_commits`."""
+    """Return what makes no progress; `per_commit` and `waits` as in `read_commits`."""
     waiting_s, owned_s, owner = habits.waiting_s, habits.owned_s, series.owner[-1]
     foreign = foreign_partitions(series)
     # Time under earlier owners counts only if the commit is overdue by the partition's interval.
@@ -303,7 +285,9 @@ def _stalls(
     gathers = series.lag[-1] <= np.maximum(habits.rest, CLEARLY * per_commit)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
     stuck &= started & ~gathers
-    throttled = left & (read_per_s > 0) | slowly
+    throttled = left & (read_per_s > 0)
+    if waits is not None:
+        throttled |= fetched_slowly(series, habits.rest, waits)
     throttled &= ~stuck & ~of_owner(any_owned(series, stuck), owner, none=False)
     return _Stalls(
         silent=silent | any_owned(series, foreign),

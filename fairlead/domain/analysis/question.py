@@ -8,7 +8,6 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
-from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, SampleSeries
@@ -42,8 +41,6 @@ class Question:
         Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
     reports
         Reports of work in `series`; None: there are none.
-    observations
-        Result of `read_together` for `series`; None: the analysis reads the series.
     """
 
     problem: Problem
@@ -56,13 +53,12 @@ class Question:
     eager: bool = False
     record_bytes: Float64 | None = None
     reports: ReportSeries | None = None
-    observations: Observations | None = None
 
     def with_series(self, series: SampleSeries) -> "Question":
         """Return the question with only some of its samples, and their reports."""
         rows = np.searchsorted(self.series.at, series.at)
         reports = None if self.reports is None else self.reports.of(rows)
-        return replace(self, series=series, reports=reports, observations=None)
+        return replace(self, series=series, reports=reports)
 
     @property
     def changed_at(self) -> float | None:

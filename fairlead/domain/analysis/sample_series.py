@@ -4,10 +4,8 @@ Belongs here: the arrays of samples, and differences between samples. Does not: 
 (`fairlead.kafka`), nor observations from them (`read`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +25,6 @@ _FURTHEST = 2.0**62
 _SHORT = 0.25
 #: Maximum distance of a commit from the last stable offset: the marker that ended a transaction.
 _MARKER = 1
-#: Cached properties by partition that `part` copies.
-_BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced", "last_committed")
 
 
 def median(values: Float64) -> float:
@@ -116,51 +112,6 @@ class SampleSeries:
     def step(self) -> float:
         """Median of `seconds`; 0 for one sample."""
         return median(self.seconds) if len(self) > 1 else 0.0
-
-    @classmethod
-    def beside(cls, groups: "Sequence[SampleSeries]") -> "SampleSeries":
-        """Concatenate the samples of groups that were taken at the same times.
-
-        Members are concatenated as well, with repeated names; a group without members gets one that
-        owns nothing.
-        """
-        if len(groups) == 1 and groups[0].members:
-            return groups[0]
-        names = [group.members or ("",) for group in groups]
-        firsts = np.cumsum([0, *map(len, names)])
-        owners = [
-            np.where(group.owner >= 0, group.owner + np.int32(first), group.owner)
-            for group, first in zip(groups, firsts.tolist(), strict=False)
-        ]
-        begin, end, committed = (
-            np.concatenate([getattr(group, name) for group in groups], axis=1)
-            for name in ("begin", "end", "committed")
-        )
-        stable = [group.stable_end for group in groups]
-        return replace(
-            groups[0],
-            begin=begin,
-            end=end,
-            committed=committed,
-            members=tuple(chain.from_iterable(names)),
-            owner=np.concatenate(owners, axis=1),
-            stable_end=None
-            if all(ends is None for ends in stable)
-            else np.concatenate(
-                [
-                    np.full_like(group.end, NONE) if ends is None else ends
-                    for group, ends in zip(groups, stable, strict=True)
-                ],
-                axis=1,
-            ),
-        )
-
-    def part(self, group: "SampleSeries", columns: slice) -> "SampleSeries":
-        """Return a group's samples with cached properties copied from these columns."""
-        if group is not self:  # as `cached_property` does
-            vars(group).update({name: vars(self)[name][:, columns] for name in _BY_PARTITION})
-            vars(group).update(seconds=self.seconds, step=self.step)
-        return group
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
         """Return the samples of the last `seconds`, and at least the last `least`, if they exist.

@@ -49,7 +49,7 @@ class Analysis(Basis):
 def analyse(question: Question) -> Analysis:
     """Read, estimate, forecast and diagnose."""
     problem, rules = question.problem, question.rules
-    observations = read(question.series, question.reports, question.observations)
+    observations = read(question.series, question.reports)
     estimates = estimate(question, observations)
     outlook = expect(question, observations, estimates)
     kept = outlook.forecast(problem.owner, rules.horizon_s)
