@@ -22,10 +22,10 @@ from fairlead.domain.analysis.per_member import sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
-from fairlead.domain.analysis.sample_series import Int32
+from fairlead.domain.analysis.sample_series import Int32, median
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
+from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
 #: Commits of the median member that show the effect of a plan: the first may be of earlier records.
@@ -296,17 +296,11 @@ def _back_off_ends_at(plans: Sequence[float], changed_at: float) -> float:
 def _commits_s(analysis: Analysis) -> float:
     """Return the seconds in which commits of the median member show the effect of a plan.
 
-    `COMMITS_NEEDED` intervals, or enough to measure its capacity. Not of the member with the
-    longest intervals: it would delay plans for all others.
+    Not of the member with the longest intervals: it would delay plans for all others.
     """
-    commits = analysis.estimates.commits
-    known = np.isfinite(commits.interval_s)
-    if not known.any():
-        return 0.0
-    interval_s, held_s = np.median(
-        [commits.interval_s[known], commits.held_back_s[known]], axis=1
-    ).tolist()
-    return COMMITS_NEEDED * float(max(interval_s, SEVERAL * held_s))
+    interval_s = analysis.estimates.commits.interval_s
+    known = interval_s[np.isfinite(interval_s)]
+    return COMMITS_NEEDED * median(known) if known.size else 0.0
 
 
 def doubled_s(first_s: float, times: int) -> float:

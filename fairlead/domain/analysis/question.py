@@ -15,43 +15,28 @@ from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """All input of an analysis.
+    """All input of an analysis."""
 
-    Parameters
-    ----------
-    problem
-        Partition counts, members with subscriptions, and present owners (`Problem.of`): P
-        partitions, M members. `weights` are the lags that lag-based assignors use; its
-        capacities and rates are ignored.
-    series
-        At least one sample, of the same partitions; `series.members` begins with `problem.members`.
-    rules
-        Of the policy.
-    capacities
-        Member name to capacity: `PlanDecision.capacities` of the last analysis.
-    costs
-        Remembered costs: `Costs.rows` of the last analysis.
-    forgotten
-        Whether the memory was invalid: the evidence mentions it.
-    changes
-        Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
-    eager
-        Whether each rebalance stops all partitions, not only those that move.
-    record_bytes
-        Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
-    reports
-        Reports of work in `series`; None: there are none.
-    """
-
+    #: Partition counts, members with subscriptions, present owners (`Problem.of`). `weights` are
+    #: the lags that lag-based assignors use; its capacities and rates are ignored.
     problem: Problem
+    #: At least one sample, of the same partitions; its members begin with `problem.members`.
     series: SampleSeries
+    #: Of the policy.
     rules: Rules = field(default_factory=Rules)
+    #: Member name to capacity: `PlanDecision.capacities` of the last analysis.
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
+    #: Whether the memory was invalid: the evidence mentions it.
     forgotten: bool = False
+    #: Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
     changes: Sequence[float] = ()
+    #: Whether each rebalance stops all partitions, not only those that move.
     eager: bool = False
+    #: Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
     record_bytes: Float64 | None = None
+    #: Reports of work in `series`; None: there are none.
     reports: ReportSeries | None = None
 
     def with_series(self, series: SampleSeries) -> "Question":

@@ -58,35 +58,24 @@ class SampleSeries:
     """L offset samples of P partitions, with owners among M members.
 
     Partitions are in the order of `assignors.problem.Problem`: by topic, ascending.
-
-    Parameters
-    ----------
-    at
-        Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last is
-        now.
-    begin, end
-        First offset of the log and the offset after its last, int64 of shape (L, P); -1: unknown,
-        or the partition did not exist.
-    committed
-        Committed offsets, int64 of shape (L, P); -1: none.
-    members
-        Names of present members and of all earlier owners.
-    owner
-        Index into `members`, int32 of shape (L, P); -1: none, or unknown.
-    latest
-        Whether consumers without a commit start at the end of the log (`auto.offset.reset`).
-    stable_end
-        Last stable offset, int64 of shape (L, P): records at and after it belong to an open
-        transaction. -1: unknown. None: always unknown.
     """
 
+    #: Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last is now.
     at: Float64
+    #: First offset of the log and the offset after its last, int64 of shape (L, P); -1: unknown, or
+    #: the partition did not exist.
     begin: Int64
     end: Int64
+    #: Committed offsets, int64 of shape (L, P); -1: none.
     committed: Int64
+    #: Names of present members and of all earlier owners.
     members: tuple[str, ...]
+    #: Index into `members`, int32 of shape (L, P); -1: none, or unknown.
     owner: Int32
+    #: Whether consumers without a commit start at the end of the log (`auto.offset.reset`).
     latest: bool = False
+    #: Last stable offset, int64 of shape (L, P): records at and after it belong to an open
+    #: transaction. -1: unknown. None: always unknown.
     stable_end: Int64 | None = None
 
     def __len__(self) -> int:
@@ -334,18 +323,10 @@ class SampleSeries:
         return changed & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
-        """Return the age of the oldest record of each backlog, from end offsets of samples.
+        """Return the age of the oldest record of each backlog, seconds, float64 of shape (P,).
 
-        Parameters
-        ----------
-        behind
-            Records of the backlog, float64 of shape (P,).
-        rates
-            Records a second before the first sample, float64 of shape (P,).
-
-        Returns
-        -------
-        Seconds, float64 of shape (P,): interpolated between samples; 0 without a backlog.
+        Interpolated between end offsets of samples; 0 without a backlog. `behind`: records of the
+        backlog; `rates`: records a second before the first sample; float64 of shape (P,).
         """
         if not (behind > 0).any():
             return np.zeros(self.partitions)
