@@ -29,14 +29,28 @@ any other                                                 the lag beyond `explai
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from fairlead.domain.analysis.commit_age import explained_ages, in_batches
 from fairlead.domain.analysis.commit_habits import Habits, commit_habits
 from fairlead.domain.analysis.per_member import PerMember, of_owner, sum_by_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.stalled import Stalls, stalls
+from fairlead.domain.analysis.thresholds import (
+    AUTO_COMMIT_S,
+    CLEARLY,
+    FEW_RECORDS,
+    MOSTLY,
+    NEGLIGIBLE,
+    STEPS,
+)
+
+#: Seconds. Largest age of an automatic commit: its interval, and a call of `poll`.
+_AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5
+#: Maximum ratio of the upper to the lower quartile of ages: with intervals near the time between
+#: samples, ages change slowly, and quartiles differ by chance.
+_APART: Final = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +126,15 @@ def read_commits(
     >>> series.lag[-1].tolist()
     [3, 3, 3, 3, 423, 330, 220]
     >>> commits.backlog.round().tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 312.0, 0.0]
+    [0.0, 0.0, 0.0, 0.0, 0.0, 274.0, 0.0]
     >>> commits.stuck.nonzero()[0].tolist(), commits.rare.nonzero()[0].tolist()
     ([4], [5])
 
-    Commits explain a lag of six seconds, and of nine seconds for e; chance explains nine more
+    Commits explain a lag of six seconds, and of 38 seconds for e; chance explains eighteen more
     records of the 330.
 
     >>> commits.explained_s.round().tolist()
-    [6.0, 6.0, 6.0, 6.0, 9.0, 6.0]
+    [6.0, 6.0, 6.0, 6.0, 38.0, 6.0]
     """
     if not series.members:
         # A member that owns nothing, so that the code below need not handle groups without members.
@@ -135,12 +149,12 @@ def read_commits(
     taken: Int64 = np.where(free, series.advanced, 0)
     arrived = per_member.sum(np.where(free, series.arrived, 0))
     lag = per_member.sum(np.where(free, series.lag[1:], 0))
-    explained_s = explained_ages(series, arrived, lag, habits.unpunctual)
+    explained_s = _explained_ages(series, arrived, lag, habits.unpunctual)
     # Records that a commit left although they had arrived before the step.
     left = np.maximum(series.readable_end[:-1] - series.position[1:] - habits.rest, 0)
     throughout = per_member.any(free & (left > 0))
     explained = arrived / series.seconds[:, None] * explained_s
-    batches = in_batches(series, habits.retained)
+    batches = _in_batches(series, habits.retained)
     fresh = np.where(free & ~batches, np.maximum(series.lag[1:] - habits.rest, 0), 0)
     waits_long = per_member.sum(fresh) > explained + 3.0 * np.sqrt(explained) + 1.0
     busy = throughout | ~habits.unpunctual & waits_long
@@ -161,6 +175,51 @@ def read_commits(
         waiting_s=habits.waiting_s,
         explained_s=explained_s,
     )
+
+
+def _explained_ages(series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask) -> Float64:
+    """Return the age of a lag that each member's commits explain, seconds, float64 of shape (M,).
+
+    The age of a commit in a sample is between 0 and the commit interval; the median is half of it.
+    The quartiles of the members' medians are used for the whole group: three quarters of a group
+    are rarely behind. If samples and commits are in phase, a member has about the same age in every
+    sample, and commits explain it. The result is at most a step, since these members commit within
+    every step.
+
+    Parameters
+    ----------
+    arrived, lag
+        Records of each member in each step, float64 of shape (S, M).
+    rare
+        Members that commit less often than samples are taken, bool of shape (M,).
+    """
+    usable = (arrived >= FEW_RECORDS) & ~rare
+    enough = usable.sum(axis=0) > STEPS // 2
+    if not enough.any():
+        return np.full(rare.size, series.step)
+    age_s = lag * series.seconds[:, None] / np.maximum(arrived, 1.0)
+    ages = np.where(usable, age_s, np.nan)[:, enough]
+    low, high = np.quantile(np.nanmedian(ages, axis=0), (0.25, 0.75))
+    explained = np.full(rare.size, max(_AUTO_COMMIT_S, 2.0 * min(high, _APART * low)))
+    least = np.nanmin(ages, axis=0)
+    own = np.where(least <= series.step, CLEARLY * least, 0.0)
+    explained[enough] = np.maximum(explained[enough], own)
+    capped: Float64 = np.minimum(explained, series.step)
+    return capped
+
+
+def _in_batches(series: SampleSeries, retained: Mask) -> Mask:
+    """Return whether producers of a partition send batches less often than samples are taken, (P,).
+
+    Nothing arrives in some steps, and at least the mean in the next one. The lag of such a
+    partition may have arrived just now.
+    """
+    steps = len(retained)
+    usual = series.arrived.sum(axis=0) / max(steps, 1)
+    again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0) & retained[1:]
+    enough = again.sum(axis=0) >= max(2, NEGLIGIBLE * steps)
+    batches: Mask = enough & (usual >= FEW_RECORDS)
+    return batches
 
 
 def records_per_commit(series: SampleSeries) -> Float64:
