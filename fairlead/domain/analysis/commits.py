@@ -200,7 +200,9 @@ def _explained_ages(series: SampleSeries, arrived: Float64, lag: Float64, rare: 
     age_s = lag * series.seconds[:, None] / np.maximum(arrived, 1.0)
     ages = np.where(usable, age_s, np.nan)[:, enough]
     low, high = np.quantile(np.nanmedian(ages, axis=0), (0.25, 0.75))
-    explained = np.full(rare.size, max(_AUTO_COMMIT_S, 2.0 * min(high, _APART * low)))
+    automatic = low <= _AUTO_COMMIT_S
+    usual_s = max(_AUTO_COMMIT_S, 2.0 * low) if automatic else 2.0 * min(high, _APART * low)
+    explained = np.full(rare.size, usual_s)
     least = np.nanmin(ages, axis=0)
     own = np.where(least <= series.step, CLEARLY * least, 0.0)
     explained[enough] = np.maximum(explained[enough], own)
