@@ -46,8 +46,8 @@ _HOURS: Final = 48.0
 _THIRD: Final = 1.0 / 3.0
 
 
-def _no_partition(series: Any, *_: Any, **__: Any) -> Any:
-    return np.zeros(series.partitions, dtype=bool)
+def _no_partition(of: Any, *_: Any, **__: Any) -> Any:
+    return np.zeros(getattr(of, "series", of).partitions, dtype=bool)
 
 
 #: Constants that are not tuned: conversions, limits of arithmetic, memory and messages, defaults of
@@ -64,32 +64,36 @@ LIMITS: Final = frozenset(
 
 #: Rules by name: module, function, and the function that takes its place.
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
-    "producers' batches": ("commits", "in_batches", _no_partition),
+    "producers' batches": ("commits", "_in_batches", _no_partition),
     "throttled partitions": (
-        "commits",
+        "stalled",
         "left_behind",
-        lambda series, *_, **__: (np.zeros(series.partitions, bool), np.zeros(series.partitions)),
+        lambda habits: (_no_partition(habits), np.zeros(habits.series.partitions)),
     ),
-    "slow fetches": ("read", "fetched_slowly", _no_partition),
-    "stuck partitions": ("commits", "stuck_partitions", _no_partition),
-    "stuck under several owners": ("commits", "stuck_under_owners", _no_partition),
+    "slow fetches": ("stalled", "fetched_slowly", _no_partition),
+    "stuck partitions": ("stalled", "stuck_partitions", _no_partition),
+    "stuck under several owners": ("stalled", "stuck_under_owners", _no_partition),
     "records of a commit": (
         "commits",
         "_with_usual",
         lambda series, _: np.zeros(series.partitions),
     ),
     "silent members": (
-        "commits",
+        "stalled",
         "silent_members",
-        lambda series, *_: np.zeros(len(series.members), bool),
+        lambda habits, _: np.zeros(len(habits.series.members), bool),
     ),
-    "foreign commits": ("commits", "foreign_partitions", _no_partition),
+    "foreign commits": ("stalled", "foreign_partitions", _no_partition),
     "lag at rest": (
         "commit_habits",
         "at_rest",
         lambda series: np.zeros(series.partitions, np.int64),
     ),
-    "a day for rare commits": ("read", "_with_all_samples", lambda _, found: found),
+    "a day for rare commits": (
+        "read",
+        "_with_all_samples",
+        lambda _, recent, commits, __: (recent, commits),
+    ),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),
     "spare members who are in time": ("candidates", "_harmless_moves", lambda *_: None),

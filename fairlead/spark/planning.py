@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from assignors.metrics import Metrics
-from fairlead.domain.candidate_rows import Row, analyse_groups
+from fairlead.domain.candidate_rows import Row, analyse_group
 from fairlead.domain.history import history_needed
 from fairlead.domain.records import capacities_of
 from fairlead.domain.samples.questions import Group, PlanningOptions
@@ -130,7 +130,7 @@ def plan_task(
     Rows of the schema `CANDIDATES`, by the groups' names.
     """
     groups = _groups(path, snapshot_id, task)
-    analysed = analyse_groups((group, options[group.name]) for group in groups)
+    analysed = (analyse_group(group, options[group.name]) for group in groups)
     while portion := list(islice(analysed, _AT_ONCE)):
         yield as_batch([row for rows in portion for row in rows])
 

@@ -22,7 +22,7 @@ from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.decide import PlanDecision
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
-from fairlead.domain.candidate_rows import ask, findings_of, questions_about
+from fairlead.domain.candidate_rows import ask, findings_of
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY
@@ -30,7 +30,7 @@ from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.regression import Regression, find_regression
-from fairlead.domain.samples.questions import Group, PlanningOptions
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from fairlead.domain.stored_samples import LastStored, StoredSample, digest_of
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 
@@ -157,8 +157,9 @@ def _analysed(
         elif group.now["state"] == _EMPTY and name in memory.capacities:
             costs = memory.costs.get(name, {})
             diagnosed.findings[name] = (at, replace(_NO_MEMBERS, remembered_costs=costs))
-    for group, planning, question in questions_about(groups):
+    for group, planning in groups:
         try:
+            question = question_about(group, planning)
             _analyse(group, question, planning, diagnosed, last=memory.samples.get(group.name))
         except ValueError as error:  # for example unknown offsets, which the next sample may have
             _log.info("group %s: not diagnosed: %s", group.name, error)
@@ -169,15 +170,13 @@ def _analysed(
 
 def _analyse(
     group: Group,
-    question: Question | Exception,
+    question: Question,
     planning: PlanningOptions,
     diagnosed: Diagnosed,
     *,
     last: LastStored | None,
 ) -> None:
     """Analyse a group and add the result; skip it if its members read nothing."""
-    if isinstance(question, Exception):
-        raise question
     if not question.problem.partition_total:
         return
     decision = ask(question, planning)
