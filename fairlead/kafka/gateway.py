@@ -48,7 +48,13 @@ from fairlead.kafka.descriptions import (
 )
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
 from fairlead.kafka.kafka_python_settings import kafka_python_settings, open_admin
-from fairlead.kafka.offsets import described_topics, log_offsets, topic_sizes
+from fairlead.kafka.offsets import (
+    UNLISTED_TOPICS_PER_GROUP,
+    TopicSizes,
+    described_topics,
+    log_offsets,
+    topic_sizes,
+)
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
 from fairlead.kafka.requests import backoff, reader
@@ -189,10 +195,21 @@ class KafkaGateway:
             descriptions[name] = replace(descriptions[name], error=why)
         committed = commits.values
         with self._asking() as admin:
-            topics = _subscribed(descriptions.values()).union(*committed.values())
-            counts, hidden = topic_sizes(admin, topics, self._timeout_s, progress)
+            topics_of = {
+                name: _subscribed(description) | committed.get(name, {}).keys()
+                for name, description in descriptions.items()
+            }
+            sizes = topic_sizes(admin, topics_of, self._timeout_s, progress)
+            for name, count in sizes.unlisted.items():
+                why = descriptions[name].error or _unlisted(count)
+                descriptions[name] = replace(descriptions[name], error=why, members=())
             ends, ends_at = log_offsets(
-                admin, self._open_reader(), counts, hidden, self._timeout_s, progress=progress
+                admin,
+                self._open_reader(),
+                sizes.counts,
+                sizes.hidden,
+                self._timeout_s,
+                progress=progress,
             )
         spread_s = time.monotonic() - started
         snapshot_id = snapshot_id or new_snapshot_id(ends_at)
@@ -250,11 +267,11 @@ class KafkaGateway:
         """
         observed_at = datetime.now(UTC)
         descriptions = self._describe(sorted(set(groups)))
+        topics_of = {group: _subscribed(described) for group, described in descriptions.items()}
         with self._asking() as admin:
-            topics = _subscribed(descriptions.values())
-            counts, hidden = topic_sizes(admin, topics, self._timeout_s)
+            sizes = topic_sizes(admin, topics_of, self._timeout_s)
         return {
-            group: _live(described, counts, hidden, observed_at)
+            group: _live(group, described, sizes, observed_at)
             for group, described in descriptions.items()
         }
 
@@ -468,29 +485,30 @@ def _unsettled(described: GroupDescription) -> bool:
     return described.problem in MOVING or described.state in REBALANCING
 
 
-def _subscribed(descriptions: Iterable[GroupDescription]) -> set[str]:
-    return {
-        topic
-        for described in descriptions
-        for member in described.members
-        for topic in member.topics
-    }
+def _subscribed(described: GroupDescription) -> set[str]:
+    return {topic for member in described.members for topic in member.topics}
+
+
+def _unlisted(count: int) -> str:
+    return (
+        f"It reads {count:,} topics that the cluster does not list: at most "
+        f"{UNLISTED_TOPICS_PER_GROUP:,} are looked up. Correct the subscription of its members"
+    )
 
 
 def _live(
-    described: GroupDescription,
-    counts: Mapping[str, int],
-    hidden: Mapping[str, str],
-    observed_at: datetime,
+    group: str, described: GroupDescription, sizes: TopicSizes, observed_at: datetime
 ) -> LiveGroup | GroupError:
     """Return a group with the partition counts of its topics, or its error."""
     if described.error:
         return group_error(described)
-    group, topics = described.group, _subscribed([described])
-    if unreadable := sorted(topics & hidden.keys()):
+    if group in sizes.unlisted:
+        return GroupError(f"Group {group}: {_unlisted(sizes.unlisted[group])}")
+    topics = _subscribed(described)
+    if unreadable := sorted(topics & sizes.hidden.keys()):
         topic = unreadable[0]
-        return GroupError(f"Group {group}: topic {topic} cannot be read: {hidden[topic]}")
-    own = {topic: counts[topic] for topic in sorted(topics & counts.keys())}
+        return GroupError(f"Group {group}: topic {topic} cannot be read: {sizes.hidden[topic]}")
+    own = {topic: sizes.counts[topic] for topic in sorted(topics & sizes.counts.keys())}
     return LiveGroup(
         group,
         described.state,

@@ -6,6 +6,7 @@ partitions (`descriptions`), commits (`commits`), the table of samples (`fairlea
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -27,6 +28,8 @@ from fairlead.domain.groups import LogOffsets
 from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 TOPICS_A_BATCH: Final = 100
+#: Maximum topics of a group that may not exist yet: each costs a look-up in every sample.
+UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 PARTITIONS_A_BATCH: Final = 500
 """Kept small, because librdkafka's time for a batch grows faster than the batch."""
 NO_ANSWER: Final = "its leader does not answer"
@@ -35,29 +38,58 @@ IN_ONE_CALL_S: Final = 5.0
 """Time-out of a request for a batch; afterwards partitions are requested one by one."""
 
 
+@dataclass(frozen=True)
+class TopicSizes:
+    """Numbers of partitions of topics.
+
+    Parameters
+    ----------
+    counts
+        Topic to number of partitions, of the topics that exist.
+    hidden
+        Topic to the error of reading it, such as a missing right.
+    unlisted
+        Group to the number of its topics that the cluster does not list, of groups with more than
+        `UNLISTED_TOPICS_PER_GROUP`: these topics were not looked up.
+    """
+
+    counts: Mapping[str, int]
+    hidden: Mapping[str, str]
+    unlisted: Mapping[str, int]
+
+
 def topic_sizes(
     admin: AdminClient,
-    topics: Collection[str],
+    topics_of: Mapping[str, Collection[str]],
     timeout_s: float,
     progress: ReportProgress = lambda _: None,
-) -> tuple[dict[str, int], dict[str, str]]:
-    """Count the partitions of topics.
+) -> TopicSizes:
+    """Count the partitions of the topics of groups.
 
-    Returns
-    -------
-    Topic to number of partitions, of the topics that exist; and topic to the error of reading it,
-    such as a missing right.
+    Parameters
+    ----------
+    topics_of
+        Group to the topics that it reads or has committed.
     """
+    topics = {topic for own in topics_of.values() for topic in own}
     report = phase(progress, "Counted the partitions of {:,} of {:,} topics")
     counts = _in_one_call(admin, topics) if len(topics) > TOPICS_A_BATCH else {}
     report(len(counts), len(topics))
-    answers = described_topics(admin, sorted(set(topics) - counts.keys()), timeout_s)
+    unknown: set[str] = set()
+    unlisted: dict[str, int] = {}
+    for group, own in topics_of.items():
+        missing = set(own) - counts.keys()
+        if counts and len(missing) > UNLISTED_TOPICS_PER_GROUP:
+            unlisted[group] = len(missing)
+        else:
+            unknown |= missing
+    answers = described_topics(admin, sorted(unknown), timeout_s)
     report(len(topics), len(topics))
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
     }
     counts |= {topic: len(description.partitions) for topic, description in answers.values.items()}
-    return counts, hidden
+    return TopicSizes(counts, hidden, unlisted)
 
 
 def described_topics(

@@ -5,7 +5,7 @@
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,10 +13,10 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPar
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from fairlead.domain.samples import GroupSnapshot, by_partition, ownership
-from fairlead.errors import KafkaUnavailableError
+from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.offsets import topic_sizes
+from fairlead.kafka.offsets import UNLISTED_TOPICS_PER_GROUP, described_topics, topic_sizes
 from fairlead.settings import KafkaSettings, Settings
 from tests.waiting import PATIENCE_S, eventually
 
@@ -137,6 +137,40 @@ def test_impossible_topic_name_is_an_error_of_its_group(
     assert "a name that Kafka does not allow" in bad
     assert good is None
     assert measured_groups(snapshot) == [f"{unique_name}-good"]
+
+
+def test_thousands_of_missing_topics_are_not_requested(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    join_raw: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A subscription with too many missing topics is an error of its group."""
+    looked_up: list[str] = []
+
+    def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
+        looked_up.extend(topics)
+        return described_topics(admin, topics, timeout_s)
+
+    monkeypatch.setattr("fairlead.kafka.offsets.described_topics", note)
+    topic = kafka_topic()
+    missing = [f"{unique_name}-{number}" for number in range(UNLISTED_TOPICS_PER_GROUP + 1)]
+    few = missing[:3]
+    for name, topics in (("many", [topic, *missing]), ("few", [topic, *few])):
+        names = b"".join(struct.pack(">h", len(text)) + text.encode() for text in topics)
+        subscribed = struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", 0)
+        join_raw(f"{unique_name}-{name}", subscribed)
+
+    snapshot = gateway.snapshot([f"{unique_name}-few", f"{unique_name}-many"])
+
+    assert looked_up == few
+    fine, refused = errors_of(snapshot)
+    assert fine is None
+    assert refused is not None
+    assert refused.startswith(f"It reads {len(missing):,} topics that the cluster does not list")
+    with pytest.raises(GroupError, match="the cluster does not list"):
+        gateway.live_group(f"{unique_name}-many")
 
 
 def test_errors_of_groups_do_not_affect_others(
