@@ -92,7 +92,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     "a day for rare commits": (
         "read",
         "_with_all_samples",
-        lambda _, recent, commits, __: (recent, commits),
+        lambda _, recent, commits: (recent, commits),
     ),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),

@@ -26,6 +26,7 @@ from fairlead.domain.analysis.sample_series import (
 )
 from fairlead.domain.analysis.stalled import newest_steps
 from fairlead.domain.analysis.thresholds import (
+    CLEARLY,
     DEVIATIONS,
     NINE_IN_TEN,
     SAMPLE_S,
@@ -116,6 +117,9 @@ class MeasuredWork:
     waiting: Float64
     #: Whether it reports, bool.
     reporting: Mask
+    #: Ratio of the present to the earlier seconds per record, if all consumers became slower at the
+    #: same time; else 1.
+    slower: float
     #: Number of impossible differences.
     ignored: int
 
@@ -239,6 +243,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         busy_s=busy_s,
         waiting=waiting,
         reporting=(reports.token[-1] >= 0),
+        slower=_slower(work, member),
         ignored=steps.ignored,
     )
 
@@ -283,12 +288,35 @@ class _Means(NamedTuple):
         return deviation
 
 
+def _slower(work: Float64, member: Places) -> float:
+    """Return `MeasuredWork.slower`.
+
+    `work`: records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
+    """
+    slower = 1.0
+    for steps in _NEWEST:
+        if steps >= work.shape[1]:
+            continue
+        earlier, newest = (
+            _Means.of(work[:, :-steps].sum(axis=1)),
+            _Means.of(work[:, -steps:].sum(axis=1)),
+        )
+        enough = np.minimum(earlier.records, newest.records) >= _LEAST_RECORDS
+        before_s, now_s = (
+            np.bincount(member[enough], (means.seconds * newest.records)[enough])
+            for means in (earlier, newest)
+        )
+        ratios = now_s[before_s > 0] / before_s[before_s > 0]
+        if ratios.size > 1 and ratios.min() >= CLEARLY:
+            slower = max(slower, float(np.median(ratios)))
+    return slower
+
+
 def _since_change(work: Float64) -> _Means:
-    """Return the means since the last change of each pair.
+    """Return the means since the last change of each pair; `work` as for `_slower`.
 
     From the longest newest stretch to the shortest, each is compared with the rest of the last
-    stretch that differed: a mean that changes several times counts since its last change. `work`:
-    records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
+    stretch that differed: a mean that changes several times counts since its last change.
     """
     since = work.sum(axis=1)
     for steps in reversed(_NEWEST):
@@ -334,8 +362,8 @@ class _Steps:
         possible = (self.work >= 0).all(axis=0) & (~known | (records <= advance))
         # The squares are at least those of equal times: one time for each record and for the rest
         # of its batch, and one for the record in progress at the first of the two reports.
-        times = 2.0 * records + 1.0
-        possible &= np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= times * (squares_s2 + _EXACT_S**2)
+        least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
+        possible &= least_s2 <= squares_s2 + _EXACT_S**2
         possible &= busy_s <= elapsed_s[step, by] + SLACK_S
         linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]
         valid = linked & possible & sound[step, by]

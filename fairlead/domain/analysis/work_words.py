@@ -22,7 +22,12 @@ _USUAL: Final = 6
 
 def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Peers) -> list[str]:
     """Return the sentences, most important first; empty if everything is as usual."""
-    sentences: list[str] = []
+    sentences = []
+    if work.slower > 1.0:
+        sentences.append(
+            f"Records take {work.slower:.2g} times as long as before on all consumers: something "
+            "that they share has become slower, such as a database."
+        )
     per_record = work.seconds_per_usual_record(costs.value)
     known = np.isfinite(per_record)
     if not known.any() or not work.dense_alike:  # costs are of offsets, not of records

@@ -197,6 +197,14 @@ def test_capacities_count_offsets_but_no_skipped_ones() -> None:
         assert ratio == pytest.approx(10.0, rel=0.01)
 
 
+def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
+    """The cause may be a database or a deployment: the evidence mentions it, without a plan."""
+    team = Team(utilisation=0.45)
+    answer = answer_question(team.line(20, lambda sample: 2.0 if sample >= 14 else 1.0))
+    assert "times as long as before on all consumers" in answer["evidence"]
+    assert answer["outcome"] == "no change"
+
+
 def test_mean_time_counts_from_its_last_change() -> None:
     """Records of all partitions became three times as fast ten minutes ago."""
     team = Team(utilisation=0.6)
