@@ -33,7 +33,7 @@ def keys(
     ] = 60.0,
     show_keys: Annotated[bool, typer.Option("--show-keys", help=_SHOW)] = False,
     form: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="Output format.")
+        Literal["text", "json", "html"], typer.Option("--format", help="Output format.")
     ] = "text",
 ) -> None:
     """Report which keys make a partition hot.
@@ -44,7 +44,7 @@ def keys(
     """
     from fairlead.sandbox.jars import source_jars
     from fairlead.settings import load_settings
-    from fairlead.surfaces.keys import tables
+    from fairlead.surfaces.keys import as_page, tables
     from fairlead.workflows.key_sampling import report_on_keys
 
     with opened_engine() if group else nullcontext() as engine:
@@ -62,6 +62,9 @@ def keys(
         )
     if form == "json":
         print_json(report)
+        return
+    if form == "html":
+        typer.echo(as_page(report))
         return
     say(report["verdict"])
     for rows in filter(None, tables(report)):

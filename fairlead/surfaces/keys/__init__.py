@@ -1,12 +1,13 @@
-"""The report on a topic's keys, as tables for people.
+"""The report on a topic's keys, for people: tables and a page.
 
-Belongs here: the format of figures. Does not: computing them (`fairlead.domain.key_report`).
+Belongs here: the formats of a report. Does not: computing them (`fairlead.domain.key_report`).
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.common.words import length, listed, percent, shortened
+from fairlead.surfaces.templates import environment
 
 Row = dict[str, Any]
 
@@ -54,3 +55,9 @@ def _consumers(forecast: Mapping[str, Any] | None) -> str:
         return ""
     behind = length(forecast["time_lag_s"])
     return f"{forecast['count']:,}: busiest {forecast['utilisation']:.0%}, {behind} behind"
+
+
+def as_page(report: Row) -> str:
+    """Return the report as an HTML document, which loads nothing."""
+    template = environment("keys").get_template("keys.html")
+    return template.render(report=report, tables=tables(report))
