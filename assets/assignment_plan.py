@@ -12,7 +12,7 @@ from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.plans import describe as describe_plans
-from assets.shown.plans import plan_in_detail, worst_first
+from assets.shown.plans import detail_of, worst_first
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
@@ -59,7 +59,8 @@ def assignment_plan(
         waiting = plans.waiting(ordered)
 
         def describe(groups: Sequence[str]) -> dict[str, Any]:
-            plan = plan_in_detail(outcomes, waiting, groups, context.log.warning)
-            return describe_plans(outcomes, groups, plan, current.web)
+            warn = context.log.warning
+            detail = detail_of(engine, outcomes, waiting, groups=groups, warn=warn)
+            return describe_plans(outcomes, groups, detail, current.web)
 
         return materialized(context, ordered, current, describe)

@@ -1,4 +1,4 @@
-"""Metadata of `group_offsets`: the snapshot and its size."""
+"""Metadata of `group_offsets`: the snapshot, and the groups that could not be read."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,22 +7,41 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assets.presentation import others, table
 from fairlead.domain.samples import GroupSnapshot
 
 
 def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
-    """Return the numbers of members and partitions of some groups."""
+    """Return members and partitions of some groups; those that cannot be planned come first."""
     wanted = pa.array(groups, pa.string())
+
     samples = snapshot.samples.filter(pc.is_in(snapshot.samples["group"], wanted))
+    described = samples.select(["group", "state", "protocol", "error"]).to_pylist()
     members, partitions = (
-        pc.sum(pc.list_value_length(samples[name])).as_py() or 0 for name in ("members", "end")
+        pc.list_value_length(samples[name]).to_pylist() for name in ("members", "end")
     )
+    rows = [
+        {
+            "group": row["group"],
+            "state": row["state"],
+            "members": member_count,
+            "partitions": partition_count,
+            "assignor in use": row["protocol"],
+            "why it cannot be planned": row["error"],
+        }
+        for row, member_count, partition_count in zip(described, members, partitions, strict=True)
+    ]
+    rows.sort(key=lambda row: (row["why it cannot be planned"] is None, row["group"]))
     return {
         "snapshot": snapshot.snapshot_id,
         "taken at": dg.MetadataValue.timestamp(snapshot.snapshot_at),
         "spread (s)": round(snapshot.spread_s, 3),
-        "groups": samples.num_rows,
-        "groups that cannot be planned": samples.num_rows - samples["error"].null_count,
-        "members": members,
-        "partitions": partitions,
+        "groups": len(rows),
+        "groups that cannot be planned": sum(
+            row["why it cannot be planned"] is not None for row in rows
+        ),
+        "members": sum(members),
+        "partitions": sum(partitions),
+        "by group": table(rows),
+        **others(len(rows)),
     }

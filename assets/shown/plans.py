@@ -1,11 +1,13 @@
-"""Metadata of `assignment_plan`: every decision, and one plan with its approval."""
+"""Metadata of `assignment_plan`: every decision, and one plan with its moves and its approval."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final
 
 import dagster as dg
+from sqlalchemy import Engine
 
 from assets.presentation import ROWS, details, in_order, link, others, table
 from fairlead.common.words import catch_up_time
@@ -15,11 +17,15 @@ from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.domain.work_text import work_of_group
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
+from fairlead.store.history_queries import read_plan
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces import ways
 from fairlead.workflows.proposal import Outcome
 
 Metrics = Mapping[str, Any]
 
+#: Maximum number of moves shown; the review of the plan has all of them.
+MOVES: Final = 25
 _LAUNCH: Final = "Open the launchpad, type why, launch"
 _WAITS: Final = "waits for a person"
 _LATE: Final = FIGURES["forecast_time_lag_s"].label
@@ -40,24 +46,54 @@ FOLLOWING: Final = {
 }
 
 
-def plan_in_detail(
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """The plan shown in detail: a new plan, or an earlier plan that still waits for a person.
+
+    Parameters
+    ----------
+    plan
+        The stored plan; its bytes are verified.
+    moves
+        The plan's moves, the heaviest partition first.
+    predicted
+        The plan's metrics.
+    policy
+        The policy's decision on its approval; "" if an earlier run made the plan.
+    """
+
+    plan: StoredPlan
+    moves: Sequence[Mapping[str, Any]]
+    predicted: Metrics
+    policy: str
+
+
+def detail_of(
+    engine: Engine,
     outcomes: Sequence[Outcome],
     waiting: Mapping[str, StoredPlan],
+    *,
     groups: Sequence[str],
     warn: Callable[[str], None],
-) -> StoredPlan | None:
+) -> Detail | None:
     """Return the plan to show in detail: the first that waits for a person, else the first."""
-    of_run = {outcome.decision.group: outcome.stored.plan for outcome in outcomes}
-    plans = [plan for group in groups if (plan := waiting.get(group) or of_run[group])]
-    plan = next((plan for plan in plans if plan.state == "proposed"), plans[0] if plans else None)
-    if plan is None:
+    by_group = {outcome.decision.group: outcome for outcome in outcomes}
+    plans = [waiting.get(group) or by_group[group].stored.plan for group in groups]
+    known_plans = [plan for plan in plans if plan is not None]
+    if not known_plans:
         return None
+    plan = next((plan for plan in known_plans if plan.state == "proposed"), known_plans[0])
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
         warn(f"Group {plan.group}: {error}")  # a check reports it, and the next plan replaces it
         return None
-    return plan
+    return Detail(
+        plan=plan,
+        moves=read_plan(engine, plan.group, plan.version)["moves"],
+        predicted=PlanStore(engine).predicted([plan])[plan.group, plan.version],
+        policy=by_group[plan.group].approval.reason,
+    )
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
@@ -67,7 +103,7 @@ def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def describe(
-    outcomes: Sequence[Outcome], groups: Sequence[str], plan: StoredPlan | None, web: WebSettings
+    outcomes: Sequence[Outcome], groups: Sequence[str], detail: Detail | None, web: WebSettings
 ) -> dict[str, Any]:
     """Return the decisions on some groups.
 
@@ -77,17 +113,18 @@ def describe(
         All outcomes of the run.
     groups
         The groups to show, in the order of `worst_first`.
-    plan
+    detail
         The plan to show in detail, of one of these groups.
     web
         The address of the pages.
     """
     selected = in_order(outcomes, groups, attrgetter("decision.group"))
-    in_detail = groups[:1] if plan is None else [plan.group]
+    in_detail = groups[:1] if detail is None else [detail.plan.group]
     metadata: dict[str, Any] = {}
     for outcome in in_order(selected, in_detail, attrgetter("decision.group")):
-        metadata |= _decision(outcome) | {"figures": _before_and_after(outcome)}
-        metadata |= {} if plan is None else _plan(plan, outcome.approval.reason, web)
+        metadata |= _decision(outcome)
+        metadata["figures"] = _before_and_after(outcome, detail)
+        metadata |= {} if detail is None else _plan(detail, web)
     predicted = [metrics for outcome in selected if (metrics := _predicted(outcome))]
     return metadata | {
         "by group": table([_row(outcome) for outcome in selected[:ROWS]]),
@@ -116,23 +153,40 @@ def _decision(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def _plan(plan: StoredPlan, policy: str, web: WebSettings) -> dict[str, Any]:
-    """Return the state of a plan, a link to its review, and how to approve or reject it."""
+def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
+    """Return the moves of a plan, and how to approve or reject it."""
+    plan, predicted = detail.plan, detail.predicted
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    title = f"Open the review of version {plan.version}"
     return {
-        "policy": policy or f"version {plan.version} is {plan.state} {since}",
+        "cost": f"partitions: {predicted['moved']:,} moved, {predicted['placed']:,} placed; no "
+        f"assignment's most loaded consumer is below {int(predicted['lag_lower_bound']):,} records",
+        "policy": detail.policy or f"version {plan.version} is {plan.state} {since}",
         "state": plan.state,
-        "review": details(title, web, plan.group, plan.version),
+        "review": details(
+            f"Open the review of version {plan.version}", web, plan.group, plan.version
+        ),
         **_ways_to_decide(plan),
+        "moves": table(
+            [
+                {
+                    "topic-partition": f"{move['topic']}-{move['partition']}",
+                    "lag (records)": None if move["weight"] is None else int(move["weight"]),
+                    "from": move["previous_member"],
+                    "to": move["member"],
+                    "why": move["reason"],
+                }
+                for move in detail.moves[:MOVES]
+            ]
+        ),
         "version": plan.version,
     }
 
 
-def _before_and_after(outcome: Outcome) -> dg.TableMetadataValue:
-    """Return a table of a group's figures before and after the plan of this run."""
+def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetadataValue:
+    """Return a table of a group's figures before and after the plan."""
     at = outcome.decision.snapshot_at
-    before, after = _figures(outcome.decision.observed, at), _figures(_predicted(outcome), at)
+    before = _figures(outcome.decision.observed, at)
+    after = _figures(detail.predicted if detail else _predicted(outcome), at)
     return table(
         [
             {"figure": name, "as it is": before.get(name), "as planned": after.get(name)}

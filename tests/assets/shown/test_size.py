@@ -88,7 +88,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
 @pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
-    """Metadata list only the groups that need attention."""
+    """Metadata list only the heaviest moves, and the groups that need attention."""
     draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [
@@ -106,7 +106,17 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
         )
         for group in groups
     ]
-    facts = plans.describe(outcomes, plans.worst_first(outcomes), plan, WebSettings())
+    move = {
+        "topic": TOPIC,
+        "partition": 1,
+        "weight": 1e9,
+        "previous_member": MEMBERS[0],
+        "member": MEMBERS[1],
+        "reason": REASON,
+    }
+    detail = plans.Detail(plan, [move] * PARTITIONS, make_metrics(), approval.reason)
+    facts = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings())
+    assert len(facts["moves"].records) == plans.MOVES
     assert facts["plans"] == len(groups)
     assert size_of(facts) < MOST_BYTES
 
