@@ -351,11 +351,12 @@ def _without_owner(basis: Basis) -> Diagnosis | None:
     if not late.any():
         return None
     worst = int(np.where(late, lag_s, -1.0).argmax())
+    lag = int(basis.observations.recent.lag[-1, worst])
     return Diagnosis(
         "unbalanced",
         basis.partitions(late),
-        f"{basis.partition(worst)} has no owner, and "
-        f"{plural(int(basis.observations.recent.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
+        f"{basis.partition(worst)} has no owner, and {plural(lag, 'record')} wait"
+        f"{_and_more(int(late.sum()))}.",
     )
 
 
