@@ -173,13 +173,11 @@ def _transactions(basis: Basis) -> Iterator[str]:
 
 def _losses(basis: Basis) -> Iterator[str]:
     """Describe the time until records are lost, and the number of partitions concerned."""
-    losses_s = basis.outlook.losses_s(basis.owner)
+    losses_s, step_s = basis.outlook.losses_s(basis.owner), basis.observations.recent.step
     soon = int((losses_s < SOON_S).sum())
     if soon:
         first, seconds = basis.partition(int(losses_s.argmin())), float(losses_s.min())
-        when = (
-            "now" if seconds < max(basis.observations.recent.step, 1.0) else f"in {length(seconds)}"
-        )
+        when = "now" if seconds < max(step_s, 1.0) else f"in {length(seconds)}"
         yield (
             f"{first} loses records {when}{_and_more(soon)}: retention deletes them before they "
             "are read."
@@ -242,13 +240,14 @@ def _unowned(basis: Basis) -> str | None:
 
 def _unseen(basis: Basis) -> str | None:
     """Return why nothing is known if there are few samples, or most logs are new."""
-    count, assignable = len(basis.observations.recent), basis.problem.assignable
+    series, assignable = basis.observations.recent, basis.problem.assignable
+    count = len(series)
     if count < SAMPLES_NEEDED:
         return (
             f"There {'is' if count == 1 else 'are'} {plural(count, 'sample')} of the group; "
             f"{SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet committed."
         )
-    few = assignable & (basis.observations.recent.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
+    few = assignable & (series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
     if few.sum() * 2 > assignable.sum():
         return (
             f"{int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were created "
@@ -298,14 +297,12 @@ def _uncommitted(basis: Basis) -> Diagnosis | None:
 
 
 def _stuck(basis: Basis) -> Diagnosis | None:
-    names = basis.partitions(basis.estimates.commits.stuck)
+    series, commits = basis.observations.recent, basis.estimates.commits
+    names = basis.partitions(commits.stuck)
     if not names:
         return None
-    series = basis.observations.recent
-    first = int(
-        np.where(basis.estimates.commits.stuck, basis.estimates.commits.waiting_s, -1.0).argmax()
-    )
-    waited_s = basis.estimates.commits.waiting_s[first]
+    first = int(np.where(commits.stuck, commits.waiting_s, -1.0).argmax())
+    waited_s = commits.waiting_s[first]
     least = "" if (series.advanced[:, first] > 0).any() else "at least "
     owners = np.unique(series.owner[series.at >= series.now - waited_s, first])
     meanwhile = f"while its owner {series.members[owners[-1]]} commits others"
@@ -362,9 +359,8 @@ def _without_owner(basis: Basis) -> Diagnosis | None:
 
 def _lag_s(basis: Basis) -> Float64:
     """Return the age of the first unread record of each partition, (P,)."""
-    return basis.observations.recent.time_lag(
-        basis.observations.recent.lag[-1].astype(np.float64), basis.estimates.rates.per_s
-    )
+    series = basis.observations.recent
+    return series.time_lag(series.lag[-1].astype(np.float64), basis.estimates.rates.per_s)
 
 
 def _no_capacity(basis: Basis) -> Diagnosis | None:
