@@ -7,6 +7,10 @@ value, nor errors of Fairlead's validators, whose text stays.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import BaseModel
+
+from fairlead.common.nearest import known_keys, no_such
+
 _DURATION: Final = 'not a duration: write it as in ISO 8601, "PT1H", or in seconds'
 _WHAT: Final = {
     "int": "must be a whole number",
@@ -43,22 +47,25 @@ _BOUNDS: Final = {
 }
 
 
-def what_is_wrong(problem: Mapping[str, Any]) -> str:
+def what_is_wrong(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
     """Return the message for an invalid value.
 
     Parameters
     ----------
     problem
-        One of the `errors()` of a pydantic `ValidationError`.
+        One of the `errors()` of a pydantic `ValidationError` of the model.
 
     Examples
     --------
-    >>> what_is_wrong({"type": "int_parsing", "msg": "..."})
+    >>> what_is_wrong({"type": "int_parsing", "msg": "..."}, BaseModel)
     'must be a whole number'
-    >>> what_is_wrong({"type": "greater_than_equal", "msg": "...", "ctx": {"ge": 0}})
+    >>> what_is_wrong({"type": "greater_than_equal", "msg": "...", "ctx": {"ge": 0}}, BaseModel)
     'must be at least 0'
     """
     kind, context = problem["type"], problem.get("ctx", {})
+    if kind == "extra_forbidden":
+        *above, key = problem["loc"]
+        return no_such("key", str(key), known_keys(model, above))
     if kind == "value_error":  # a validator of Fairlead
         return str(problem["msg"]).removeprefix("Value error, ")
     if kind == "string_pattern_mismatch" and "https" in context.get("pattern", ""):
