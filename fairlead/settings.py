@@ -34,7 +34,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from fairlead.common.nearest import WrongAt, known_keys, nearest, no_such
+from fairlead.common.nearest import WrongAt, nearest
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.domain.policy import Discovery, Policy
@@ -362,11 +362,9 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, WrongAt):
         keys += cause.keys
-    what = what_is_wrong(problem)
+    what = what_is_wrong(problem, Settings)
     if keys[-1] == "schedule":
         what = 'not a cron expression of five fields, such as "*/15 * * * *"'
-    if problem["type"] == "extra_forbidden":
-        what = no_such("key", str(keys[-1]), known_keys(Settings, keys[:-1]))
     return f"{_where(path, keys)}: {_spelt(keys)}: {what}"
 
 

@@ -243,4 +243,4 @@ def last_sample(engine: Engine) -> SampleAge | None:
 
 
 def _rows(connection: Connection, statement: str, **parameters: Any) -> Rows:
-    return connection.execute(text(statement), parameters).mappings().all()
+    return [*connection.execute(text(statement), parameters).mappings()]

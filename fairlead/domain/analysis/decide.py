@@ -282,7 +282,7 @@ def _settles(analysis: Analysis) -> str | None:
 
 def _matters(analysis: Analysis, owned_before: Mask, changed: Int32) -> bool:
     """Whether members that came or went have, or had, many arrivals or a backlog."""
-    owner, arrivals = analysis.owner, analysis.arrivals
+    owner, arrivals = analysis.owner, analysis.estimates.rates.per_s
     touched = owned_before | np.isin(owner, changed)
     late = analysis.time_lag_s > analysis.rules.objective_s
     many = arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any()

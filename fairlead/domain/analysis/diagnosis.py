@@ -34,8 +34,6 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length, listed, plural, rate
-from fairlead.domain.analysis.capacities import Speeds
-from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import sole_readers
@@ -43,7 +41,7 @@ from fairlead.domain.analysis.per_member import of_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries, median
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, median
 from fairlead.domain.analysis.sizing import fastest_readers, surely_too_much, too_large
 from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL, STEPS
 from fairlead.domain.analysis.work_words import work_sentences
@@ -99,26 +97,6 @@ class Basis:
         return self.question.rules
 
     @property
-    def recent(self) -> SampleSeries:
-        """Samples of the last hour; all of them if commits are rare."""
-        return self.observations.recent
-
-    @property
-    def commits(self) -> Commits:
-        """Findings from commits."""
-        return self.estimates.commits
-
-    @property
-    def speeds(self) -> Speeds:
-        """Assumed capacities."""
-        return self.estimates.speeds
-
-    @property
-    def arrivals(self) -> Float64:
-        """Arrivals, records a second, float64 of shape (P,)."""
-        return self.estimates.rates.per_s
-
-    @property
     def time_lag_s(self) -> Float64:
         """Forecast time lag of each member, seconds, float64 of shape (M,)."""
         return self.outlook.forecast_time_lag(self.owner, self.rules.horizon_s)
@@ -153,9 +131,9 @@ def diagnose(basis: Basis) -> Diagnosis:
 
 def _uncounted(basis: Basis) -> Iterator[str]:
     """Describe partitions that do not count: never committed, or empty."""
-    series = basis.recent
+    series = basis.observations.recent
     end, begin = series.end[-1], np.maximum(series.begin[-1], 0)
-    idle = np.flatnonzero(~basis.commits.started & (series.lag[-1] > 0))
+    idle = np.flatnonzero(~basis.estimates.commits.started & (series.lag[-1] > 0))
     if idle.size:
         waiting = int((end - begin)[idle[0]])
         yield (
@@ -174,13 +152,13 @@ def _uncounted(basis: Basis) -> Iterator[str]:
 
 def _transactions(basis: Basis) -> Iterator[str]:
     """Describe the open transaction that has held back the group for longest."""
-    series = basis.recent
+    series = basis.observations.recent
     held = series.in_transaction[-1]
     if not held.any():
         return
     stable = series.readable_end[-1]
     waiting = np.where(held, series.end[-1] - stable, 0)
-    open_s = series.time_lag(waiting.astype(np.float64), basis.arrivals)
+    open_s = series.time_lag(waiting.astype(np.float64), basis.estimates.rates.per_s)
     longest = int(np.where(held, open_s, -1.0).argmax())
     before = "before " if series.end[0, longest] > stable[longest] else ""
     seconds = min(float(open_s[longest]), series.now - float(series.at[0]))
@@ -195,11 +173,11 @@ def _transactions(basis: Basis) -> Iterator[str]:
 
 def _losses(basis: Basis) -> Iterator[str]:
     """Describe the time until records are lost, and the number of partitions concerned."""
-    losses_s = basis.outlook.losses_s(basis.owner)
+    losses_s, step_s = basis.outlook.losses_s(basis.owner), basis.observations.recent.step
     soon = int((losses_s < SOON_S).sum())
     if soon:
         first, seconds = basis.partition(int(losses_s.argmin())), float(losses_s.min())
-        when = "now" if seconds < max(basis.recent.step, 1.0) else f"in {length(seconds)}"
+        when = "now" if seconds < max(step_s, 1.0) else f"in {length(seconds)}"
         yield (
             f"{first} loses records {when}{_and_more(soon)}: retention deletes them before they "
             "are read."
@@ -262,13 +240,14 @@ def _unowned(basis: Basis) -> str | None:
 
 def _unseen(basis: Basis) -> str | None:
     """Return why nothing is known if there are few samples, or most logs are new."""
-    count, assignable = len(basis.recent), basis.problem.assignable
+    series, assignable = basis.observations.recent, basis.problem.assignable
+    count = len(series)
     if count < SAMPLES_NEEDED:
         return (
             f"There {'is' if count == 1 else 'are'} {plural(count, 'sample')} of the group; "
             f"{SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet committed."
         )
-    few = assignable & (basis.recent.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
+    few = assignable & (series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
     if few.sum() * 2 > assignable.sum():
         return (
             f"{int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were created "
@@ -278,7 +257,7 @@ def _unseen(basis: Basis) -> str | None:
 
 
 def _uncommitted(basis: Basis) -> Diagnosis | None:
-    series, commits = basis.recent, basis.commits
+    series, commits = basis.observations.recent, basis.estimates.commits
     silent = basis.members(basis.estimates.silent)
     if silent and commits.foreign.any():
         first = int(commits.foreign.argmax())
@@ -318,12 +297,12 @@ def _uncommitted(basis: Basis) -> Diagnosis | None:
 
 
 def _stuck(basis: Basis) -> Diagnosis | None:
-    names = basis.partitions(basis.commits.stuck)
+    series, commits = basis.observations.recent, basis.estimates.commits
+    names = basis.partitions(commits.stuck)
     if not names:
         return None
-    series = basis.recent
-    first = int(np.where(basis.commits.stuck, basis.commits.waiting_s, -1.0).argmax())
-    waited_s = basis.commits.waiting_s[first]
+    first = int(np.where(commits.stuck, commits.waiting_s, -1.0).argmax())
+    waited_s = commits.waiting_s[first]
     least = "" if (series.advanced[:, first] > 0).any() else "at least "
     owners = np.unique(series.owner[series.at >= series.now - waited_s, first])
     meanwhile = f"while its owner {series.members[owners[-1]]} commits others"
@@ -339,14 +318,14 @@ def _stuck(basis: Basis) -> Diagnosis | None:
 
 def _throttled(basis: Basis) -> Diagnosis | None:
     """Return the throttled partitions that are or will be over the objective, if any."""
-    commits, come = basis.commits, basis.arrivals
+    commits, come = basis.estimates.commits, basis.estimates.rates.per_s
     lag_s = _lag_s(basis)
     grows = np.maximum(1.0 - commits.read_per_s / np.maximum(come, 1e-9), 0.0)
     late = commits.throttled & (lag_s + grows * basis.rules.horizon_s > basis.rules.objective_s)
     if not late.any():
         return None
     worst = int(np.where(late, lag_s, -1.0).argmax())
-    member, work = int(basis.recent.owner[-1, worst]), basis.observations.work
+    member, work = int(basis.observations.recent.owner[-1, worst]), basis.observations.work
     does = "keeps up with its other partitions"
     advice = "A faster consumer would not read it faster: find out what its records wait for."
     if work is not None and work.waits[member]:
@@ -357,34 +336,36 @@ def _throttled(basis: Basis) -> Diagnosis | None:
         basis.partitions(late),
         f"{basis.partition(worst)}{_and_more(int(late.sum()))} is {length(lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
-        f"{basis.recent.members[member]} {does}. {advice}",
+        f"{basis.observations.recent.members[member]} {does}. {advice}",
     )
 
 
 def _without_owner(basis: Basis) -> Diagnosis | None:
     """Return the partitions without an owner that are or will be over the objective, if any."""
     lag_s = _lag_s(basis)
-    then_s = lag_s + np.where(basis.arrivals > 0, basis.rules.horizon_s, 0.0)
+    then_s = lag_s + np.where(basis.estimates.rates.per_s > 0, basis.rules.horizon_s, 0.0)
     late = basis.problem.assignable & (basis.owner < 0) & (then_s > basis.rules.objective_s)
     if not late.any():
         return None
     worst = int(np.where(late, lag_s, -1.0).argmax())
+    lag = int(basis.observations.recent.lag[-1, worst])
     return Diagnosis(
         "unbalanced",
         basis.partitions(late),
-        f"{basis.partition(worst)} has no owner, and "
-        f"{plural(int(basis.recent.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
+        f"{basis.partition(worst)} has no owner, and {plural(lag, 'record')} wait"
+        f"{_and_more(int(late.sum()))}.",
     )
 
 
 def _lag_s(basis: Basis) -> Float64:
     """Return the age of the first unread record of each partition, (P,)."""
-    return basis.recent.time_lag(basis.recent.lag[-1].astype(np.float64), basis.arrivals)
+    series = basis.observations.recent
+    return series.time_lag(series.lag[-1].astype(np.float64), basis.estimates.rates.per_s)
 
 
 def _no_capacity(basis: Basis) -> Diagnosis | None:
     """Return unknown if the capacity of no member that is behind is known."""
-    if basis.speeds.per_s[basis.late].any():
+    if basis.estimates.speeds.per_s[basis.late].any():
         return None
     names = basis.members(basis.late)
     return Diagnosis(
@@ -398,7 +379,7 @@ def _no_capacity(basis: Basis) -> Diagnosis | None:
 def _hot(basis: Basis) -> Diagnosis | None:
     arrivals, problem = basis.outlook.arrivals, basis.problem
     of_late = of_owner(basis.late, basis.owner, none=False)
-    fastest = fastest_readers(problem, basis.speeds.per_s)[problem.topic_of]
+    fastest = fastest_readers(problem, basis.estimates.speeds.per_s)[problem.topic_of]
     fastest = np.maximum(fastest, _drained(basis))
     hot = of_late & (arrivals > fastest) & (fastest > 0)
     if not hot.any():
@@ -415,7 +396,7 @@ def _hot(basis: Basis) -> Diagnosis | None:
 
 def _drained(basis: Basis) -> Float64:
     """Return the reading speed of each partition in its second fastest step, (P,)."""
-    commits, series = basis.commits, basis.recent
+    commits, series = basis.estimates.commits, basis.observations.recent
     if len(series) <= STEPS:
         return np.zeros(series.partitions)
     per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
@@ -425,7 +406,7 @@ def _drained(basis: Basis) -> Float64:
 
 def _overloaded(basis: Basis) -> Diagnosis | None:
     """Check each reader set, and the only readers of some topics: other members cannot help."""
-    problem, speeds, target = basis.problem, basis.speeds, basis.rules.target_utilisation
+    problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
     silent = basis.estimates.silent
     read = (of_partition >= 0) & ~of_owner(silent, basis.owner, none=False)
@@ -462,7 +443,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
 
 def _as_known(basis: Basis, members: Mask) -> str:
     """Return a reservation if the capacity of some of these members was not measured."""
-    return "" if basis.speeds.measured[members].all() else " as far as is known"
+    return "" if basis.estimates.speeds.measured[members].all() else " as far as is known"
 
 
 def _readers(basis: Basis) -> Mask:
@@ -474,7 +455,7 @@ def _readers(basis: Basis) -> Mask:
 
 def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
     """Return members that are slower than their peers, with the peers' median capacity."""
-    readers, speeds, found = _readers(basis), basis.speeds, {}
+    readers, speeds, found = _readers(basis), basis.estimates.speeds, {}
     for member in np.flatnonzero(among & speeds.measured).tolist():
         peers = basis.estimates.peers.of_member(member, readers)
         usual = median(speeds.per_s[peers]) if peers.size else 0.0
@@ -484,7 +465,7 @@ def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
 
 
 def _slow(basis: Basis) -> Diagnosis | None:
-    usual, speeds = _slow_members(basis, basis.late), basis.speeds
+    usual, speeds = _slow_members(basis, basis.late), basis.estimates.speeds
     if not usual:
         return None
     slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
@@ -561,7 +542,7 @@ def _healthy(basis: Basis) -> Diagnosis:
     used, worst = basis.outlook.utilisation(basis.owner), float(basis.time_lag_s.max(initial=0.0))
     most = int(used.argmax()) if used.size else 0
     does = "did not reach its limit"
-    if basis.speeds.measured[most : most + 1].any():
+    if basis.estimates.speeds.measured[most : most + 1].any():
         does = f"is at {used[most]:.0%} of its capacity"
     chance = " (possibly by chance)" if worst > basis.rules.objective_s else ""
     slow = [basis.problem.members[member] for member in _slow_members(basis, used >= 0)]

@@ -86,7 +86,7 @@ def size(
     short = max([*sizes, *alone], key=lambda of_set: of_set.wanted - of_set.members.size)
     wanted = sum(of_set.wanted for of_set in sizes)
     wanted = max(wanted, now + short.wanted - short.members.size)
-    why = _why(problem, outlook, short, target_utilisation, late=late)
+    why = _why(problem, outlook, short, target_utilisation)
     if len(sets) > 1:
         why += f" In all, {plural(wanted, 'consumer')} would be enough; there are {now:,}."
     return Size(now, wanted, why)
@@ -133,38 +133,30 @@ def too_large(
     return f"{what} {can} of its records", f"{remedy}, or other keys, or cheaper records."
 
 
-def _why(
-    problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisation: float, *, late: bool
-) -> str:
+def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisation: float) -> str:
     """Return the sentence about the consumers of a reader set."""
     partitions = of_set.partitions & problem.assignable
     speeds, loads = outlook.capacities[of_set.members], outlook.arrivals[of_set.partitions]
-    usual, now, wanted = median(speeds[speeds > 0]), speeds.size, of_set.wanted
+    now, wanted = speeds.size, of_set.wanted
     arrive, can, each = (
         rate(outlook.in_records(float(per_s), partitions))
-        for per_s in (loads.sum(), speeds.sum(), usual)
+        for per_s in (loads.sum(), speeds.sum(), median(speeds[speeds > 0]))
     )
     topics = ""
     if not (of_set.partitions | ~problem.assignable).all():
         numbers = np.unique(problem.topic_of[partitions]).tolist()
         topics = f" of {listed([problem.topics[number] for number in numbers], at_most=NAMED)}"
-    arrive += f" arrive in {plural(int(partitions.sum()), 'partition')}{topics}"
-    planned = f" (target utilisation {target_utilisation:.0%})"
-    if loads.max() > target_utilisation * max(usual, speeds.max() if late else 0.0):
-        planned += ", except for a partition that needs more"
-    if not late:
-        enough = f"{plural(wanted, 'consumer')} would be enough; there {_are(now)} {now:,}"
-        if wanted == now:
-            enough = f"{plural(now, 'consumer')} {_are(now)} enough"
-        return f"{arrive}, and a consumer can process {each}{planned}: {enough}."
-    more = "no more are needed"
+    large = ", except for a partition that needs more"
+    if loads.max() <= target_utilisation * speeds.max():
+        large = ""
+    enough = "no more are needed" if wanted == now else f"{wanted:,} would be enough"
     if wanted > now:
-        more = f"{wanted - now:,} more, of {each} each, would be enough"
-    return f"{arrive}, and {plural(now, 'consumer')} can process {can}{planned}: {more}."
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+        enough = f"{wanted - now:,} more, of {each} each, would be enough"
+    return (
+        f"{arrive} arrive in {plural(int(partitions.sum()), 'partition')}{topics}, and "
+        f"{plural(now, 'consumer')} can process {can} (target utilisation "
+        f"{target_utilisation:.0%}){large}: {enough}."
+    )
 
 
 def surely_too_much(loads: Float64, rooms: Float64) -> bool:

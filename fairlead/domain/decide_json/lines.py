@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from assignors.problem import InvalidProblemError, Member, Problem
 from fairlead.common.json_lines import an_object, brief, check_keys
-from fairlead.common.nearest import known_keys, no_such
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
@@ -76,11 +75,7 @@ def _policy(fields: Any) -> Policy:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["policy", *map(str, first["loc"])])
-        what = what_is_wrong(first)
-        if first["type"] == "extra_forbidden":
-            *above, key = first["loc"]
-            what = no_such("key", str(key), known_keys(Policy, above))
-        raise InvalidProblemError(f"{where}: {what}") from None
+        raise InvalidProblemError(f"{where}: {what_is_wrong(first, Policy)}") from None
 
 
 def _question(line: Mapping[str, Any], policy: Policy) -> Question:
