@@ -105,7 +105,6 @@ def test_a_plan_is_explained(engine: Engine) -> None:
     assert why.startswith("relieves billing-1")
     assert {"lag-aware", "sticky", "sticky-lag-aware"} <= {row[0] for row in page.rows}
     assert "2 partitions are in DATA_LOSS (billing-0, billing-1)" in page.text
-    assert "billing-0 alone has 7,920 records" in page.text
     assert "read 3 h ago" in page.text
 
 
