@@ -99,14 +99,13 @@ def codes(page: str) -> list[str]:
 def test_a_plan_is_explained(engine: Engine) -> None:
     """The page shows consumers before and after, moves with reasons, candidates and risks."""
     page = Page(review_page(engine, "billing", 1, now=NOON))
-    assert "from 13,680 to 7,920 records, 42.1 % less" in page.text
+    assert "13,680 → 7,920" in page.text
     assert ["billing-1", "13,680", "5,760", "2", "1"] in page.rows
     assert ["billing-2", "0", "7,920", "0", "1"] in page.rows
     (why,) = (row[4] for row in page.rows if row[:2] == ["billing-0", "7,920"])
     assert why.startswith("relieves billing-1")
     assert {"lag-aware", "sticky", "sticky-lag-aware"} <= {row[0] for row in page.rows}
     assert "2 partitions are in DATA_LOSS (billing-0, billing-1)" in page.text
-    assert "billing-0 alone has 7,920 records" in page.text
     assert "read 3 h ago" in page.text
 
 
