@@ -38,7 +38,7 @@ from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
-from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
+from fairlead.wire.record import Headers, Origin
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -390,7 +390,7 @@ class EpochTracker:
         if record.value is None:
             self._tombstones[record.group] = offset
             return replace(record, tombstone=offset)
-        epoch = dict(record.headers).get(EPOCH_HEADER, b"")
+        epoch = dict(record.headers).get("epoch", b"")
         began = self._began.setdefault((record.group, epoch), offset)
         return replace(record, began=began, tombstone=self._tombstones.get(record.group, -1))
 
