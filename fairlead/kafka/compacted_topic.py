@@ -38,7 +38,7 @@ from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, TRANSIENT, read_to_end, reader
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
-from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
+from fairlead.wire.record import Headers, Origin
 
 log = logging.getLogger(__name__)
 
@@ -255,7 +255,7 @@ class CompactedTopic:
             if record.value is None:
                 tombstones[group] = offset
             else:
-                epoch = dict(record.headers).get(EPOCH_HEADER, b"")
+                epoch = dict(record.headers).get("epoch", b"")
                 record = replace(record, began=began.setdefault((group, epoch), offset))
             record = replace(record, tombstone=tombstones.get(group, -1))
             if only is None or only(record):
