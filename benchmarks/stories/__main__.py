@@ -15,11 +15,18 @@ from benchmarks.stories.collected import COLLECTED
 from benchmarks.stories.later import LATER
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
+from benchmarks.stories.varied import VARIED
 from fairlead.common.json_lines import answer_lines
 from fairlead.domain.decide_json.lines import answer_question
 
 #: Stories by origin.
-KINDS: Final = {"retold": RETOLD, "reported": REPORTED, "collected": COLLECTED, "later": LATER}
+KINDS: Final = {
+    "retold": RETOLD,
+    "reported": REPORTED,
+    "collected": COLLECTED,
+    "later": LATER,
+    "varied": VARIED,
+}
 RESULTS: Final = Path(__file__).parents[1] / "stories.json"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlead.domain.analysis.per_member import PerMember, any_owned
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
-from fairlead.domain.analysis.thresholds import FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
+from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
 
 #: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
 STUCK_S: Final = 120.0
@@ -36,6 +36,9 @@ class Habits:
     #: under the present one; float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
+    #: Seconds of the second longest such time of each partition that ended with a commit; 0: fewer.
+    #: float64 of shape (P,).
+    waited_twice_s: Float64
     #: Usual time between commits of a member, and members that commit less often than samples are
     #: taken, shape (M,): see `Commits`.
     interval_s: Float64
@@ -54,15 +57,17 @@ class Habits:
         return seconds
 
     def beyond_own_interval(self, waiting_s: Float64) -> Mask:
-        """Whether times without a commit exceed several usual intervals of the partition, (P,).
+        """Whether times without a commit are unusual for the partition, bool of shape (P,).
 
-        Partitions that are committed after a number of records have longer intervals if fewer
-        records arrive. True for a partition that was never committed.
+        They exceed several of its usual intervals, which are longer if fewer records arrive, and
+        clearly exceed what it waited at least twice before: consumers that read one partition after
+        the other let each wait. True for a partition that was never committed.
         """
         marks = self.committed.sum(axis=0)
         due_s = self.series.seconds @ self.due - waiting_s
         interval_s = np.where(marks > 0, np.maximum(due_s, 0.0) / np.maximum(marks, 1), 0.0)
-        beyond: Mask = waiting_s >= SEVERAL * interval_s
+        usual_s = np.maximum(SEVERAL * interval_s, CLEARLY * self.waited_twice_s)
+        beyond: Mask = waiting_s >= usual_s
         return beyond
 
 
@@ -88,6 +93,7 @@ def commit_habits(series: SampleSeries) -> Habits:
         marked=marked,
         waiting_s=_since(series, still & ~series.committed_again, uncommitted[-1]),
         owned_s=_since(series, still & same, uncommitted[-1]),
+        waited_twice_s=_waited_twice(series, still),
         interval_s=interval_s,
         rare=rare,
         committed_rarely=committed_rarely,
@@ -101,6 +107,16 @@ def _since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
     first = len(series) - holds.sum(axis=0)
     since: Float64 = series.at[np.minimum(first, len(series) - 1)]
     return series.now - since
+
+
+def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
+    """Return the second longest time without a commit that ended with one, in seconds, (P,)."""
+    began = np.where(still, 0, np.arange(1, len(series))[:, None])
+    began = np.maximum.accumulate(began, axis=0)[:-1]
+    ended = still[:-1] & series.committed_again[1:]
+    waited = np.where(ended, series.at[1:-1, None] - series.at[began], 0.0)
+    second: Float64 = np.sort(np.vstack((np.zeros((2, series.partitions)), waited)), axis=0)[-2]
+    return second
 
 
 def _never_committed(series: SampleSeries) -> Mask:

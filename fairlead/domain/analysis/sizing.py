@@ -42,6 +42,7 @@ def size(
     peers: Peers,
     target_utilisation: float,
     *,
+    measured: Mask,
     late: bool,
     known: bool,
     throttled: bool = False,
@@ -50,6 +51,8 @@ def size(
 
     Parameters
     ----------
+    measured
+        Members whose capacity was measured; of others, a lower bound is known. Bool of shape (M,).
     late
         Whether the group is or will be over the objective: it needs at least the present number.
     known
@@ -74,6 +77,13 @@ def size(
         what, remedy = too_large(problem, outlook, place, fastest[place], target_utilisation)
         return Size(now, None, f"{what}: more consumers do not help. {remedy}")
     sizes = [_set_size(outlook, *of_set, target_utilisation, late=late) for of_set in sets]
+    if not late:  # members that keep up without a known limit are enough
+        sizes = [
+            of_set
+            if measured[of_set.members].any()
+            else of_set._replace(wanted=min(of_set.wanted, of_set.members.size))
+            for of_set in sizes
+        ]
     # The only readers of some topics may be too few while other members have time.
     alone = [
         _set_size(outlook, np.flatnonzero(members), partitions, target_utilisation, late=late)

@@ -58,6 +58,7 @@ def analyse(question: Question) -> Analysis:
             outlook,
             estimates.peers,
             rules.target_utilisation,
+            measured=estimates.speeds.measured,
             late=diagnosis.name != "healthy",
             known=diagnosis.name != "unknown",
             throttled=diagnosis.name == "throttled partition" and not late.any(),

@@ -10,14 +10,28 @@ from fairlead.domain.analysis.sizing import Size, missing_members, size, surely_
 
 
 def sized(
-    arrivals: list[float], speeds: list[float], *, late: bool = False, known: bool = True
+    arrivals: list[float],
+    speeds: list[float],
+    *,
+    measured: bool = True,
+    late: bool = False,
+    known: bool = True,
 ) -> Size:
     """Size a group of one topic."""
     members = {f"m{number}": ["t"] for number in range(len(speeds))}
     problem, loads = Problem.of({"t": len(arrivals)}, members), np.array(arrivals)
     none = np.zeros(loads.size)
     outlook = Outlook(loads, none, none, none, np.array(speeds))
-    return size(problem, outlook, Peers.of(problem), 0.95, late=late, known=known)
+    limits = np.full(len(speeds), measured)
+    peers = Peers.of(problem)
+    return size(problem, outlook, peers, 0.95, measured=limits, late=late, known=known)
+
+
+def unhurried(problem: Problem, outlook: Outlook) -> Size:
+    """Size a group that keeps up and whose members were measured."""
+    measured = np.ones(len(problem.members), dtype=bool)
+    peers = Peers.of(problem)
+    return size(problem, outlook, peers, 0.95, measured=measured, late=False, known=True)
 
 
 def test_fewest_consumers_for_undivided_partitions() -> None:
@@ -41,7 +55,7 @@ def test_topics_without_readers_are_not_counted() -> None:
     problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"]})
     loads, none = np.array([10.0, 10.0, 900.0]), np.zeros(3)
     outlook = Outlook(loads, none, none, none, np.array([100.0]))
-    result = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    result = unhurried(problem, outlook)
     assert result.why.startswith("20/s arrive in 2 partitions")
 
 
@@ -49,8 +63,14 @@ def test_consumers_of_unknown_capacity_are_not_counted() -> None:
     problem = Problem.of({"t": 1, "u": 1}, {"a": ["t"], "b": ["u"]})
     loads, none = np.array([10.0, 10.0]), np.zeros(2)
     outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
-    result = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    result = unhurried(problem, outlook)
     assert (result.wanted, result.why) == (None, "The capacity of members is unknown.")
+
+
+def test_members_that_keep_up_without_a_known_limit_are_enough() -> None:
+    """Their lower bounds are their loads, which must not exceed 95 % of themselves."""
+    assert sized([5.0] * 3, [10.0, 10.0], measured=False).wanted == 2
+    assert sized([5.0] * 3, [10.0, 10.0]).wanted == 3
 
 
 def test_a_group_that_is_behind_keeps_its_consumers() -> None:
