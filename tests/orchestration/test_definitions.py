@@ -62,5 +62,5 @@ def test_import_does_no_io() -> None:
 @pytest.mark.long
 def test_optional_modules_are_imported_only_on_use() -> None:
     """Spark, plots, solvers and clients would slow down each process."""
-    late = {"matplotlib", "ortools", "pandas", "aiokafka", "kafka", "pyspark"}
+    late = {"matplotlib", "ortools", "pandas", "aiokafka", "pyspark"}
     assert not late & imported()

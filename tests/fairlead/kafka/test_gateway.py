@@ -232,7 +232,7 @@ def test_end_offsets_are_read_after_committed_ones(
         commit(unique_name, {(topic, 0): 5})
         return answer
 
-    monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", read_then_move_on)
+    monkeypatch.setattr("fairlead.kafka.gateway.fetch_commits", read_then_move_on)
 
     assert offsets_of(gateway.snapshot([unique_name])) == [(0, 0, 5, 1)]
 
@@ -286,7 +286,7 @@ def test_unreadable_commits_are_an_error_of_their_group(
         answers.errors[f"{unique_name}-a"] = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
         return answers
 
-    monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", refuse_one)
+    monkeypatch.setattr("fairlead.kafka.gateway.fetch_commits", refuse_one)
     snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
 
     refused, fine = errors_of(snapshot)
