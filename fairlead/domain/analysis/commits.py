@@ -261,4 +261,5 @@ def _backlog(
     explains = of_owner(explained_s, series.owner[-1], none=0.0)
     explained = series.arrived[-1] / series.seconds[-1] * explains
     fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
-    return np.where(seldom, np.minimum(most, lag), fresh)
+    backlog: Float64 = np.where(seldom, np.minimum(most, lag), fresh)
+    return backlog
