@@ -45,6 +45,8 @@ from fairlead.wire.document import PlanDocument
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
 #: beside 28 consumers takes more than half an hour.
 STEP_TIMEOUT_S = 7200.0
+#: Number of a group's diagnoses among which that of its plan is found.
+DIAGNOSES = 1_000
 POLL_S = 0.1
 #: Records continue to arrive for this long under the plans, to show their effect.
 UNDER_PLANS_S = 15.0
@@ -176,11 +178,16 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _diagnosed(self) -> dict[str, Row]:
-        """Return the planner's diagnoses and decisions by group."""
+        """Return decisions and diagnoses by group: those of the plan, else the newest ones."""
         return {
-            row["group"]: row | read_diagnoses(self._engine, row["group"], limit=1)[0]
-            for row in read_groups(self._engine)
+            row["group"]: row | self._diagnosis(row["group"]) for row in read_groups(self._engine)
         }
+
+    def _diagnosis(self, group: str) -> Row:
+        plan = PlanStore(self._engine).published(group)
+        diagnoses = read_diagnoses(self._engine, group, limit=DIAGNOSES)
+        of_plan = (d for d in diagnoses if plan is not None and d["since"] <= plan.snapshot_at)
+        return next(of_plan, diagnoses[0])
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
         plan = PlanStore(self._engine).published(group.name)
