@@ -768,10 +768,10 @@ def _no_assignment_after_broker_restart() -> Scene:
     ),
 )
 def _everybody_is_gone() -> Scene:
-    scene = _Live({"t": 4}, {"a": "t", "b": "t"}).own({"a": "t-[01]", "b": "t-[23]"})
-    scene.set("t-*", arrives=300, seconds=0.01).run(20)
-    scene.set("t-*", owner=None).leave({})
-    return scene.run(60)
+    scene = _Live({"t": 4}, {"a": "t", "b": "t"})
+    scene.own({"a": "t-[01]", "b": "t-[23]"}).set("t-*", arrives=300, seconds=0.01).run(20)
+    scene.set("t-*", owner=None)
+    return scene.leave({}).run(60)
 
 
 @_story(
@@ -1186,7 +1186,8 @@ def _reports_end_with_a_rollback() -> Scene:
     ),
 )
 def _busy_sink_reports_every_five_minutes() -> Scene:
-    scene = _Live({"t": 6}, dict.fromkeys("abc", "t")).own(_dealt("abc", 6)).report("a b c")
+    scene = _Live({"t": 6}, dict.fromkeys("abc", "t"))
+    scene.own(_dealt("abc", 6)).report("a b c")
     scene.set("t-*", arrives=1_000, seconds=0.035, commit_every=5).run(70)
     for member in "abc":
         for first in range(0, 70, 5):

@@ -180,7 +180,8 @@ class _Demo:
     def _diagnosed(self) -> dict[str, Row]:
         """Return decisions and diagnoses by group: those of the plan, else the newest ones."""
         return {
-            row["group"]: row | self._diagnosis(row["group"]) for row in read_groups(self._engine)
+            row["group"]: {**row, **self._diagnosis(row["group"])}
+            for row in read_groups(self._engine)
         }
 
     def _diagnosis(self, group: str) -> Row:
