@@ -131,6 +131,11 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     }
 
     @Override
+    public long getRecordsRead() {
+        return reader.records;
+    }
+
+    @Override
     public long getRecordsSkipped() {
         return reader.skipped;
     }

@@ -47,6 +47,8 @@ final class BrokerReader extends LogTail {
     /** When the topics were last read to their ends, in milliseconds since 1970; 0: never. */
     volatile long readAt;
     volatile long skipped;
+    /** Number of records read; only the reading thread changes it. */
+    volatile long records;
     /** Groups with records that were dropped for lack of memory. */
     final Set<String> dropped = ConcurrentHashMap.newKeySet();
     private Pass pass;
@@ -130,6 +132,7 @@ final class BrokerReader extends LogTail {
 
     @Override
     void read(ConsumerRecord<byte[], byte[]> record) {
+        records++;
         pass.apply(record, caughtUp());
     }
 
