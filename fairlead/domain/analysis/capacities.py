@@ -89,28 +89,38 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
 def _by_steps(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
     """Return the capacity of a member that commits in every step, from stretches of steps.
 
-    Without the fastest and the slowest step of a stretch: a rebalance stops a member for a moment,
+    Without the fastest and the slowest fifth of a stretch: a rebalance stops a member for a moment,
     and a reset offset jumps.
     """
     places = np.flatnonzero(commits.steady[:, member])
-    if places.size < STEPS:
+    count = max(min(_least_steps(series, commits, member), places.size), STEPS)
+    if places.size < count:
         return None
     per_s = commits.consumed[places, member] / series.seconds[places]
-    stretches = np.sort(sliding_window_view(per_s, STEPS), axis=1)[:, 1:-1].mean(axis=1)
-    ends = series.at[places[STEPS - 1 :] + 1]
-    run = _newest_run((commits.busy & commits.marked)[places, member])
+    cut = count // STEPS
+    stretches = np.sort(sliding_window_view(per_s, count), axis=1)[:, cut : count - cut].mean(
+        axis=1
+    )
+    ends = series.at[places[count - 1 :] + 1]
+    run = _newest_run((commits.busy & commits.marked)[places, member], count)
     first, last = run or (0, 0)
-    speed = _measured(per_s[first:last]) if run else 0.0
+    speed = _measured(per_s[first:last], count) if run else 0.0
     later = stretches[last:]
     if run and not (later > _NOISE * speed).any():
-        return Capacity(speed, measured=True, at=float(ends[last - STEPS]))
+        return Capacity(speed, measured=True, at=float(ends[last - count]))
     # Never at its limit, or later the member did more without being at its limit.
     best = int(later.argmax())
     return Capacity(float(later[best]), measured=False, at=float(ends[last + best]))
 
 
-def _newest_run(busy: Mask) -> tuple[int, int] | None:
-    """Return the newest run of several steps with a backlog: its first step, and its end.
+def _least_steps(series: SampleSeries, commits: Commits, member: int) -> int:
+    """Return the steps in which rare commits of partitions show little of a member's speed."""
+    steps = np.ceil(SEVERAL * commits.held_back_s[member] / max(series.step, 1e-9))
+    return int(np.clip(steps, STEPS, max(len(series) - 1, STEPS)))
+
+
+def _newest_run(busy: Mask, count: int) -> tuple[int, int] | None:
+    """Return the newest run of `count` steps with a backlog: its first step, and its end.
 
     A single step without a backlog does not end a run: nothing was committed in it.
     """
@@ -118,13 +128,13 @@ def _newest_run(busy: Mask) -> tuple[int, int] | None:
     filled[1:-1] |= busy[:-2] & busy[2:]
     padded = np.concatenate(([False], filled, [False]))
     edges = np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
-    long = edges[edges[:, 1] - edges[:, 0] >= STEPS]
+    long = edges[edges[:, 1] - edges[:, 0] >= count]
     return (int(long[-1, 0]), int(long[-1, 1])) if len(long) else None
 
 
-def _measured(run: Float64) -> float:
-    """Return the speed in a run at the limit; if it has changed, in the newest steps."""
-    usual, now = _trimmed(run[-RECENT_STEPS:]), _trimmed(run[-STEPS:])
+def _measured(run: Float64, count: int) -> float:
+    """Return the speed in a run at the limit; if it has changed, in the newest `count` steps."""
+    usual, now = _trimmed(run[-max(RECENT_STEPS, count) :]), _trimmed(run[-count:])
     return now if abs(now - usual) > NEGLIGIBLE * usual else usual
 
 
@@ -137,13 +147,15 @@ def _trimmed(values: Float64) -> float:
 def _by_intervals(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
     """Return the capacity of a member that commits less often than samples are taken.
 
-    From stretches of several commit intervals that last for at least `SAMPLES_NEEDED` samples.
+    From stretches of several commit intervals that last for at least `SAMPLES_NEEDED` samples, and
+    for as long as `_least_steps` says.
     """
     marks = np.flatnonzero(commits.marked[:, member])
     if marks.size <= SEVERAL:
         return None
     # Commit times are known only to within a step, a small error of a long stretch.
-    least = round(SAMPLES_NEEDED * series.step / commits.interval_s[member])
+    least_steps = max(SAMPLES_NEEDED, _least_steps(series, commits, member))
+    least = round(least_steps * series.step / commits.interval_s[member])
     count = min(max(SEVERAL, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1

@@ -72,6 +72,9 @@ class Commits(Stalls):
     #: Usual time between commits of a member, float64 of shape (M,): a step at least. Infinite if
     #: it never committed although it had records to commit.
     interval_s: Float64
+    #: Mean seconds of reading that are not yet committed, because commits of a member's partitions
+    #: are rare, float64 of shape (M,).
+    held_back_s: Float64
     #: Members that commit less often than samples are taken, bool of shape (M,).
     rare: Mask
     #: Records that wait to be read, certainly or probably, float64 of shape (P,). 0 for stuck and
@@ -152,7 +155,7 @@ def read_commits(
     explained_s = _explained_ages(series, arrived, lag, habits.unpunctual)
     # Records that a commit left although they had arrived before the step.
     left = np.maximum(series.readable_end[:-1] - series.position[1:] - habits.rest, 0)
-    throughout = per_member.any(free & (left > 0))
+    throughout = per_member.any(_left_by_commits(habits, free, left))
     explained = arrived / series.seconds[:, None] * explained_s
     batches = _in_batches(series, habits.retained)
     fresh = np.where(free & ~batches, np.maximum(series.lag[1:] - habits.rest, 0), 0)
@@ -160,21 +163,50 @@ def read_commits(
     busy = throughout | ~habits.unpunctual & waits_long
     uncommitted = (owner >= 0) & ~habits.committed.any(axis=0)
     seldom = batches | of_owner(habits.unpunctual, owner, none=False) | uncommitted
+    consumed = per_member.sum(taken)
     backlog = _backlog(habits, seldom & ~found.overdue, left, per_commit, explained_s)
     return Commits(
         **vars(found),
         taken=taken,
-        consumed=per_member.sum(taken),
+        consumed=consumed,
         marked=per_member.any(free),
         busy=busy,
         throughout=throughout,
         steady=per_member.steady(),
         interval_s=habits.interval_s,
+        held_back_s=_held_back(series, taken * habits.committed_rarely, consumed),
         rare=habits.rare,
         backlog=np.where(~stalled & found.started, backlog, 0.0),
         waiting_s=habits.waiting_s,
         explained_s=explained_s,
     )
+
+
+def _left_by_commits(habits: Habits, free: Mask, left: Int64) -> Mask:
+    """Return whether a backlog was certainly left at the end of a step, bool of shape (S, P).
+
+    By the partition's commit in the step. For a partition that is committed rarely, also in the
+    steps after a commit that left more than the next commit took.
+    """
+    steps, columns = np.arange(len(free))[:, None], np.arange(free.shape[1])
+    last = np.maximum.accumulate(np.where(free, steps, -1), axis=0)
+    following = np.minimum.accumulate(np.where(free, steps, len(free))[::-1], axis=0)[::-1]
+    following = np.where(following < len(free), following, last)
+    between = (last >= 0) & (left[last, columns] > habits.series.advanced[following, columns])
+    return free & (left > 0) | between & habits.committed_rarely
+
+
+def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
+    """Return `Commits.held_back_s`; 0 for a member that has read nothing yet.
+
+    Partitions are committed independently of each other: the root of the sum of squares of their
+    commits' records.
+    """
+    squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
+    together = sum_by_owner(squares, series.owner[-1], len(series.members))
+    per_s = consumed.sum(axis=0) / series.seconds.sum()
+    held_back_s: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
+    return held_back_s
 
 
 def _explained_ages(series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask) -> Float64:

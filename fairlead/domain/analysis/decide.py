@@ -24,7 +24,7 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Int32, Mask, median
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, WEEK_S
+from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
 #: Commits of the median member that show the effect of a plan: the first may be of earlier records.
@@ -225,9 +225,12 @@ def _commits_s(analysis: Analysis) -> float:
 
     Not of the member with the longest intervals: it would delay plans for all others.
     """
-    interval_s = analysis.estimates.commits.interval_s
-    known = interval_s[np.isfinite(interval_s)]
-    return COMMITS_NEEDED * median(known) if known.size else 0.0
+    commits = analysis.estimates.commits
+    known = np.isfinite(commits.interval_s)
+    if not known.any():
+        return 0.0
+    interval_s, held_s = median(commits.interval_s[known]), median(commits.held_back_s[known])
+    return COMMITS_NEEDED * max(interval_s, SEVERAL * held_s)
 
 
 def doubled_s(first_s: float, times: int) -> float:
