@@ -38,7 +38,7 @@ def _no_wiretap(url: str) -> str:
     if not parts.hostname or parts.scheme not in {"http", "https"}:
         raise ValueError("must be an address such as https://login.example/keys")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise ValueError("must be https: whoever answers for the issuer could approve anything")
+        raise ValueError("must be https: else an attacker could answer as the issuer")
     return url
 
 
@@ -46,8 +46,8 @@ def _long_enough(secret: SecretStr) -> SecretStr:
     text = secret.get_secret_value()
     if len(text) < LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError(
-            f"{LEAST_SECRET} characters at least, of those that a header takes: "
-            "`openssl rand -hex 32` makes such a secret"
+            f"must have at least {LEAST_SECRET} ASCII characters, without spaces: create one with "
+            "`openssl rand -hex 32`"
         )
     return secret
 
@@ -115,7 +115,7 @@ def person_named(name: str) -> str:
     ('kim@example.com', 'kim@example.com')
     >>> person_named("kim\u200b@example.com")
     Traceback (most recent call last):
-    ValueError: the name has characters that cannot be seen
+    ValueError: the name has invisible characters
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     folded = re.sub(" +", " ", folded).strip()  # as browsers show it
@@ -126,7 +126,7 @@ def person_named(name: str) -> str:
     if _BLANK.search(folded) or any(
         unicodedata.category(character) in _UNSEEN for character in folded
     ):
-        raise ValueError("the name has characters that cannot be seen")
+        raise ValueError("the name has invisible characters")
     return folded
 
 

@@ -20,8 +20,8 @@ from fairlead.domain.records import Findings
 
 #: Evidence of a capacity, by whether it was measured at the member's limit.
 _EVIDENCE: Final = {
-    True: "it consumed this much while behind throughout",
-    False: "it consumed this much without being behind throughout: it can do more",
+    True: "read at this rate with a backlog all the time",
+    False: "read at this rate, not always with a backlog: the capacity is at least this",
 }
 
 _CAPACITIES: Final = text("""

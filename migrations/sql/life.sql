@@ -15,7 +15,7 @@ BEGIN
     IF TG_OP = 'DELETE' AND current_setting('fairlead.pruning', true) = 'on' THEN
         RETURN NULL;
     END IF;
-    RAISE EXCEPTION '%.% is written once: no %', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
+    RAISE EXCEPTION '%.% is written once: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
         USING ERRCODE = 'FL002';
 END $$;
 COMMENT ON FUNCTION fairlead_raw.refuse_change IS 'Keeps a table append-only.';
@@ -299,7 +299,7 @@ BEGIN
         WHERE group_id = NEW.group_id AND version = NEW.version;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_event_apply IS 'Applies a step to a plan, and refuses steps that its life does not have.';
+COMMENT ON FUNCTION fairlead_raw.plan_event_apply IS 'Applies a step to a plan; refuses steps that its state does not allow.';
 
 CREATE TRIGGER apply BEFORE INSERT ON fairlead_raw.plan_event
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_event_apply();

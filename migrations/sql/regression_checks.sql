@@ -16,7 +16,7 @@ ORDER BY group_id, version DESC;
 COMMENT ON VIEW fairlead.back_off IS 'Groups that get no plan with moves, because their last plan was a regression.';
 COMMENT ON COLUMN fairlead.back_off.version IS 'The version with the regression.';
 COMMENT ON COLUMN fairlead.back_off.since IS 'When the verdict was stored.';
-COMMENT ON COLUMN fairlead.back_off.times IS 'Versions of the group with this verdict in the thirty days before.';
+COMMENT ON COLUMN fairlead.back_off.times IS 'Number of regressions of the group in the thirty days before.';
 
 
 -- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. A group
@@ -69,6 +69,6 @@ BEGIN
     RETURN record_regression.version;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_regression IS
-    'Stores that the version in force made a group worse, and the version to return to; returns the stored '
+    'Stores that the published version caused a regression, and the version to return to; returns the stored '
     'row, or null if there is nothing to do. Each further verdict within thirty days doubles the back-off. A group '
     'that needs four eyes waits for a person.';

@@ -289,7 +289,11 @@ def _reasons(problem: Problem, assignment: Assignment, owner: Int32) -> dict[int
     for index in np.flatnonzero(moves & (owner != assignment.owner)).tolist():
         rack = problem.racks[owner[index]]
         near = far_before[index] and not far[index]
-        reasons[index] = f"is read in {rack}" if near else "makes room in that rack"
+        reasons[index] = (
+            f"is then read in rack {rack}"
+            if near
+            else "makes room for a move that saves rack traffic"
+        )
     return reasons
 
 

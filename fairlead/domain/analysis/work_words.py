@@ -67,7 +67,9 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
             f"long as the others{doubt}."
         )
     if slow.size > NAMED:
-        sentences.append(f"The same holds for {plural(slow.size - NAMED, 'more consumer')}.")
+        more = int(slow.size) - NAMED
+        verb = "is" if more == 1 else "are"
+        sentences.append(f"{plural(more, 'more consumer')} {verb} slow, too.")
     return sentences
 
 

@@ -182,7 +182,8 @@ class PlanEvent(Base):
         server_default=func.clock_timestamp(), comment="Time of the step, by the database's clock."
     )
     actor: Mapped[str] = mapped_column(
-        server_default=text("SESSION_USER"), comment="As the client states; else database_user."
+        server_default=text("SESSION_USER"),
+        comment="The person that the client names; else database_user.",
     )
     database_user: Mapped[str] = mapped_column(
         server_default=text("SESSION_USER"), comment="The session's database user."
@@ -224,7 +225,7 @@ class TopicRecord:
     )
     lease_until: Mapped[datetime | None] = mapped_column(
         sort_order=-1,
-        comment="When the plan lapses unless it is renewed; null: it is withdrawn.",
+        comment="End of the plan's lease; null: the plan is withdrawn.",
     )
 
 
@@ -450,14 +451,14 @@ class PlanRegression(Base):
         "partitions, in seconds."
     )
     before_s: Mapped[float] = mapped_column(
-        comment="The same in the replay with the owners before the plan."
+        comment="This increase in the replay with the owners before the plan."
     )
     error_s: Mapped[float] = mapped_column(comment="The replay's error.")
     over_objective: Mapped[int] = mapped_column(Integer, comment="Partitions behind the objective.")
     over_objective_before: Mapped[int] = mapped_column(
         Integer, comment="Partitions that would have been behind under the owners before."
     )
-    evidence: Mapped[str] = mapped_column(comment="In a sentence.")
+    evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
     automatic: Mapped[bool] = mapped_column(
         comment="Whether the planner rolls back automatically; else it proposes a rollback."
     )

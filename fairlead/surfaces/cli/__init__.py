@@ -105,13 +105,13 @@ for command, short_help, *examples in (
     ),
     (
         freeze.freeze,
-        "Stop new plans.",
+        "Stop publication of new plans.",
         "freeze orders --reason 'the team deploys until noon'",
         "freeze --all --reason 'incident 4711' --yes",
     ),
     (
         freeze.unfreeze,
-        "Let plans be sent again.",
+        "Resume publication of new plans.",
         "unfreeze orders --reason 'deployed'",
         "unfreeze --all --reason 'incident 4711 is over' --yes",
     ),
@@ -123,7 +123,7 @@ for command, short_help, *examples in (
     ),
     (doctor.doctor, "Check the installation; suggest remedies.", "doctor", "doctor --json"),
     (up.up, "Run the whole planner on this machine.", "up", "up --plan"),
-    (signing_key.signing_key, "Make a key pair that signs plans.", "signing-key 2026-03"),
+    (signing_key.signing_key, "Create a key pair for signing plans.", "signing-key 2026-03"),
     (sample.sample, "Sample all planned groups, without Dagster.", "sample", "sample --once"),
     (
         serve.serve,

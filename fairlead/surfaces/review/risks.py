@@ -115,8 +115,8 @@ def _effect(facts: Facts) -> Iterator[Risk]:
     if hot is not None:
         name, weight = hot
         text = (
-            f"{name} alone has {number(weight)} records: no assignment can bring the most "
-            "loaded consumer below that; only more partitions or a faster consumer can."
+            f"{name} alone has {number(weight)} records: no assignment gives the most loaded "
+            "consumer fewer. Only more partitions or a faster consumer help."
         )
         yield Risk(serious=False, topic="One hot partition", text=text)
 
@@ -127,8 +127,8 @@ def _topics(facts: Facts) -> Iterator[Risk]:
     if before is not None and after > max(before, 1.0):
         text = (
             f"One consumer would have {times(after)} its even share of a topic; before, the "
-            f"maximum was {times(before)}. Whenever that topic gets more records, so does this "
-            "consumer, even if all have as many partitions."
+            f"maximum was {times(before)}. If this topic gets more records, most of them are for "
+            "this consumer, even if all consumers have the same number of partitions."
         )
         yield Risk(serious=after >= _CLUMPED, topic="A topic on few consumers", text=text)
 
