@@ -63,7 +63,8 @@ class TokenSettings(_Proof):
     """A signed token (JWT) in a header."""
 
     header: HeaderName = Field(
-        default="Authorization", description="Header with the token; may begin with `Bearer`."
+        default="Authorization",
+        description="Header with the token; its value may begin with `Bearer`.",
     )
     jwks_url: Annotated[str, AfterValidator(_no_wiretap)] = Field(
         description="Address of the issuer's public keys."
@@ -72,7 +73,7 @@ class TokenSettings(_Proof):
     audience: str = Field(min_length=1, description="Accepted audience: `aud`.")
     claim: str = Field(default="email", min_length=1, description="The claim that names a person.")
     algorithms: tuple[Algorithm, ...] = Field(
-        default=("RS256", "ES256"), min_length=1, description="Accepted signatures."
+        default=("RS256", "ES256"), min_length=1, description="Accepted signature algorithms."
     )
 
 
