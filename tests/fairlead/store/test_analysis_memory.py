@@ -58,8 +58,8 @@ def test_capacities_are_stored_with_the_decision(
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}
     evidence = rows("SELECT member, evidence FROM fairlead.member_capacity ORDER BY member")
-    assert "while behind throughout" in evidence[1]["evidence"]
-    assert "can do more" in evidence[0]["evidence"]
+    assert "with a backlog all the time" in evidence[1]["evidence"]
+    assert "not always with a backlog" in evidence[0]["evidence"]
 
 
 def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision) -> None:
