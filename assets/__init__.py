@@ -2,7 +2,7 @@
 
 The steps are `group_offsets`, then `candidate_plans` and `partition_lag`, then `assignment_plan`,
 `published_plan` and `plan_adoption`. They share `checks`, `partitions`, `resources`,
-`retry_policy`, `about` (owners, tags, sources of definitions), `shown` (metadata of each step in
+`retry_policy`, `about` (owners and tags of definitions), `shown` (metadata of each step in
 the UI) and `presentation` (the format of values there).
 
 Modules here must not use `from __future__ import annotations`: Dagster reads the annotations.
@@ -16,6 +16,6 @@ import dagster as dg
 # would hide the other lines of the log.
 warnings.filterwarnings(
     "ignore",
-    r".*(`owners`|`backfill_policy`|[cC]ode_?[rR]eference).* is currently in beta",
+    r".*(`owners`|`backfill_policy`).* is currently in beta",
     category=dg.BetaWarning,
 )

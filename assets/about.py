@@ -1,14 +1,10 @@
-"""Owners, tags and sources of definitions, for the UI.
+"""Owners and tags of definitions, for the UI.
 
 Belongs here: the common arguments of assets, checks, jobs, schedules and sensors. Does not: their
 work.
 """
 
-import inspect
-from collections.abc import Callable
 from typing import Any, Final, Literal
-
-import dagster as dg
 
 OWNERS: Final = ["team:fairlead"]
 
@@ -20,45 +16,6 @@ CHANGES: Final = "fairlead/changes"
 Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 
 
-def changes(what: Changed) -> dict[str, str]:
-    """Return the tags of a definition.
-
-    Examples
-    --------
-    >>> changes("plans")
-    {'fairlead/changes': 'plans'}
-    """
-    return {CHANGES: what}
-
-
-def about(what: Changed, callers: int = 2) -> dict[str, Any]:
-    """Return the owners, tags and metadata of a definition; `callers` as in `written_here`."""
-    return {"owners": OWNERS, "tags": changes(what), "metadata": written_here(callers)}
-
-
-def written_here(callers: int = 1) -> dict[str, Any]:
-    """Return metadata with a link from the UI to the caller's line.
-
-    Parameters
-    ----------
-    callers
-        Number of frames between that line and this function; 1: the line calls this function.
-    """
-    frame = inspect.currentframe()
-    for _ in range(callers):
-        frame = frame and frame.f_back
-    return {} if frame is None else _written_at(frame.f_code.co_filename, frame.f_lineno)
-
-
-def written_at(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return metadata with a link from the UI to a function.
-
-    Dagster's `with_source_code_references` would link to the function's decorators.
-    """
-    code = inspect.unwrap(function).__code__
-    return _written_at(code.co_filename, code.co_firstlineno)
-
-
-def _written_at(path: str, line: int) -> dict[str, Any]:
-    place = dg.LocalFileCodeReference(file_path=path, line_number=line)
-    return {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[place])}
+def about(what: Changed) -> dict[str, Any]:
+    """Return the owners of a definition, and its tag."""
+    return {"owners": OWNERS, "tags": {CHANGES: what}}

@@ -1,7 +1,5 @@
 """`candidate_plans`: the diagnosis of each group, and the candidates of its assignors."""
 
-from functools import partial
-
 import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,18 +42,19 @@ def candidate_plans(
             memories = plans.memories(groups)
         policy_of = {group: policy_for(group, current.policies) for group in groups}
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
-        doing = (
-            f"Analysing {plural(len(groups), 'group')}, with up to "
-            f"{plural(candidates_at_most, 'candidate')}"
+        context.log.info(
+            "Analysing %s, with up to %s",
+            plural(len(groups), "group"),
+            plural(candidates_at_most, "candidate"),
         )
-        analyse = partial(
-            write_candidates,
-            warehouse=warehouse,
-            snapshot_id=recent.snapshot_id,
-            policies=policy_of,
-            memories=memories,
+        write_candidates(
+            spark.session(context.log.info),
+            warehouse,
+            recent.snapshot_id,
+            policy_of,
+            memories,
+            progress=context.log.info,
         )
-        spark.compute(doing, context.log.info, analyse)
         computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))

@@ -5,14 +5,12 @@ Belongs here: checking the run's groups with the library's verifier. Does not: t
 verifies every plan again.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.about import written_here
 from assets.assignment_plan import assignment_plan
 from assets.group_offsets import group_offsets
 from assets.partition_lag import partition_lag
@@ -22,7 +20,6 @@ from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.scope import Scope, scope_of
 from assets.steps import snapshots_of
-from assignors.metrics import measure
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.samples import by_partition, readable
@@ -32,18 +29,12 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.differences import differences
 
 _PARTITION: Final = ["group", "topic", "partition"]
-#: Figures that depend only on the document; the others need the previous assignment.
-RECOMPUTED: Final = (
-    *("count_min", "count_max", "balance_score"),
-    *("lag_max", "lag_lower_bound", "topic_spread"),
-)
 
 
 @dg.asset_check(
     asset=group_offsets,
     description="Every group of the snapshot could be read. Groups that could not be read do not "
     "stop the others.",
-    metadata=written_here(),
 )
 def every_group_was_read(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
@@ -63,7 +54,6 @@ def every_group_was_read(
     asset=partition_lag,
     blocking=True,
     description="Every partition that could be read has exactly one lag, and none is negative.",
-    metadata=written_here(),
 )
 def every_partition_has_one_lag(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
@@ -85,68 +75,31 @@ def every_partition_has_one_lag(
     return _result(problems)
 
 
-_OWNERS, _METRICS = "every_partition_has_one_owner", "stored_metrics_agree"
-
-
-@dg.multi_asset_check(
-    specs=[
-        dg.AssetCheckSpec(
-            _OWNERS,
-            asset=assignment_plan,
-            blocking=True,
-            description="In every plan that is open or published, each partition of a subscribed "
-            "topic has exactly one subscribed owner, and the stored bytes agree with their hash.",
-            metadata=written_here(),
-        ),
-        dg.AssetCheckSpec(
-            _METRICS,
-            asset=assignment_plan,
-            description="The balance stored with every open plan equals the balance "
-            "measured again.",
-            metadata=written_here(),
-        ),
-    ],
-    can_subset=True,
+@dg.asset_check(
+    asset=assignment_plan,
+    blocking=True,
+    description="In every plan that is open or published, each partition of a subscribed topic has "
+    "exactly one subscribed owner, and the stored bytes agree with their hash.",
 )
-def stored_plans(
+def every_partition_has_one_owner(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
-) -> Iterator[dg.AssetCheckResult]:
-    """Verify the stored documents, and measure their balance again."""
-    problems: dict[str, list[str]] = {_OWNERS: [], _METRICS: []}
+) -> dg.AssetCheckResult:
+    """Verify the stored documents."""
     with store.open() as plans:
         groups = _groups(context, settings, plans)
         stored = plans.in_state("proposed", "approved", "published", groups=groups)
-        balance = plans.predicted([plan for plan in stored if plan.state != "published"])
+    problems = []
     for plan in stored:
         name = f"{plan.group} version {plan.version}"
-        is_open = plan.state != "published"
         try:
             document = plan.verify()
         except FairleadError as error:
-            for problem_list in problems.values() if is_open else [problems[_OWNERS]]:
-                problem_list.append(f"{name}: {error}")
+            problems.append(f"{name}: {error}")
             continue
-        problem = problem_of(document, {})  # these figures do not depend on the owners before
+        problem = problem_of(document, {})  # the owners before do not matter here
         assignment = assignment_of(problem, planned(document))
-        problems[_OWNERS] += [f"{name}: {what}" for what in violations(problem, assignment)]
-        if is_open:
-            figures = balance.get((plan.group, plan.version))
-            measured = measure(problem, assignment).as_dict()
-            problems[_METRICS] += [f"{name}: {what}" for what in _differences(figures, measured)]
-    for key in sorted(context.selected_asset_check_keys):
-        yield _result(problems[key.name], check=key.name)
-
-
-def _differences(
-    stored: Mapping[str, Any] | None, measured: Mapping[str, int | float]
-) -> Iterator[str]:
-    """Yield the figures of a plan whose stored value differs from the measured one."""
-    if stored is None:
-        yield "its balance is not stored"
-        return
-    for name in RECOMPUTED:
-        if stored[name] != measured[name]:
-            yield f"{name} is stored as {stored[name]}, measured as {measured[name]}"
+        problems += [f"{name}: {what}" for what in violations(problem, assignment)]
+    return _result(problems)
 
 
 @dg.asset_check(
@@ -154,7 +107,6 @@ def _differences(
     blocking=True,
     description="The newest record of each group in the plan topic agrees with the database: the "
     "published version with its lease, or its withdrawal.",
-    metadata=written_here(),
 )
 def the_topic_agrees(
     context: dg.AssetCheckExecutionContext,
@@ -178,7 +130,7 @@ def the_topic_agrees(
 CHECKS: Final = [
     every_group_was_read,
     every_partition_has_one_lag,
-    stored_plans,
+    every_partition_has_one_owner,
     the_topic_agrees,
 ]
 
@@ -216,12 +168,9 @@ def _names(partitions: pa.Table) -> list[str]:
 
 
 def _result(
-    problems: list[str],
-    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
-    check: str | None = None,
+    problems: list[str], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
 ) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
-        check_name=check,
         passed=not problems,
         severity=severity,
         metadata={

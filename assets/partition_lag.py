@@ -1,7 +1,5 @@
 """`partition_lag`: the lag and the status of each partition."""
 
-from functools import partial
-
 import dagster as dg
 import pyarrow as pa
 
@@ -42,11 +40,9 @@ def partition_lag(
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
             if policy_for(group, current.policies).auto_offset_reset == "latest"
         }
-        doing = f"Measuring the lag of {plural(len(recent.groups), 'group')}"
-        measure = partial(
-            write_lag, warehouse=warehouse, snapshot_id=recent.snapshot_id, latest=latest
-        )
-        spark.compute(doing, context.log.info, measure)
+        context.log.info("Measuring the lag of %s", plural(len(recent.groups), "group"))
+        session = spark.session(context.log.info)
+        write_lag(session, warehouse, recent.snapshot_id, latest, progress=context.log.info)
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
     with store.open() as plans:

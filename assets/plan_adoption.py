@@ -1,7 +1,5 @@
 """`plan_adoption`: compare the partitions of consumers with their published plan."""
 
-from collections.abc import Collection, Sequence
-
 import dagster as dg
 from pydantic import Field
 
@@ -12,8 +10,7 @@ from assets.scope import scope_of
 from assets.shown.adoption import describe, least_adherent_first
 from assets.shown.cohorts import materialized
 from assets.steps import step
-from fairlead.store.plans import PlanStore
-from fairlead.workflows.adoption import PATIENCE_S, Observed, check
+from fairlead.workflows.adoption import PATIENCE_S, check
 from fairlead.workflows.following import follow
 
 
@@ -24,35 +21,6 @@ class AdoptionConfig(dg.Config):
         default=PATIENCE_S,
         description="Seconds. How long to check again while a new plan is not followed completely.",
     )
-
-
-def check_adoption(
-    plans: PlanStore,
-    groups: Collection[str],
-    *,
-    kafka: KafkaResource,
-    wait_s: float,
-    log: dg.DagsterLogManager,
-) -> Sequence[Observed]:
-    """Have brokers follow the published plans of groups; store the adherence to plans."""
-    with kafka.gateway() as gateway:
-        adoptions = follow(
-            gateway,
-            gateway.settings,
-            groups,
-            lambda assigned: plans.in_state("published", groups=assigned),
-        )
-        for adoption in [adoption for adoption in adoptions if not adoption.reached][:ROWS]:
-            log.warning(
-                "Group %s: its broker does not follow the plan: %s",
-                adoption.group,
-                adoption.reason,
-            )
-        observations = check(plans, groups, gateway.live_groups, wait_s=wait_s, log=log.info)
-    remarkable = [observed for observed in observations if observed.error or observed.held_up]
-    for observed in remarkable[:ROWS]:
-        log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
-    return observations
 
 
 @step(
@@ -71,11 +39,26 @@ def plan_adoption(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Compare live assignments with the published plans of the run's groups."""
-    with store.open() as plans:
+    with store.open() as plans, kafka.gateway() as gateway:
         groups = scope_of(context).of(plans.known_groups(), settings)
-        observations = check_adoption(
-            plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log
+        adoptions = follow(
+            gateway,
+            gateway.settings,
+            groups,
+            lambda assigned: plans.in_state("published", groups=assigned),
         )
+        for adoption in [adoption for adoption in adoptions if not adoption.reached][:ROWS]:
+            context.log.warning(
+                "Group %s: its broker does not follow the plan: %s",
+                adoption.group,
+                adoption.reason,
+            )
+        observations = check(
+            plans, groups, gateway.live_groups, wait_s=config.wait_s, log=context.log.info
+        )
+    remarkable = [observed for observed in observations if observed.error or observed.held_up]
+    for observed in remarkable[:ROWS]:
+        context.log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
     return materialized(
         context,
         least_adherent_first(observations),

@@ -4,12 +4,12 @@ Belongs here: library results to Dagster metadata. Does not: computing them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 import dagster as dg
 
-from fairlead.common.commands import shell_join
+from fairlead.common.commands import fairlead_command
+from fairlead.common.words import as_text
 from fairlead.settings import WebSettings
 from fairlead.surfaces.links import page_url
 
@@ -17,7 +17,6 @@ Thing = TypeVar("Thing")
 
 #: Maximum number of rows of a table; Postgres has all.
 ROWS: Final = 40
-DECIMALS: Final = 3
 #: Columns of whole numbers without thousands separators: names, not counts.
 NAMES: Final = frozenset({"partition", "version"})
 #: Maximum length of a text: a table is stored with every partition of a run.
@@ -76,10 +75,9 @@ def details(
     url = page_url(web, group, version)
     if url is not None:
         return link(text, url)
-    command = ["why"] if version is None else ["plans", "review"]
-    end = ["--"] if group.startswith("-") else []  # the name looks like an option
-    named = [group] if version is None else [group, str(version)]
-    return shell_join(["fairlead", *command, *end, *named])
+    if version is None:
+        return fairlead_command("why", group)
+    return fairlead_command("plans review", group, str(version))
 
 
 def in_order(
@@ -94,11 +92,5 @@ def in_order(
 def _cell(name: str, value: Any) -> str | int | None:
     if value is None or (isinstance(value, int) and name in NAMES):
         return value
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float | Decimal):
-        return f"{round(value, DECIMALS):,}".removesuffix(".0")
-    text = str(value)
+    text = as_text(value)
     return text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…"

@@ -5,15 +5,15 @@ so that the UI never shows a secret.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from sqlalchemy import Engine
 
 from fairlead.archive import SampleArchive
-from fairlead.common.progress import ReportProgress, spark_works
+from fairlead.common.progress import ReportProgress
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings, load_settings
@@ -23,8 +23,6 @@ from fairlead.store.plans import PlanStore
 
 if TYPE_CHECKING:  # runs that need no Spark do not import it
     from pyspark.sql import SparkSession
-
-T = TypeVar("T")
 
 
 class SettingsResource(dg.ConfigurableResource[Settings]):
@@ -78,38 +76,12 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session of the process, and the Parquet snapshots."""
 
-    def compute(self, doing: str, report: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
-        """Do work in this process's session; repeat it in a new one if the server has ended.
+    def session(self, report: ReportProgress) -> "SparkSession":
+        """Return this process's session.
 
         The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
-
-        Parameters
-        ----------
-        doing
-            Name of the work, logged at the beginning and every few seconds with its progress.
-        report
-            Called with each line of the log.
-        work
-            The work, which can be repeated.
+        `report` is called with each line of the log.
         """
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
-
-        from fairlead.spark.session import server_has_ended  # noqa: PLC0415 - the same
-
-        def worked() -> T:
-            session = self._session(report)
-            with spark_works(session, doing, report):
-                return work(session)
-
-        try:
-            return worked()
-        except PySparkException:
-            if not server_has_ended():
-                raise
-            report("The Spark server has ended during the work: repeating it")
-            return worked()
-
-    def _session(self, report: ReportProgress) -> "SparkSession":
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
         from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import dagster as dg
 
-from assets.about import OWNERS, Changed, changes, written_at
+from assets.about import Changed, about
 from assets.partitions import cohort
 from assets.retry_policy import RETRIES, failing_at_once
 from assets.scope import Scope
@@ -35,18 +35,17 @@ def step(
     """
 
     def asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
-        return dg.asset(
+        made: dg.AssetsDefinition = dg.asset(
             partitions_def=cohort,
             backfill_policy=dg.BackfillPolicy.single_run(),
             retry_policy=RETRIES,
-            owners=OWNERS,
             group_name=group_name,
             kinds=kinds,
-            tags=changes(changed),
-            metadata=written_at(function),
             description=description,
             deps=deps,
+            **about(changed),
         )(failing_at_once()(function))
+        return made
 
     return asset
 

@@ -4,7 +4,7 @@ Belongs here: types, ranges and contradictions; each error names the place as a 
 `members.C0.owned.t0`. Does not: the layout of the arrays (`problem`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -50,12 +50,16 @@ def read(
             np.int64
         ),
         "subscription_topics": np.concatenate([*subscriptions, np.empty(0, np.int32)]),
-        "weights": _read_lags(lags, counts, names),
+        "weights": _by_partition(lags, counts, names, "lags", _lags),
         **_read_owners(people, counts, offsets),
         "capacities": np.array([_capacity(*item) for item in people.items()], dtype=np.float64),
         "instance_ids": _instance_ids(people),
         "racks": tuple(member.rack for member in everybody),
-        "arrival_rates": _read_rates(arrival_rates, counts, names),
+        "arrival_rates": None
+        if arrival_rates is None
+        else _by_partition(arrival_rates, counts, names, "arrival_rates", _rates).astype(
+            np.float64
+        ),
         **_read_racks(replica_racks, counts, names),
     }
 
@@ -109,6 +113,11 @@ def _integer(value: Any, where: str) -> int:
     return int(value)
 
 
+def _check_number(value: Any, where: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        _fail(where, f"{_show(value)} is not a number")
+
+
 def _read_topics(topics: Any) -> dict[str, int]:
     counts = {}
     for topic, count in _mapping(topics, "topics").items():
@@ -157,8 +166,7 @@ def _instance_ids(members: dict[str, Member]) -> tuple[str | None, ...]:
 
 def _capacity(name: str, member: Member) -> float:
     where, value = f"members.{name}.capacity", member.capacity
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        _fail(where, f"{_show(value)} is not a number")
+    _check_number(value, where)
     smallest, largest = CAPACITIES
     if not smallest <= value <= largest:
         _fail(where, f"{_show(value)} is not a positive number from {smallest:g} to {largest:g}")
@@ -251,74 +259,56 @@ def _integers(values: Any, where: str) -> Int64:
         _fail(where, f"{_show(largest)} does not fit 64 bits")
 
 
-def _read_lags(lags: Any, counts: dict[str, int], names: tuple[str, ...]) -> Int64:
-    by_topic = {}
-    for topic, values in _per_partition(lags, counts, "lags"):
-        where = f"lags.{topic}"
-        array = _integers(values, where)
-        _check_length(array, counts[topic], where)
-        if array.size and array.min() < 0:
-            _fail(where, f"{array.min()} is negative")
-        by_topic[topic] = array
-    return _flat(by_topic, counts, names, np.int64)
+def _lags(values: Any, where: str) -> Int64:
+    array = _integers(values, where)
+    if array.size and array.min() < 0:
+        _fail(where, f"{array.min()} is negative")
+    return array
 
 
-def _read_rates(rates: Any, counts: dict[str, int], names: tuple[str, ...]) -> Float64 | None:
-    if rates is None:
-        return None
-    by_topic = {}
-    for topic, values in _per_partition(rates, counts, "arrival_rates"):
-        where = f"arrival_rates.{topic}"
-        for value in (listed := _items(values, where)):
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                _fail(where, f"{_show(value)} is not a number")
-        try:
-            array = np.array(listed, dtype=np.float64)
-        except OverflowError:
-            _fail(where, "a rate is beyond every float")
-        _check_length(array, counts[topic], where)
-        if not (np.isfinite(array).all() and (array >= 0).all()):
-            _fail(where, "a rate is negative or not finite")
-        by_topic[topic] = array
-    return _flat(by_topic, counts, names, np.float64)
+def _rates(values: Any, where: str) -> Float64:
+    listed = _items(values, where)
+    for value in listed:
+        _check_number(value, where)
+    try:
+        array = np.array(listed, dtype=np.float64)
+    except OverflowError:
+        _fail(where, "a rate is beyond every float")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        _fail(where, "a rate is negative or not finite")
+    return array
 
 
 def _read_racks(racks: Any, counts: dict[str, int], names: tuple[str, ...]) -> dict[str, Any]:
     if racks is None:
         return {}
     numbers: dict[frozenset[str], int] = {frozenset(): 0}
-    by_topic = {}
-    for topic, values in _per_partition(racks, counts, "replica_racks"):
-        where = f"replica_racks.{topic}"
+
+    def sets(values: Any, where: str) -> Int32:
         replicas = [_items(value, where) for value in _items(values, where)]
         if not all(isinstance(rack, str) for row in replicas for rack in row):
             _fail(where, "a rack is not a text")
-        sets = [numbers.setdefault(frozenset(row), len(numbers)) for row in replicas]
-        by_topic[topic] = np.array(sets, dtype=np.int32)
-        _check_length(by_topic[topic], counts[topic], where)
-    rack_set_of = _flat(by_topic, counts, names, np.int32)
-    return {"rack_sets": tuple(numbers), "rack_set_of": rack_set_of}
+        rows = [numbers.setdefault(frozenset(row), len(numbers)) for row in replicas]
+        return np.array(rows, dtype=np.int32)
+
+    rack_set_of = _by_partition(racks, counts, names, "replica_racks", sets)
+    return {"rack_sets": tuple(numbers), "rack_set_of": rack_set_of.astype(np.int32)}
 
 
-def _per_partition(values: Any, counts: dict[str, int], where: str) -> Iterable[tuple[str, Any]]:
-    if values is None:
-        return
-    for topic, row in _mapping(values, where).items():
-        if topic not in counts:
-            _fail(f"{where}.{topic}", "the topic is not in topics")
-        yield topic, row
-
-
-def _check_length(array: npt.NDArray[Any], count: int, where: str) -> None:
-    if array.shape != (count,):
-        _fail(where, f"{array.size} values for {count} partitions")
-
-
-def _flat(
-    by_topic: dict[str, npt.NDArray[Any]],
+def _by_partition(
+    values: Any,
     counts: dict[str, int],
     names: tuple[str, ...],
-    dtype: type,
+    where: str,
+    convert: Callable[[Any, str], npt.NDArray[Any]],
 ) -> npt.NDArray[Any]:
-    rows = [by_topic.get(name, np.zeros(counts[name], dtype)) for name in names]
-    return np.concatenate([*rows, np.empty(0, dtype)]).astype(dtype, copy=False)
+    """Return values by topic as one array of shape (P,); 0 for missing topics."""
+    by_topic = {}
+    for topic, row in _mapping({} if values is None else values, where).items():
+        if topic not in counts:
+            _fail(f"{where}.{topic}", "the topic is not in topics")
+        array = by_topic[topic] = convert(row, f"{where}.{topic}")
+        if array.shape != (counts[topic],):
+            _fail(f"{where}.{topic}", f"{array.size} values for {counts[topic]} partitions")
+    zeros = np.zeros(max(counts.values(), default=0), np.int64)
+    return np.concatenate([by_topic.get(name, zeros[: counts[name]]) for name in names] or [zeros])

@@ -46,8 +46,8 @@ _HOURS: Final = 48.0
 _THIRD: Final = 1.0 / 3.0
 
 
-def _no_partition(series: Any, *_: Any, **__: Any) -> Any:
-    return np.zeros(series.partitions, dtype=bool)
+def _no_partition(of: Any, *_: Any, **__: Any) -> Any:
+    return np.zeros(getattr(of, "series", of).partitions, dtype=bool)
 
 
 #: Constants that are not tuned: conversions, limits of arithmetic, memory and messages, defaults of
@@ -56,7 +56,7 @@ LIMITS: Final = frozenset(
     (
         *("AUTO_COMMIT_S", "DAY_S", "WEEK_S", "_GIGABYTE", "NINE_IN_TEN", "_MEDIAN_CHI2"),
         *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
-        *("POINTS", "_CELLS", "_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
+        *("POINTS", "_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
         *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S", "_UNKNOWN"),
         *("SAMPLES_NEEDED", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from others
     )
@@ -64,41 +64,41 @@ LIMITS: Final = frozenset(
 
 #: Rules by name: module, function, and the function that takes its place.
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
-    "producers' batches": ("commits", "in_batches", _no_partition),
+    "producers' batches": ("commits", "_in_batches", _no_partition),
     "throttled partitions": (
-        "commits",
+        "stalled",
         "left_behind",
-        lambda series, *_, **__: (np.zeros(series.partitions, bool), np.zeros(series.partitions)),
+        lambda habits: (_no_partition(habits), np.zeros(habits.series.partitions)),
     ),
-    "slow fetches": ("read", "fetched_slowly", _no_partition),
-    "stuck partitions": ("commits", "stuck_partitions", _no_partition),
-    "stuck under several owners": ("commits", "stuck_under_owners", _no_partition),
+    "slow fetches": ("stalled", "fetched_slowly", _no_partition),
+    "stuck partitions": ("stalled", "stuck_partitions", _no_partition),
+    "stuck under several owners": ("stalled", "stuck_under_owners", _no_partition),
     "records of a commit": (
         "commits",
         "_with_usual",
         lambda series, _: np.zeros(series.partitions),
     ),
     "silent members": (
-        "commits",
+        "stalled",
         "silent_members",
-        lambda series, *_: np.zeros(len(series.members), bool),
+        lambda habits, _: np.zeros(len(habits.series.members), bool),
     ),
-    "foreign commits": ("commits", "foreign_partitions", _no_partition),
+    "foreign commits": ("stalled", "foreign_partitions", _no_partition),
     "lag at rest": (
         "commit_habits",
         "at_rest",
         lambda series: np.zeros(series.partitions, np.int64),
     ),
-    "a day for rare commits": ("read", "_with_all_samples", lambda _, found: found),
+    "a day for rare commits": (
+        "read",
+        "_with_all_samples",
+        lambda _, recent, commits: (recent, commits),
+    ),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),
     "spare members who are in time": ("candidates", "_harmless_moves", lambda *_: None),
-    "closer band": ("candidates", "_band", lambda _: None),
-    "several sets of readers": (
-        "candidates",
-        "_reader_sets",
-        lambda inputs: [(inputs, np.ones(inputs.problem.partition_total, bool))],
-    ),
+    "closer band": ("candidates", "_band", lambda _: 0.05),
+    "several sets of readers": ("candidates", "_sets_to_plan", lambda _: []),
 }
 
 

@@ -25,9 +25,11 @@ from benchmarks.harness import Bench
 from benchmarks.installation import PATIENCE_S, Installation, installed
 from benchmarks.plans import draft, moves
 from benchmarks.services import create_topics, wait_until
+from fairlead.domain.records import StoredPlan
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings, WebSettings
-from fairlead.store import PlanStore, StoredPlan, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.web import build_app
 from tests.fairlead.surfaces.web.proxies import PUBLIC, post
 from tests.logins import logins

@@ -25,10 +25,12 @@ from benchmarks import harness
 from benchmarks.broker_members import Members, Seat
 from benchmarks.plans import draft, moves
 from benchmarks.services import create_topics, kafka, postgres, wait_until
+from fairlead.domain.records import PlanDraft
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
-from fairlead.store import PlanDraft, PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.following import follow
 from fairlead.workflows.rebalancing import BrokerAdoption

@@ -240,17 +240,18 @@ def measure(servers: str, seconds: float) -> list[Course]:
 
 def draw(courses: list[Course]) -> None:
     """Draw the lag of the most loaded consumer over time."""
+    from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.surfaces.plots.style import AFTER, GREY, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.backtest.plot import GREY, STYLE  # noqa: PLC0415 - the same
 
-    with drawing():
+    with rc_context(STYLE):
         figure = Figure(figsize=(9, 4), layout="constrained")
         axis = figure.subplots()
         for course in courses:
             seconds = [heaviest / CONSUMER_RATE for heaviest in course.heaviest]
             label, style = LINES[course.name]
-            colour, width = (AFTER, 2.5) if label == "Fairlead" else (GREY, 1.5)
+            colour, width = ("#3d85e0", 2.5) if label == "Fairlead" else (GREY, 1.5)
             axis.plot(course.at_s, seconds, style, color=colour, linewidth=width)
             axis.annotate(
                 label,

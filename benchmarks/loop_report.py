@@ -152,12 +152,13 @@ def _share(right: float | None) -> str:
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
     """Draw the time over the objective by scenario."""
+    from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.surfaces.plots.style import AFTER, BEFORE, BOUND, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.backtest.plot import STYLE  # noqa: PLC0415 - the same
 
-    colours = {NEVER_PLANNED: BEFORE, PLANNER: AFTER, ORACLE: BOUND}
-    with drawing():
+    colours = {NEVER_PLANNED: "#9d9d9d", PLANNER: "#3d85e0", ORACLE: "#e08e0b"}
+    with rc_context(STYLE):
         figure = Figure(figsize=(10, 6), layout="constrained")
         late = figure.subplots()
         found = _by_scenario(document)

@@ -18,7 +18,7 @@ from benchmarks.retention_fill import Size, fill
 from benchmarks.services import postgres
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.review import review_page
-from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.group import group_page
 from fairlead.surfaces.web.groups_list import Filters, groups_page
 
 RESULTS: Final = Path(__file__).with_name("pages.json")
@@ -27,8 +27,8 @@ GOAL_S: Final = 0.3
 PAGES: Final[dict[str, Callable[[Engine], str]]] = {
     "the groups": groups_page,
     "those with a diagnosis": lambda engine: groups_page(engine, Filters(diagnosis="healthy")),
-    "a group": lambda engine: group_page(engine, "g7", Asked()),
-    "a partition, and two versions": lambda engine: group_page(engine, "g8", Asked("g8-3", 1, 2)),
+    "a group": lambda engine: group_page(engine, "g7"),
+    "a partition": lambda engine: group_page(engine, "g8", "g8-3"),
     "a review": lambda engine: review_page(engine, "g9"),
 }
 

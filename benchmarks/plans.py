@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from fairlead.store import PlanDraft
+from fairlead.domain.records import PlanDraft
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.record import Origin, plan_headers
 

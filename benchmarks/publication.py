@@ -16,9 +16,11 @@ from benchmarks import harness
 from benchmarks.plans import draft, moves
 from benchmarks.services import kafka, postgres
 from fairlead.domain.groups import LiveGroup, LiveMember
+from fairlead.domain.records import PlanDraft
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
-from fairlead.store import PlanDraft, PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import reconcile
 
@@ -97,7 +99,6 @@ def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
                 LiveMember(
                     member_id=f"member-{number}-id",
                     client_id=f"member-{number}",
-                    host="here",
                     instance_id=None,
                     name=f"member-{number}",
                     topics=("orders",),

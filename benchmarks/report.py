@@ -65,13 +65,14 @@ def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
 
 def draw(plans: list[Plan], path: Path = PLOT) -> None:
     """Draw the maximum load over moves per scenario, with the frontier of the main assignor."""
+    from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
 
-    from fairlead.surfaces.plots.style import GREY, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.backtest.plot import GREY, STYLE  # noqa: PLC0415 - the same
 
     scenarios = [(name, list(group)) for name, group in groupby(plans, key=lambda p: p.scenario)]
-    with drawing():
+    with rc_context(STYLE):
         figure = Figure(figsize=(13, 7.5), layout="constrained")
         axes = figure.subplots(2, 3)
         for axis, (scenario, group) in zip(axes.flat, scenarios, strict=True):

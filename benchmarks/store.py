@@ -22,8 +22,10 @@ from benchmarks import harness, history
 from benchmarks.harness import Bench, in_turns, seconds
 from benchmarks.plans import draft
 from benchmarks.services import folder, postgres
+from fairlead.domain.records import PlanDraft
 from fairlead.sandbox.postgres import psql_path
-from fairlead.store import PlanDraft, PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from tests.stored import record_decision
 
 RESULTS = Path(__file__).with_name("store.json")

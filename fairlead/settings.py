@@ -34,7 +34,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from fairlead.common.nearest import WrongAt, known_keys, nearest, no_such
+from fairlead.common.nearest import WrongAt, nearest
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.domain.policy import Discovery, Policy
@@ -233,6 +233,18 @@ class WebSettings(_Section):
         return self
 
 
+def _config_path() -> Path:
+    return Path(os.environ.get(CONFIG_VARIABLE, "fairlead.toml"))
+
+
+def present_source() -> str:
+    """Return the file of the settings, and the start of its SHA-256."""
+    path = _config_path()
+    if not path.is_file():
+        return "variables and defaults"
+    return f"{path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+
 class Settings(BaseSettings):
     """All settings."""
 
@@ -275,11 +287,7 @@ class Settings(BaseSettings):
     web: WebSettings = WebSettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()
-    _source: str = PrivateAttr(default="")
-
-    def model_post_init(self, _: Any) -> None:
-        """Note the source of these settings."""
-        self._source = _source()
+    _source: str = PrivateAttr(default_factory=present_source)
 
     @property
     def source(self) -> str:
@@ -323,11 +331,7 @@ def load_settings() -> Settings:
             "underscores: FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
     try:
-        while True:  # a file that changes while it is read is read again
-            began = _source()
-            settings = Settings()
-            if settings.source == began:
-                return settings
+        return Settings()
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())
@@ -343,7 +347,7 @@ def reloaded(before: Settings) -> Settings:
 
     A mounted ConfigMap changes while a service runs.
     """
-    if _source() == before.source:
+    if present_source() == before.source:
         return before
     try:
         return load_settings()
@@ -352,24 +356,15 @@ def reloaded(before: Settings) -> Settings:
         return before
 
 
-def _source() -> str:
-    path = _config_path()
-    if not path.is_file():
-        return "variables and defaults"
-    return f"{path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
-
-
 def _problem(path: Path, problem: ErrorDetails) -> str:
     """Return where a wrong setting was set, its key, and the error."""
     keys = [*problem["loc"]]
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, WrongAt):
         keys += cause.keys
-    what = what_is_wrong(problem)
+    what = what_is_wrong(problem, Settings)
     if keys[-1] == "schedule":
         what = 'not a cron expression of five fields, such as "*/15 * * * *"'
-    if problem["type"] == "extra_forbidden":
-        what = no_such("key", str(keys[-1]), known_keys(Settings, keys[:-1]))
     return f"{_where(path, keys)}: {_spelt(keys)}: {what}"
 
 
@@ -390,28 +385,20 @@ def _spelt(keys: Sequence[str | int]) -> str:
 def _not_json(message: str) -> str:
     """Return an error that names the variables which pydantic cannot parse."""
     field = re.search(r'field "(\w+)"', message)
-    names = _variables_below([field[1]]) if field else []
-    return f"{', '.join(names) or 'FAIRLEAD_*'}: not valid JSON for this setting"
+    where = _where("FAIRLEAD_*", [field[1]]) if field else "FAIRLEAD_*"
+    return f"{where}: not valid JSON for this setting"
 
 
-def _where(path: Path, keys: Sequence[str | int]) -> str:
-    """Return the variable or the file that sets a key."""
-    return _variable(keys) or ", ".join(_variables_below(keys)) or str(path)
-
-
-def _variable(keys: Sequence[str | int]) -> str | None:
-    """Return the variable that sets a key, or a section that contains it."""
-    names = [f"FAIRLEAD_{'__'.join(map(str, keys[:end]))}" for end in range(1, len(keys) + 1)]
-    variables = {name.upper(): name for name in os.environ}
-    return next((variables[name.upper()] for name in names if name.upper() in variables), None)
-
-
-def _variables_below(keys: Sequence[str | int]) -> list[str]:
-    """Return the variables that set a key or something below it."""
-    name = f"FAIRLEAD_{'__'.join(map(str, keys))}".upper()
-    return sorted(
-        variable for variable in os.environ if f"{variable.upper()}__".startswith(f"{name}__")
-    )
+def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
+    """Return the variables that set a key, something below it, or a section that contains it."""
+    key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
+    ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}
+    variables = [
+        variable
+        for variable, end in ends.items()
+        if end.startswith(key) or (end.startswith("FAIRLEAD_") and key.startswith(end))
+    ]
+    return ", ".join(variables) or str(otherwise)
 
 
 def origin() -> str:
@@ -427,10 +414,6 @@ def set_by(key: str, variable: str) -> str:
     path = _config_path()
     source = path if path.exists() else f"there is no {path} in {Path.cwd()}"
     return f"{key} ({source}; {variable})"
-
-
-def _config_path() -> Path:
-    return Path(os.environ.get(CONFIG_VARIABLE, "fairlead.toml"))
 
 
 def _unknown_variables() -> list[str]:

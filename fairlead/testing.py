@@ -13,7 +13,6 @@ confluent-kafka's members agree by an agreement round, with the same shares.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import FollowerStatus
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import Shares
-from fairlead.wire.members import GroupMember, decode_subscription, member_names
+from fairlead.wire.members import GroupMember, member_names
 from fairlead.wire.partitions import pairs, partition_counts
 from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value
 from fairlead.wire.signing import Signer
@@ -113,23 +112,19 @@ class MemoryPlanTopic:
         signer: Signer | None = None,
     ) -> None:
         """Publish a plan as the planner does; without `lease_until`, its lease has no end."""
-        value = plan.to_bytes()
-        headers = partial(plan_headers, group=plan.group, version=plan.version, origin=self.origin)
-        self.put(
-            plan.group, value, headers(value, epoch=epoch, lease_until=lease_until, signer=signer)
-        )
+        value, lease = plan.to_bytes(), lease_until
+        self._send(value, plan.group, plan.version, epoch=epoch, lease_until=lease, signer=signer)
 
     def withdraw(
         self, group: str, version: int, *, epoch: int = 1, signer: Signer | None = None
     ) -> None:
         """Withdraw a version of a group's plan, as the planner does."""
-        value = withdrawn_value(group, version)
-        headers = partial(plan_headers, group=group, version=version, origin=self.origin)
-        self.put(
-            group,
-            value,
-            headers(value, epoch=epoch, lease_until=None, kind="withdrawn", signer=signer),
-        )
+        value, kind = withdrawn_value(group, version), "withdrawn"
+        self._send(value, group, version, epoch=epoch, lease_until=None, kind=kind, signer=signer)
+
+    def _send(self, value: bytes, group: str, version: int, **headers: Any) -> None:
+        names: dict[str, Any] = {"group": group, "version": version, "origin": self.origin}
+        self.put(group, value, plan_headers(value, **names, **headers))
 
     def put(self, group: str, value: bytes | None, headers: Headers | None = None) -> None:
         """Append any record, valid or not; None is a tombstone."""
@@ -300,7 +295,10 @@ class MemoryGroup:
         """
         if not self._members:
             return {}
-        joined = [self._joining(name, member) for name, member in self._members.items()]
+        joined = [
+            GroupMember.joining(name, member.topics, member.follower.subscription(name))
+            for name, member in self._members.items()
+        ]
         names = member_names(joined)
         counts = partition_counts(
             [member.topics for member in self._members.values()], self._partitions_of
@@ -326,16 +324,6 @@ class MemoryGroup:
         if name not in self._members:
             raise GroupError(f"group {self.group} has no member {name}")
         return self._members[name]
-
-    def _joining(self, name: str, member: _Follows) -> GroupMember:
-        note = decode_subscription(member.follower.subscription(name))
-        return GroupMember(
-            member_id=name,
-            topics=member.topics,
-            client_id=note.client_id,
-            seen=note.seen,
-            lapsed=note.lapsed,
-        )
 
     def _partitions_of(self, topic: str) -> set[int] | None:
         return set(range(self.topics[topic])) if topic in self.topics else None

@@ -10,7 +10,7 @@ from alembic import context
 from sqlalchemy import text
 
 from fairlead.store.engine import create_store_engine
-from fairlead.store.models import RAW, SCHEMA, Base
+from fairlead.store.models.base import RAW, SCHEMA, Base
 
 # Any fixed number: two upgrades of one database at once take turns.
 MIGRATION_LOCK = 5_337

@@ -12,7 +12,7 @@ from assets.presentation import table
 from assets.resources import SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.kafka.record_sample import RECORDS
-from fairlead.surfaces.keys import page, source_jars
+from fairlead.surfaces.keys import tables
 from fairlead.workflows.key_sampling import MOST_PARTITIONS, MOST_RECORDS, report_on_keys
 
 
@@ -36,11 +36,13 @@ def sample_keys(
     store: StoreResource,
 ) -> None:
     """Sample a topic; the result is an observation of the asset `topic_keys/TOPIC`."""
+    from fairlead.sandbox.jars import source_jars  # noqa: PLC0415 - imports PySpark
+
     with store.connect() as engine:
         report = report_on_keys(
             settings.get(), engine=engine, jars=source_jars, **config.model_dump()
         )
-    keys, partitions = map(table, page.tables(report))
+    keys, partitions = map(table, tables(report))
     metadata = {
         "verdict": report["verdict"],
         "keys": keys,

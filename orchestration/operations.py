@@ -4,7 +4,6 @@ Belongs here: configurations, and the person's name. Does not: any rule (`fairle
 database).
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -15,9 +14,9 @@ from assets.about import Changed, about
 from assets.presentation import link
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
+from assets.shown.plans import FOLLOWING
 from fairlead.common.words import listed
 from fairlead.domain.policy import policy_for
-from fairlead.domain.reconciliation import WHAT_FOLLOWS
 from fairlead.store.retention import prune as prune_store
 from fairlead.surfaces import ways
 from fairlead.workflows.delivery import PublishOptions
@@ -63,7 +62,7 @@ def approve_plan(
     config: ApprovalConfig,
     store: StoreResource,
 ) -> None:
-    """Approve a version."""
+    """Approve a plan that waits; the planner then publishes it."""
     with store.open() as plans:
         plan = plans.get(config.group, config.version)
         plans.approve(
@@ -74,9 +73,7 @@ def approve_plan(
             actor=_actor(context),
         )
     context.log.info("Approved version %d of %s", config.version, config.group)
-    _report(
-        context, {"state": "approved", "sha256": plan.sha256, "what happens next": WHAT_FOLLOWS}
-    )
+    _report(context, "approved", sha256=plan.sha256)
 
 
 @dg.op(retry_policy=RETRIES)
@@ -84,14 +81,10 @@ def approve_plan(
 def reject_plan(
     context: dg.OpExecutionContext, config: VersionConfig, store: StoreResource
 ) -> None:
-    """Reject a version that waits."""
+    """Reject a plan that waits: the consumers keep their partitions."""
     with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
-    following = (
-        "nothing is published: the consumers keep their partitions, and the next planning run "
-        "decides on the group again"
-    )
-    _report(context, {"state": "rejected", "what happens next": following})
+    _report(context, "rejected")
 
 
 @dg.op(retry_policy=RETRIES)
@@ -103,9 +96,9 @@ def rollback_plan(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
-    """Propose an old version's assignment as a new version."""
+    """Go back to an old version: propose its assignment as a new version."""
     with store.open() as plans, kafka.gateway() as gateway:
-        outcome = roll_group_back(
+        plan, approval = roll_group_back(
             plans,
             config.group,
             config.version,
@@ -115,20 +108,19 @@ def rollback_plan(
             now=datetime.now(UTC),
             actor=_actor(context),
         )
-    metadata = {
-        "version": outcome.plan.version,
-        "state": outcome.plan.state,
-        "approval": outcome.approval.reason,
-        "sha256": outcome.plan.sha256,
-    }
-    if outcome.approval.approved:
-        effect: dict[str, Any] = {"what happens next": WHAT_FOLLOWS}
-    else:
-        waits = f"version {outcome.plan.version} waits for a person: launch the job approve for it"
-        approve = ways.approve(outcome.plan, "")
+    effect = {}
+    if not approval.approved:
+        approve = ways.approve(plan, "")
         by = approve.launchpad and link("Open the launchpad of the job approve", approve.launchpad)
-        effect = {"to approve it": by or approve.statement, "what happens next": waits}
-    _report(context, metadata | effect)
+        effect = {"to approve it": by or approve.statement}
+    _report(
+        context,
+        plan.state,
+        version=plan.version,
+        approval=approval.reason,
+        sha256=plan.sha256,
+        **effect,
+    )
 
 
 @dg.op(retry_policy=RETRIES)
@@ -140,7 +132,7 @@ def withdraw_plan(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
-    """Withdraw a group's published plan."""
+    """Withdraw a published plan: the group returns to its fallback."""
     with store.open() as plans, kafka.plan_topic() as topic:
         result = withdraw(
             plans,
@@ -150,11 +142,7 @@ def withdraw_plan(
             reason=config.reason,
             actor=_actor(context),
         )
-    following = (
-        "the consumers rebalance to their fallback; the next planning run may propose a new plan"
-    )
-    where = {"version": result.version, "place": result.place}
-    _report(context, where | {"what happens next": following})
+    _report(context, "withdrawn", version=result.version, place=result.place)
 
 
 @dg.op(retry_policy=RETRIES)
@@ -165,7 +153,10 @@ def prune_history(
     settings: SettingsResource,
     store: StoreResource,
 ) -> None:
-    """Drop the history of old days."""
+    """Drop the history of days beyond history_retention, as the owner of the schema.
+
+    Plans that were followed or rejected, and their events, are kept permanently.
+    """
     retention, summaries = settings.get().history_retention, settings.get().summary_retention
     if config.keep_days is not None:
         retention = timedelta(days=config.keep_days)
@@ -181,40 +172,30 @@ def prune_history(
     )
 
 
-def _job(name: str, op: dg.OpDefinition, changed: Changed, description: str) -> dg.JobDefinition:
-    """Return the job of one op."""
+def _job(name: str, op: dg.OpDefinition, changed: Changed) -> dg.JobDefinition:
+    """Return the job of one op, with its description."""
 
-    @dg.job(name=name, description=description, **about(changed, callers=3))
+    @dg.job(name=name, description=op.description, **about(changed))
     def job() -> None:
         op()
 
     return job
 
 
-_APPROVE: Final = f"Approve a plan that waits; {WHAT_FOLLOWS}."
-_REJECT: Final = "Reject a plan that waits: the consumers keep their partitions."
-_ROLLBACK: Final = (
-    "Go back to an old version: its assignment becomes a new version, which is approved and "
-    "published like any other."
-)
-_WITHDRAW: Final = "Withdraw a published plan: the group returns to its fallback."
-_PRUNE: Final = (
-    "Drop the history of days beyond history_retention, as the owner of the schema; plans that "
-    "were followed or rejected, and their events, are kept permanently."
-)
 OPERATIONS: Final = [
-    _job("approve", approve_plan, "consumers", _APPROVE),
-    _job("reject", reject_plan, "plans", _REJECT),
-    _job("rollback", rollback_plan, "consumers", _ROLLBACK),
-    _job("withdraw", withdraw_plan, "consumers", _WITHDRAW),
-    _job("prune", prune_history, "history", _PRUNE),
+    _job("approve", approve_plan, "consumers"),
+    _job("reject", reject_plan, "plans"),
+    _job("rollback", rollback_plan, "consumers"),
+    _job("withdraw", withdraw_plan, "consumers"),
+    _job("prune", prune_history, "history"),
 ]
 
 
-def _report(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:
-    """Show the result and what happens next, in the run and in its log."""
-    context.log.info("What happens next: %s", done["what happens next"])
-    context.add_output_metadata(done)
+def _report(context: dg.OpExecutionContext, state: str, **done: Any) -> None:
+    """Show the new state of a plan and what happens next, in the run and in its log."""
+    following = FOLLOWING.get(state, "the version waits for a person: launch the job approve")
+    context.log.info("What happens next: %s", following)
+    context.add_output_metadata({"state": state, "what happens next": following, **done})
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:

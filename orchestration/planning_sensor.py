@@ -19,11 +19,12 @@ from fairlead.common.words import length, listed, plural
 from fairlead.domain.cohorts import by_cohort, overdue
 from fairlead.domain.plan_requests import unanswered
 from fairlead.settings import Settings
+from fairlead.store.analysis_memory import standing_requests
 from fairlead.workflows.sampling_interval import interval
 from orchestration.jobs import planning
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
-from orchestration.tick_intervals import tick_every_s
+from orchestration.tick_intervals import at_loading, ticks_of
 
 #: The run's tag with the reason for the run.
 WHY_TAG: Final = "fairlead/why"
@@ -38,7 +39,7 @@ _LONGEST: Final = 500
 
 @dg.sensor(
     job=planning,
-    minimum_interval_seconds=tick_every_s(),
+    minimum_interval_seconds=ticks_of(at_loading()[1]),
     default_status=dg.DefaultSensorStatus.STOPPED,
     description="Plans the groups that need a plan, in one run: groups for which a sample found "
     "that a plan is worth its cost, and groups that are due by their policy's cadence. Waits while "
@@ -64,7 +65,7 @@ def planning_sensor(
         return dg.SkipReason(f"The last planning run failed; the next one starts in {wait}.")
     with store.open() as plans:
         every = current.sampling.every if taken is None else interval(taken, current.sampling)
-        requests = plans.plan_requests(_OLD * every)
+        requests = standing_requests(plans.engine, _OLD * every)
         decided_at = plans.last_decisions()
     open_requests = unanswered(requests, decided_at, again=current.planning.again, now=now)
     needed = {group: request.why for group, request in open_requests.items()}

@@ -19,7 +19,7 @@ from fairlead.workflows.sampling import covered_groups, take
 from fairlead.workflows.sampling_interval import describe_cost, due, interval, wait_s
 from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
-from orchestration.tick_intervals import tick_every_s
+from orchestration.tick_intervals import at_loading, ticks_of
 
 #: Seconds. A run takes longer samples: sensors take turns, and a tick has a minute.
 IN_A_TICK_S: Final = 15.0
@@ -63,7 +63,7 @@ def sample() -> None:
 
 @dg.sensor(
     job=sample,
-    minimum_interval_seconds=tick_every_s(),
+    minimum_interval_seconds=ticks_of(at_loading()[1]),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Samples the offsets and owners of all planned groups, as often as sampling.every "
     "and sampling.share allow: rates, capacities and diagnoses come from these samples. If a "

@@ -13,7 +13,7 @@ from fairlead.domain.cohorts import cadence_of, due, planned_cohorts
 from orchestration.jobs import planning
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
-from orchestration.tick_intervals import planning_schedule_cron
+from orchestration.tick_intervals import at_loading
 
 
 def build_planning_schedule(
@@ -22,7 +22,7 @@ def build_planning_schedule(
     """Return the schedule for a cron expression; None: the one of the settings."""
     return dg.schedule(
         job=planning,
-        cron_schedule=cron_schedule or planning_schedule_cron(),
+        cron_schedule=cron_schedule or at_loading()[0].schedule,
         name="planning_schedule",
         description="Plans all cohorts in a single run, except those that were planned within the "
         "cadence of their policy.",

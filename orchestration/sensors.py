@@ -1,7 +1,7 @@
 """Sensors: new and vanished groups, the reconciler of plans, and later steps of plans."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -97,7 +97,7 @@ def approved_plans(
     changed = [key for key in members if key in set(known)]
     sent = [result for result in results if result.published]
     adopting = {cohort_of(result.group, current.policies) for result in sent}.intersection(known)
-    versions = sorted(f"{result.group} {result.version}" for result in sent)
+    versions = "\n".join(sorted(f"{result.group} {result.version}" for result in sent))
     return dg.SensorResult(
         asset_events=[
             # If the cohort has other groups too, only an observation is correct.
@@ -110,7 +110,9 @@ def approved_plans(
             )
             for key in changed[:_MOST_EVENTS]
         ],
-        run_requests=run_requests(adopting, known, reason=_digest(versions)),
+        run_requests=run_requests(
+            adopting, known, reason=hashlib.sha256(versions.encode()).hexdigest()[:16]
+        ),
         skip_reason=None if adopting else listed(reasons) or "There was nothing to send.",
     )
 
@@ -153,7 +155,3 @@ def _why_nothing(left_out: Sequence[str]) -> str:
         f"Discovery excludes {listed(left_out)}. `fairlead plans publish GROUP` publishes an "
         "approved plan of such a group"
     )
-
-
-def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Run a job from a shell, without the UI: `python -m orchestration planning GROUP [GROUP ...]`.
+"""Plan from a shell, without the UI: `python -m orchestration planning GROUP [GROUP ...]`.
 
 Runs what the schedule runs, for chosen cohorts, now, in this process. Dagster records the runs in
 `DAGSTER_HOME`, so they appear in the UI. Partitions that Dagster does not know yet are added first.
@@ -17,15 +17,15 @@ from sqlalchemy import Engine
 from assets.partitions import COHORT
 from assets.resources import StoreResource
 from fairlead.common.nearest import hint
-from fairlead.common.words import percent
 from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.errors import FairleadError, GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import load_settings
-from fairlead.store.history_queries import read_decisions, read_groups
+from fairlead.store.history_queries import read_decisions
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
+from orchestration.jobs import planning
 from orchestration.runs import known_cohorts, run_requests
 
 #: Dagster's connections: time-out of a query, maximum age of a connection that is used again, and
@@ -33,17 +33,15 @@ from orchestration.runs import known_cohorts, run_requests
 _STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 60_000, 5, 20
 
 
-def run(
-    job: str, cohorts: list[str], instance: dg.DagsterInstance, *, log_level: str
-) -> Iterator[str]:
-    """Run a job over cohorts, in as few runs as possible; a run that fails does not end the others.
+def run(cohorts: list[str], instance: dg.DagsterInstance, *, log_level: str) -> Iterator[str]:
+    """Plan cohorts, in as few runs as possible; a run that fails does not end the others.
 
     Yields
     ------
     The error of each run that failed, as soon as it failed.
     """
     instance.add_dynamic_partitions(COHORT, cohorts)
-    definition = defs.resolve_job_def(job)
+    definition = defs.resolve_job_def(planning.name)
     for request in run_requests(cohorts, known_cohorts(instance)):
         result = definition.execute_in_process(
             instance=instance,
@@ -54,7 +52,7 @@ def run(
         )
         if not result.success:
             covered = request.partition_key or " to ".join(request.tags.values())
-            yield f"{job} of {covered} failed: {_why(result)}"
+            yield f"planning of {covered} failed: {_why(result)}"
 
 
 def _why(result: dg.ExecuteInProcessResult) -> str:
@@ -88,21 +86,6 @@ def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
             raise GroupError(f"there is no group and no cohort {cohort}{hint(cohort, known)}")
 
 
-def standing_lines(engine: Engine, cohorts: Iterable[str]) -> Iterator[str]:
-    """Yield a line per group of some cohorts: its published plan, and how far it is followed."""
-    wanted, policies = set(cohorts), load_settings().policies
-    for row in read_groups(engine):
-        if cohort_of(row["group"], policies) not in wanted:
-            continue
-        if row["published"] is None:
-            yield f"{row['group']}: no plan is published"
-        else:
-            yield (
-                f"{row['group']}: version {row['published']} is published; "
-                f"{percent(row['adherence'])} of its partitions are as planned"
-            )
-
-
 def decision_lines(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> Iterator[str]:
     """Yield a line per group of some cohorts: its decision after a moment."""
     wanted, policies = set(cohorts), load_settings().policies
@@ -116,17 +99,17 @@ def decision_lines(engine: Engine, cohorts: Iterable[str], since: datetime | Non
 def arguments_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=__doc__)
-    parser.add_argument("job", choices=["planning", "publication", "adoption"])
+    parser.add_argument("job", choices=[planning.name])
     parser.add_argument("cohorts", nargs="+", metavar="COHORT", help="a group, or a named cohort")
     parser.add_argument("--verbose", action="store_true", help="show all that Dagster logs")
     return parser
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run a job, and print the results; the exit code is 0 if every run succeeded."""
+    """Plan, and print the decisions; the exit code is 0 if every run succeeded."""
     parser = arguments_parser()
     arguments = parser.parse_args(words)
-    job, cohorts = arguments.job, arguments.cohorts
+    cohorts = arguments.cohorts
     log_level = "DEBUG" if arguments.verbose else "WARNING"
     if not os.environ.get("DAGSTER_HOME"):
         parser.error(
@@ -140,17 +123,10 @@ def main(words: Sequence[str] | None = None) -> int:
             # Decisions are dated by the database's clock.
             since = max(PlanStore(engine).last_decisions().values(), default=None)
             failures = 0
-            for failure in run(job, cohorts, instance, log_level=log_level):
+            for failure in run(cohorts, instance, log_level=log_level):
                 say(f"fairlead: {failure}", err=True)
                 failures += 1
-            planned = job == "planning"
-            lines = (
-                decision_lines(engine, cohorts, since)
-                if planned
-                else standing_lines(engine, cohorts)
-            )
-            for line in lines:
-                say(line)
+            say(*decision_lines(engine, cohorts, since))
     except FairleadError as error:
         say_error(error)
         return 1

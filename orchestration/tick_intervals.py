@@ -10,23 +10,13 @@ from fairlead.settings import PlanningSettings, SamplingSettings, load_settings
 _LEAST_S, _MOST_S = 5, 30
 
 
-def _read() -> tuple[PlanningSettings, SamplingSettings]:
+def at_loading() -> tuple[PlanningSettings, SamplingSettings]:
     """Return the settings; if they are invalid, the defaults, since each tick reports the error."""
     try:
         settings = load_settings()
     except ConfigurationError:
         return PlanningSettings(), SamplingSettings()
     return settings.planning, settings.sampling
-
-
-def planning_schedule_cron() -> str:
-    """Return the cron expression of the planning schedule."""
-    return _read()[0].schedule
-
-
-def tick_every_s() -> int:
-    """Return the seconds between two ticks of the sensors for samples and plans."""
-    return ticks_of(_read()[1])
 
 
 def ticks_of(sampling: SamplingSettings) -> int:

@@ -212,8 +212,7 @@ def _own_surroundings() -> Iterator[None]:
                 patch.delenv(name)
         patch.setenv("FAIRLEAD_CONFIG", os.devnull)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        for service in ("kafka", "postgres", "spark"):  # only tests wait for them
-            patch.setattr(f"fairlead.sandbox.{service}.START_TIMEOUT_S", PATIENCE_S)
+        patch.setattr("fairlead.sandbox.processes.START_TIMEOUT_S", PATIENCE_S)
         yield
 
 

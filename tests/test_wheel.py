@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from fairlead.settings import Settings
-from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.load import steady_load
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from tests.conftest import KafkaTopic
@@ -88,10 +88,9 @@ def test_wheel_can_survey_a_cluster(
     looking = ("--bootstrap-servers", servers, "--every", "3", "--minutes", "0.35")
     with (
         Consumers(group, group.name, servers, None, tmp_path / "consumers.log") as consumers,
-        Load(servers, [group]),
+        steady_load(servers, [group]),
     ):
         wait_until_settled(consumers)
-        consumers.start_work()
         done = started(
             [python.with_name("fairlead"), "survey", "--format", "html", *looking],
             cwd=tmp_path,

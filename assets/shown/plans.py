@@ -35,7 +35,7 @@ _COMPARED: Final = (
     *("rack_gb_per_day", "rack_cost_per_day"),
 )
 #: What happens next, by the state of a plan.
-_FOLLOWING: Final = {
+FOLLOWING: Final = {
     "approved": WHAT_FOLLOWS,
     "published": "consumers follow it: see plan_adoption; the job withdraw withdraws it",
     "rejected": "consumers keep their partitions; the next planning run decides again",
@@ -277,7 +277,7 @@ def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
         "state": state,
         "since then": f"{step['group']}: version {version} is {state} since {at}, by "
         f"{step['actor']}: {step['reason']}",
-        "policy": _FOLLOWING.get(state, "nothing waits for a person"),
+        "policy": FOLLOWING.get(state, "nothing waits for a person"),
         "to approve it": decided,
         "to reject it": decided,
         "to approve it in SQL": decided,

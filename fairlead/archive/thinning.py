@@ -9,14 +9,12 @@ that have none of these are removed.
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Final
 
 from fairlead.archive.files import DAMAGED, SampleFile, SampleFiles, day_of
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
-from fairlead.errors import FileSystemError
 
 #: Age at which an unfinished file is removed; a younger one may still be in use.
 _GRACE: Final = timedelta(minutes=15)
@@ -37,36 +35,25 @@ def tidy(
     Raises
     ------
     FileSystemError
-        The first error. Later steps are done nevertheless.
+        A file cannot be removed; the others remain too.
     """
-    problem: FileSystemError | None = None
-    for step in _steps(files, now, retention, frozenset(keep)):
-        try:
-            step()
-        except FileSystemError as error:
-            problem = problem or error
-    if problem is not None:
-        raise problem
-
-
-def _steps(
-    files: SampleFiles, now: datetime, retention: timedelta, keep: Collection[str]
-) -> Iterator[Callable[[], None]]:
-    """Yield the steps of `tidy`; an error in one does not stop the others."""
-    over, old = _interval_of(now - EVERY_SAMPLE - THINNED_TO), dict[int, list[SampleFile]]()
+    oldest, intervals = now - retention, dict[int, list[SampleFile]]()
+    over = _interval_of(now - EVERY_SAMPLE - THINNED_TO)
     for file in files.taken_between(datetime.min.replace(tzinfo=UTC), now):
-        if file.at < now - retention:
-            yield partial(files.remove, file.path)
+        if file.at < oldest:
+            files.remove(file.path)
         elif _interval_of(file.at) < over:
-            old.setdefault(_interval_of(file.at), []).append(file)
+            intervals.setdefault(_interval_of(file.at), []).append(file)
     for day in files.days():
         for entry in files.entries(day):
             if entry.base_name.startswith("_") and entry.mtime < now - _GRACE:
-                yield partial(files.remove, f"{day}/{entry.base_name}")
-        if day < day_of(now - retention - timedelta(days=1)):
-            yield partial(files.remove_day, day)
-    yield partial(_remove_damaged, files, f"{now - retention:%Y%m%dT%H%M}")
-    yield partial(_thin, files, old.values(), keep)
+                files.remove(f"{day}/{entry.base_name}")
+        if day < day_of(oldest - timedelta(days=1)):
+            files.remove_day(day)
+    for name in files.damaged():
+        if name < f"{oldest:%Y%m%dT%H%M}":
+            files.remove(f"{DAMAGED}/{name}")
+    _thin(files, intervals.values(), frozenset(keep))
 
 
 def _thin(
@@ -129,12 +116,6 @@ def _needed(
         newest.update(keys)
         whole.update(key for key, is_sound in zip(keys, sound, strict=True) if is_sound)
     return needed[::-1] if readable else None
-
-
-def _remove_damaged(files: SampleFiles, oldest: str) -> None:
-    for name in files.damaged():
-        if name < oldest:
-            files.remove(f"{DAMAGED}/{name}")
 
 
 def _digest(files: Sequence[SampleFile], keep: Collection[str]) -> str:

@@ -6,10 +6,9 @@ that cannot reach the cluster raises an error, but leaves its network thread run
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planner
-    from kafka.net.compat import KafkaNetClient
+from kafka.net.compat import KafkaNetClient
 
 Client = TypeVar("Client")
 
@@ -33,12 +32,10 @@ def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Cl
     kafka.errors.KafkaError
         An error of the constructor.
     """
-    from kafka.net.compat import KafkaNetClient  # noqa: PLC0415 - see above
-
     keep_secrets()
     clients: list[KafkaNetClient] = []
 
-    def new_client(**settings: Any) -> "KafkaNetClient":
+    def new_client(**settings: Any) -> KafkaNetClient:
         clients.append(configuration.get("kafka_client", KafkaNetClient)(**settings))
         return clients[-1]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import floor, log10
-from typing import Final
+from typing import Any, Final
 
 _NAMES: Final = 10
 #: Maximum length of a name in a sentence. Topics have at most 249 characters, client ids 32,000.
@@ -15,6 +15,27 @@ _NAME: Final = 300
 _CUT: Final = 250
 _YEAR_S: Final = 365 * 86_400.0
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
+
+
+def as_text(value: Any) -> str:
+    """Return a value as text for people; times are in UTC.
+
+    Examples
+    --------
+    >>> [as_text(value) for value in (None, 1234567, 0.25, True)]
+    ['', '1,234,567', '0.25', 'yes']
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float | Decimal):
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    return str(value)
 
 
 def number(value: float | Decimal | None) -> str:

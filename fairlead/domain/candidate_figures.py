@@ -21,7 +21,7 @@ FORECAST: Final = ("forecast_time_lag_s", "utilisation", "catch_up_s")
 """Forecast figures; None for assignments that were not analysed."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
 """Rack traffic; None for groups without racks."""
-_FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
+FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
     """Return the candidate in a row of the table of candidates."""
     return SnapshotCandidate(
         assignor=row["assignor"],
-        metrics=None if row["error"] else {name: row[name] for name in _FIGURES},
+        metrics=None if row["error"] else {name: row[name] for name in FIGURES},
         outcome=row["outcome"],
         error=row["error"],
         frontier=tuple(
@@ -77,17 +77,6 @@ def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> fl
     0.25
     """
     return _fall(observed.get("forecast_time_lag_s"), predicted.get("forecast_time_lag_s"))
-
-
-def lightening(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:
-    """Return the share by which the most loaded consumer's lag falls; negative if it rises.
-
-    Examples
-    --------
-    >>> lightening({"lag_max": 200}, {"lag_max": 150})
-    0.25
-    """
-    return _fall(float(observed["lag_max"]), float(predicted["lag_max"])) or 0.0
 
 
 def _fall(before: float | None, after: float | None) -> float | None:

@@ -1,14 +1,10 @@
 """Analysis of groups: from samples and remembered estimates to rows of candidates.
 
-Belongs here: analysing many groups together, and the rows. Does not: the input of an analysis
+Belongs here: analysing a group, and the rows. Does not: the input of an analysis
 (`fairlead.domain.samples.questions`), reading and writing tables (`fairlead.spark`).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from itertools import repeat
 from typing import Any, Final
 
 from assignors.assignment import Assignment
@@ -18,21 +14,13 @@ from fairlead.domain.analysis.candidates import Candidate
 from fairlead.domain.analysis.decide import PlanDecision, decide
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import cost_per_day
-from fairlead.domain.analysis.read import Observations, read_together
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import Findings
 from fairlead.domain.samples.lag import partition_statuses
-from fairlead.domain.samples.questions import (
-    Group,
-    PlanningOptions,
-    question_about,
-)
-from fairlead.errors import GroupError
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 
 Row = dict[str, Any]
 
-#: Approximate maximum number of cells, samples x partitions, that are analysed at once.
-_CELLS: Final = 1_000_000
 #: Names of members that do not return after a restart: a client id and a UUID or, if the broker
 #: assigns, a UUID in base64 (which rarely lacks capitals or small letters).
 _MEMBER_ID: Final = re.compile(
@@ -49,69 +37,19 @@ def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
     Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; missing values are
     null. A group that cannot be analysed has one row, `observed`, with the error.
     """
-    return next(analyse_groups([(group, planning)]))
-
-
-def analyse_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[list[Row]]:
-    """Yield the rows of each group, as `analyse_group` returns them."""
-    for group, planning, question in questions_about(groups):
-        try:
-            rows = _rows(group, planning, question)
-        except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
-            rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
-        key = {"snapshot_id": group.now["sample_id"], "group": group.name}
-        yield [row | key for row in rows]
-
-
-def questions_about(
-    groups: Iterable[tuple[Group, PlanningOptions]],
-) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
-    """Yield each group with its question, or with the error.
-
-    Samples of several groups are read together, as far as `_CELLS` allows.
-    """
-    read: list[tuple[Group, PlanningOptions, Question | Exception]] = []
-    cells = 0
-    for group, planning in groups:
-        question = _question(group, planning)
-        read.append((group, planning, question))
-        cells += question.series.end.size if isinstance(question, Question) else 0
-        if cells >= _CELLS:
-            yield from _together(read)
-            read, cells = [], 0
-    yield from _together(read)
-
-
-def _question(group: Group, planning: PlanningOptions) -> Question | Exception:
-    if group.now["error"]:
-        return GroupError(group.now["error"])
     try:
-        return question_about(group, planning)
-    except Exception as error:  # noqa: BLE001 - one group's data must not fail the job
-        return error
+        rows = _rows(group, planning)
+    except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
+        rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
+    key = {"snapshot_id": group.now["sample_id"], "group": group.name}
+    return [row | key for row in rows]
 
 
-def _together(
-    read: Sequence[tuple[Group, PlanningOptions, Question | Exception]],
-) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
-    questions = [question for _, _, question in read if isinstance(question, Question)]
-    # If reading fails, each group is read again separately, so that only the faulty one fails.
-    observed: Iterator[Observations | None] = repeat(None)
-    with suppress(Exception):
-        observed = iter(read_together([question.series for question in questions]))
-    for group, planning, question in read:
-        if isinstance(question, Question):
-            yield group, planning, replace(question, observations=next(observed))
-        else:
-            yield group, planning, question
-
-
-def _rows(group: Group, planning: PlanningOptions, question: Question | Exception) -> list[Row]:
+def _rows(group: Group, planning: PlanningOptions) -> list[Row]:
     """Return the row of the present assignment, then those of the candidates."""
     if group.now["error"]:
         return [{"assignor": OBSERVED, "error": group.now["error"]}]
-    if isinstance(question, Exception):
-        raise question
+    question = question_about(group, planning)
     problem = question.problem
     if problem.members and problem.partition_total:
         return rows_of(question, ask(question, planning), planning)
@@ -140,7 +78,10 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
         "assignor": OBSERVED,
         "statuses": partition_statuses(question.series) if decision.outcome == "plan" else [],
         **_figures(Assignment(problem, problem.owner)),
-        **_laid_out(problem),
+        "topics": list(problem.topics),
+        "partition_counts": problem.partition_counts,
+        "members": list(problem.members),
+        "weights": problem.weights,
         **_analysed(decision, problem),
         **_far(far, price),
     }
@@ -209,22 +150,13 @@ def findings_of(decision: PlanDecision, problem: Problem) -> Findings:
         consumers_why=decision.size.why,
         costs=decision.costs.intervals(problem),
         remembered_costs=decision.costs.rows(problem),
-        reported=decision.reported(problem),
+        reported={} if decision.work is None else decision.work.row(problem),
         capacities={
             name: capacity
             for name, capacity in decision.capacities.items()
             if name in problem.members or not _MEMBER_ID.search(name)
         },
     )
-
-
-def _laid_out(problem: Problem) -> Row:
-    return {
-        "topics": list(problem.topics),
-        "partition_counts": problem.partition_counts,
-        "members": list(problem.members),
-        "weights": problem.weights,
-    }
 
 
 def _figures(assignment: Assignment) -> Row:

@@ -5,7 +5,7 @@ Does not: analysing groups (`fairlead.domain.analysis`), storing the decision (`
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assignors.assignment import Assignment
+from assignors.problem import Problem
 from fairlead.common.tables import named
 from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.sample_series import Float64, Int32
 from fairlead.domain.candidate_figures import OBSERVED, candidate_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
@@ -114,24 +117,35 @@ def _decide(
     known |= {"reason": analysed["decision_reason"], "findings": findings}
     if analysed["decision"] != "plan":
         return Decision(**known)
-    layout, chosen = _Layout.of(table, analysed["place"]), rows[analysed["chosen"]]["place"]
-    owner = _numbers(table, "owner", chosen)
-    outlook = layout.outlook(table, analysed["place"])
-    reasons = {each["index"]: each["reason"] for each in table["reasons"][chosen].as_py()}
-    counts = dict(zip(layout.topics, layout.counts.tolist(), strict=True))
-    prospect = None
-    if outlook is not None:
-        prospect = Prospect(counts, layout.members, outlook, policy.horizon.total_seconds())
     subscriptions = dict(zip(described["members"], described["subscriptions"], strict=True))
+    place, chosen = analysed["place"], rows[analysed["chosen"]]["place"]
+    counts = dict(
+        zip(
+            table["topics"][place].as_py(),
+            _numbers(table, "partition_counts", place).tolist(),
+            strict=True,
+        )
+    )
+    problem = Problem.of(counts, subscriptions)
+    before, owner = (_numbers(table, "owner", row) for row in (place, chosen))
+    weights = _numbers(table, "weights", place).astype(np.float64)
+    outlook = _outlook(table, place)
+    reasons = {each["index"]: each["reason"] for each in table["reasons"][chosen].as_py()}
     return PlanDraft(
         **known,
         assignor=analysed["chosen"],
         predicted=candidates[analysed["chosen"]].metrics or {},
-        moves=layout.moves(owner, reasons),
+        moves=_moves(problem, weights, before, owner, reasons),
         expires_at=None if policy.expires_after is None else now + policy.expires_after,
         partition_counts=counts,
-        members=layout.shares(owner, subscriptions),
-        weights=dict(zip(layout.topics, np.split(layout.weights, layout.starts[1:]), strict=True)),
+        members={
+            name: MemberShare(
+                tuple(sorted(subscriptions[name])),
+                {topic: np.array(numbers, np.int32) for topic, numbers in owned.items()},
+            )
+            for name, owned in Assignment(problem, owner).by_member().items()
+        },
+        weights=dict(zip(counts, np.split(weights, problem.topic_offsets[1:-1]), strict=True)),
         topic_ids={
             topic: text
             for topic, text in zip(described["topics"], described["topic_ids"], strict=True)
@@ -139,9 +153,9 @@ def _decide(
         },
         four_eyes=policy.four_eyes,
         shadow=policy.shadow,
-        prospect=prospect,
+        prospect=Prospect(problem, outlook, policy.horizon.total_seconds()) if outlook else None,
         statuses=frozenset(analysed["statuses"] or ()),
-        loads={} if outlook is None else layout.loads(outlook, owner, findings.capacities),
+        loads=_loads(problem, outlook, before, owner, findings.capacities) if outlook else {},
     )
 
 
@@ -151,111 +165,47 @@ def _numbers(table: pa.Table, name: str, row: int) -> npt.NDArray[Any]:
     return np.empty(0) if values is None else np.asarray(values.to_numpy(zero_copy_only=False))
 
 
-@dataclass(frozen=True, eq=False)
-class _Layout:
-    """Order of the arrays of a group's candidates: P partitions, T topics, M members.
+def _outlook(table: pa.Table, row: int) -> Outlook | None:
+    """Return the analysis's outlook; None if there is none."""
+    arrivals, backlog, behind_s, capacities = (
+        _numbers(table, name, row).astype(np.float64) for name in _OUTLOOK
+    )
+    if arrivals.size < _numbers(table, "owner", row).size:
+        return None
+    return Outlook(arrivals, np.zeros_like(arrivals), backlog, behind_s, capacities)
 
-    Parameters
-    ----------
-    topics, members
-        T and M names.
-    counts, starts
-        Partitions of each topic, and their first index in the arrays; int64 of shape (T,).
-    weights
-        float64 of shape (P,).
-    owner
-        Present owners: int32 of shape (P,), -1 for none.
-    """
 
-    topics: list[str]
-    members: list[str]
-    counts: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float64]
-    owner: npt.NDArray[np.int32]
-
-    @classmethod
-    def of(cls, table: pa.Table, row: int) -> "_Layout":
-        """Read the row `observed` of a group."""
-        counts = _numbers(table, "partition_counts", row)
-        return cls(
-            topics=table["topics"][row].as_py(),
-            members=table["members"][row].as_py(),
-            counts=counts,
-            starts=np.cumsum(counts) - counts,
-            weights=_numbers(table, "weights", row).astype(np.float64),
-            owner=_numbers(table, "owner", row),
-        )
-
-    def moves(self, owner: npt.NDArray[np.int32], reasons: Mapping[int, str]) -> pa.Table:
-        """Return the partitions whose owner changes, as `PlanDraft.moves`."""
-        changed = np.flatnonzero(owner != self.owner)
-        before, after = self.owner[changed], owner[changed]
-        topic_of = self._topic_of(changed)
-        why = [
-            reasons.get(index, PLACED if member < 0 else MOVED)
-            for index, member in zip(changed.tolist(), before.tolist(), strict=True)
-        ]
-        return pa.table(
-            {
-                "topic": named(topic_of, self.topics),
-                "partition": pa.array((changed - self.starts[topic_of]).astype(np.int32)),
-                "previous_member": named(before, self.members),
-                "member": named(after, self.members),
-                "weight": pa.array(self.weights[changed]),
-                "reason": pa.array(why, pa.string()),
-            }
-        )
-
-    def shares(
-        self, owner: npt.NDArray[np.int32], subscriptions: Mapping[str, Sequence[str]]
-    ) -> dict[str, MemberShare]:
-        """Return the shares of all members; empty for a member without partitions."""
-        places = np.argsort(owner, kind="stable")
-        places = places[np.count_nonzero(owner < 0) :]
-        topic_of = self._topic_of(places)
-        numbers = (places - self.starts[topic_of]).astype(np.int32)
-        share_of = owner[places] * np.int64(len(self.topics)) + topic_of
-        firsts = np.flatnonzero(np.diff(share_of, prepend=-1))
-        ends = [*firsts[1:].tolist(), places.size]
-        owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in self.members}
-        for share, first, end in zip(
-            share_of[firsts].tolist(), firsts.tolist(), ends, strict=False
-        ):
-            member, topic = divmod(share, len(self.topics))
-            owned[self.members[member]][self.topics[topic]] = numbers[first:end]
-        return {
-            name: MemberShare(tuple(sorted(topics)), owned[name])
-            for name, topics in subscriptions.items()
+def _moves(
+    problem: Problem, weights: Float64, before: Int32, owner: Int32, reasons: Mapping[int, str]
+) -> pa.Table:
+    """Return the partitions whose owner changes, as `PlanDraft.moves`."""
+    changed = np.flatnonzero(owner != before)
+    topic_of = problem.topic_of[changed]
+    why = [reasons.get(index, PLACED if before[index] < 0 else MOVED) for index in changed.tolist()]
+    return pa.table(
+        {
+            "topic": named(topic_of, problem.topics),
+            "partition": (changed - problem.topic_offsets[topic_of]).astype(np.int32),
+            "previous_member": named(before[changed], problem.members),
+            "member": named(owner[changed], problem.members),
+            "weight": weights[changed],
+            "reason": pa.array(why, pa.string()),
         }
+    )
 
-    def outlook(self, table: pa.Table, row: int) -> Outlook | None:
-        """Return the analysis's outlook; None if there is none."""
-        arrivals, backlog, behind_s, capacities = (
-            _numbers(table, name, row).astype(np.float64) for name in _OUTLOOK
+
+def _loads(
+    problem: Problem, outlook: Outlook, before: Int32, owner: Int32, known: Mapping[str, Capacity]
+) -> dict[str, MemberLoad]:
+    """Return the load of each member, before and after the plan."""
+    now, then = (outlook.by_member(outlook.arrivals, owners).tolist() for owners in (before, owner))
+    return {
+        name: MemberLoad(
+            before=now[index],
+            after=then[index],
+            capacity=float(outlook.capacities[index]),
+            seen=known[name].records_per_s if name in known else None,
+            measured=name in known and known[name].measured,
         )
-        if arrivals.size < self.owner.size:
-            return None
-        return Outlook(arrivals, np.zeros_like(arrivals), backlog, behind_s, capacities)
-
-    def loads(
-        self, outlook: Outlook, owner: npt.NDArray[np.int32], known: Mapping[str, Capacity]
-    ) -> dict[str, MemberLoad]:
-        """Return the load of each member, before and after the plan."""
-        before, after = (
-            outlook.by_member(outlook.arrivals, owners).tolist() for owners in (self.owner, owner)
-        )
-        return {
-            name: MemberLoad(
-                before=before[index],
-                after=after[index],
-                capacity=float(outlook.capacities[index]),
-                seen=known[name].records_per_s if name in known else None,
-                measured=name in known and known[name].measured,
-            )
-            for index, name in enumerate(self.members)
-        }
-
-    def _topic_of(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        # Of several topics with the same start, only the last one has partitions.
-        return np.searchsorted(self.starts, places, side="right") - 1
+        for index, name in enumerate(problem.members)
+    }

@@ -140,8 +140,6 @@ FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}
 
 #: Suffixes of column names and their meaning; views.sql uses the same.
 _WHICH: Final = {
-    "first": "First of the day",
-    "last": "Last of the day",
     "worst": "Worst of the day",
     "before": "Before the plan",
     "predicted": "As the plan predicts",

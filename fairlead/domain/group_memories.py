@@ -37,8 +37,8 @@ class GroupMemories:
         """Return the memories of some groups."""
         names = list(groups)
         return GroupMemories(
-            {name: self.capacities[name] for name in names if name in self.capacities},
-            {name: self.changes[name] for name in names if name in self.changes},
-            {name: self.samples[name] for name in names if name in self.samples},
-            {name: self.costs[name] for name in names if name in self.costs},
+            **{
+                memory: {name: by_group[name] for name in names if name in by_group}
+                for memory, by_group in vars(self).items()
+            }
         )

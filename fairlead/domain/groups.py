@@ -41,7 +41,7 @@ class LiveMember:
 
     Parameters
     ----------
-    member_id, client_id, host, instance_id
+    member_id, client_id, instance_id
         As the coordinator returns them; `instance_id` is `group.instance.id` of static members.
     name
         Name in plans: the instance id, else a client id unique in the group, else the member id.
@@ -58,7 +58,6 @@ class LiveMember:
 
     member_id: str
     client_id: str
-    host: str
     instance_id: str | None
     name: str
     topics: tuple[str, ...]
@@ -89,8 +88,8 @@ class GroupDescription:
 
     Parameters
     ----------
-    group, state, protocol_type, protocol
-        From the coordinator: `Stable`, `Empty`, ...; `consumer`; the assignor's name.
+    group, state, protocol
+        From the coordinator: its id; `Stable`, `Empty`, ...; the assignor's name.
     members
         By name. Only known in the states `Stable` and `Empty`.
     error
@@ -106,7 +105,6 @@ class GroupDescription:
 
     group: str
     state: str
-    protocol_type: str
     protocol: str
     members: tuple[LiveMember, ...] = ()
     error: str | None = None

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from fairlead.common.hours import parse_hours, time_zone
-from fairlead.common.nearest import WrongAt, no_such
+from fairlead.common.nearest import WrongAt
 from fairlead.common.words import length
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.rules import Rules
@@ -219,10 +219,7 @@ class Policy(_Rule):
             return RackPrice(**value)
         except ValidationError as error:
             first = error.errors()[0]
-            key, what = str(first["loc"][0]), what_is_wrong(first)
-            if first["type"] == "extra_forbidden":
-                what = no_such("key", key, RackPrice.model_fields)
-            raise WrongAt(what, key) from None
+            raise WrongAt(what_is_wrong(first, RackPrice), str(first["loc"][0])) from None
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

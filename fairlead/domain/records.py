@@ -397,14 +397,11 @@ class MeasuredLag:
 
     Parameters
     ----------
-    snapshot_at
-        Time of the snapshot.
     lags
         Topic to partition number to lag in records.
     statuses
         Statuses that occur, each once.
     """
 
-    snapshot_at: datetime
     lags: Mapping[str, npt.NDArray[np.float64]]
     statuses: frozenset[str]

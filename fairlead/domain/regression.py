@@ -54,14 +54,6 @@ class Regression:
 
     Parameters
     ----------
-    seen_s
-        Increase of the time lag over the objective since the plan, summed over partitions.
-    before_s
-        Increase in the replay with the owners before the plan.
-    error_s
-        The replay's error.
-    over_objective, over_objective_before
-        Number of partitions over the objective now, and in the replay.
     evidence
         A sentence.
     owner
@@ -70,11 +62,6 @@ class Regression:
         Whether `IN_A_ROW` samples show it. Until then, the group gets no new plan.
     """
 
-    seen_s: float
-    before_s: float
-    error_s: float
-    over_objective: int
-    over_objective_before: int
     evidence: str
     owner: Int32
     sure: bool = False
@@ -142,7 +129,7 @@ def _at_last_sample(question: Question) -> Regression | None:
         f"owners and speeds before the plan: {_more(before_s)}, {_more(ahead_before)} in "
         f"{horizon}, in {plural(over_before, 'partition')} now. Error at most {length(error_s)}"
     )
-    return Regression(seen_s, before_s, error_s, over, over_before, evidence, old)
+    return Regression(evidence, old)
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
@@ -296,7 +283,7 @@ class _Replay:
     @property
     def new(self) -> Int32:
         """The owners now, int32 of shape (P,)."""
-        return self.analysis.problem.owner
+        return self.analysis.owner
 
     @property
     def objective_s(self) -> float:
@@ -321,8 +308,8 @@ class _Replay:
 
     def became(self, time_lag_s: Float64) -> Float64:
         """Return the increase of each partition's time lag over the objective, first to now."""
-        first, now = _excess(time_lag_s, self.objective_s)
-        return np.asarray(now - first, np.float64)
+        increase: Float64 = np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
+        return increase
 
     def bystanders_s(self) -> float:
         """Return the bystanders' time lag beyond the replay's, scaled up to all partitions."""
@@ -403,15 +390,11 @@ def _time_lag_s(
     backlog arrived at the rate `before`.
     """
     count = speeds.size
-    seconds = np.diff(at)
-    came = np.zeros((seconds.size, count))
-    for step in range(seconds.size):
-        came[step] = sum_by_owner(arrived[step], owner, count)
-    began = sum_by_owner(waited, owner, count)
-    backlog = began
-    for step, lasted in enumerate(seconds.tolist()):
-        backlog = np.maximum(backlog + came[step] - speeds * lasted, 0.0)
-    total = np.concatenate((np.zeros((1, count)), np.cumsum(came, axis=0)))
+    came = [sum_by_owner(step, owner, count) for step in arrived]
+    began = backlog = sum_by_owner(waited, owner, count)
+    for records, seconds in zip(came, np.diff(at).tolist(), strict=True):
+        backlog = np.maximum(backlog + records - speeds * seconds, 0.0)
+    total = np.cumsum([np.zeros(count), *came], axis=0)
     per_s = sum_by_owner(before, owner, count)
     usual = np.where(per_s > 0, per_s, np.inf)
     time_lag_s = np.zeros((2, count))

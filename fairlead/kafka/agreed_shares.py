@@ -18,14 +18,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
 
 from fairlead.common.librdkafka import kafka_error
 from fairlead.domain.advice import AGREED, CLASSIC
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
-from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING
+from fairlead.kafka.requests import MISSING, read_to_end, reader
 from fairlead.settings import KafkaSettings
 from fairlead.wire.agreement import AssignmentRecord, decode
 from fairlead.wire.partitions import partition_for_key
@@ -33,13 +33,12 @@ from fairlead.wire.partitions import partition_for_key
 log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
-_AT_ONCE: Final = 10_000
 #: Retention of the topic; members write the valid assignment record again every few hours.
 _KEPT_S: Final = 24 * 60 * 60.0
 
 
 def with_agreed_shares(
-    descriptions: Mapping[str, GroupDescription], reader: "CoordinationReader"
+    descriptions: Mapping[str, GroupDescription], settings: KafkaSettings
 ) -> dict[str, GroupDescription]:
     """Apply assignment records to the groups that agree through the coordination topic.
 
@@ -50,8 +49,8 @@ def with_agreed_shares(
     ----------
     descriptions
         Group to the broker's description.
-    reader
-        The coordination topic.
+    settings
+        The cluster, and the coordination topic.
     """
     groups = [
         name
@@ -62,26 +61,18 @@ def with_agreed_shares(
     if not groups:
         return dict(descriptions)
     try:
-        values = reader.read(groups)
+        records = read_assignments(settings, groups)
     except (KafkaException, KafkaUnavailableError) as error:
         why = kafka_error(error).str() if isinstance(error, KafkaException) else error
         log.warning(
             "The coordination topic %s cannot be read (%s): groups of confluent-kafka followers "
             "are shown with the partitions that range gave them",
-            reader.name,
+            settings.coordination_topic,
             why,
         )
         return dict(descriptions)
-    return {
-        **descriptions,
-        **{
-            name: with_records(
-                descriptions[name], filter(None, map(decode_assignment, values[name]))
-            )
-            for name in groups
-            if name in values
-        },
-    }
+    agreed = {name: with_records(descriptions[name], records[name]) for name in records}
+    return {**descriptions, **agreed}
 
 
 def with_records(
@@ -91,16 +82,12 @@ def with_records(
     record = _present_record(described.members, records)
     if record is None:
         return described
-    return replace(described, protocol=AGREED, members=_shared(described.members, record))
-
-
-def _shared(members: Iterable[LiveMember], record: AssignmentRecord) -> tuple[LiveMember, ...]:
-    return tuple(
-        replace(member, partitions=dict(sorted(record.shares[member.member_id].items())))
-        if member.member_id in record.shares
-        else member
-        for member in members
+    shares = {name: dict(sorted(share.items())) for name, share in record.shares.items()}
+    members = tuple(
+        replace(member, partitions=shares.get(member.member_id, member.partitions))
+        for member in described.members
     )
+    return replace(described, protocol=AGREED, members=members)
 
 
 def _present_record(
@@ -114,12 +101,6 @@ def _present_record(
         if newer and record.assigns_exactly(range_shares):
             decided = record
     return decided
-
-
-def decode_assignment(value: bytes | None) -> AssignmentRecord | None:
-    """Read an assignment record; None: the record is not an assignment record."""
-    record = decode(value)
-    return record if isinstance(record, AssignmentRecord) else None
 
 
 @dataclass(frozen=True)
@@ -140,106 +121,52 @@ class _Read:
     records: dict[bytes, list[tuple[int, bytes | None]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def forget(self, before_ms: float) -> None:
-        """Drop older records."""
-        for key, records in list(self.records.items()):
-            if records[0][0] < before_ms:
-                self.records[key] = [record for record in records if record[0] >= before_ms]
-                if not self.records[key]:
-                    del self.records[key]
 
-
-#: Cluster and topic to the records that this process has read.
+#: Cluster and topic to the records that this process has read: it reads each record once.
 _READ: Final[dict[tuple[str, str], _Read]] = {}
 
 
-class CoordinationReader:
-    """The coordination topic; a process reads each record once, even through several instances.
+def read_assignments(
+    settings: KafkaSettings, groups: Sequence[str]
+) -> dict[str, list[AssignmentRecord]]:
+    """Read to the end of the groups' partitions; return each group's records of the last day.
 
-    Parameters
-    ----------
-    settings
-        How to reach the cluster, and the topic's name.
+    Raises
+    ------
+    KafkaException
+        The broker refuses.
+    KafkaUnavailableError
+        Reading takes longer than the request time-out.
     """
-
-    def __init__(self, settings: KafkaSettings) -> None:
-        self._settings = settings
-        self._consumer: Consumer | None = None
-        self._read = _READ.setdefault(
-            (settings.bootstrap_servers, settings.coordination_topic), _Read()
-        )
-
-    @property
-    def name(self) -> str:
-        """The topic's name."""
-        return self._settings.coordination_topic
-
-    def read(self, groups: Sequence[str]) -> dict[str, list[bytes | None]]:
-        """Read to the end of the groups' partitions; return each group's records of the last day.
-
-        Raises
-        ------
-        KafkaException
-            The broker refuses.
-        KafkaUnavailableError
-            Reading takes longer than the request time-out.
-        """
-        consumer = self._open()
-        timeout_s = self._settings.request_timeout_s
-        topic = consumer.list_topics(self.name, timeout=timeout_s).topics[self.name]
+    name, timeout_s = settings.coordination_topic, settings.request_timeout_s
+    read = _READ.setdefault((settings.bootstrap_servers, name), _Read())
+    consumer = reader(settings)
+    try:
+        topic = consumer.list_topics(name, timeout=timeout_s).topics[name]
         if topic.error is not None:
             if topic.error.code() in MISSING:
                 return {}
             raise KafkaException(topic.error)
-        keys = {group.encode(): group for group in groups}
         partitions = {partition_for_key(group, len(topic.partitions)) for group in groups}
-        with self._read.lock:
-            starts = [
-                (number, self._read.next.get(number, OFFSET_BEGINNING)) for number in partitions
+        with read.lock:
+            positions = [
+                TopicPartition(name, number, read.next.get(number, OFFSET_BEGINNING))
+                for number in partitions
             ]
-            consumer.assign([TopicPartition(self.name, number, start) for number, start in starts])
-            self._drain(consumer, partitions, timeout_s)
-            self._read.forget(1000.0 * (time.time() - _KEPT_S))
-            records = self._read.records
-            return {
-                group: [value for _, value in records[key]]
-                for key, group in keys.items()
-                if key in records
+            for message in read_to_end(consumer, positions, timeout_s):
+                record = (message.timestamp()[1], message.value())
+                read.records.setdefault(message.key() or b"", []).append(record)
+                read.next[message.partition() or 0] = (message.offset() or 0) + 1
+            oldest = 1000.0 * (time.time() - _KEPT_S)
+            for key, records in read.records.items():
+                read.records[key] = [record for record in records if record[0] >= oldest]
+            decoded = {
+                group: [decode(value) for _, value in read.records.get(group.encode(), ())]
+                for group in groups
             }
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._consumer is not None:
-            self._consumer.close()
-            self._consumer = None
-
-    def _open(self) -> Consumer:
-        if self._consumer is None:
-            self._consumer = Consumer(
-                self._settings.librdkafka(
-                    **{
-                        "group.id": "fairlead-coordination",  # required, never joined
-                        "enable.auto.commit": "false",
-                        "enable.partition.eof": "true",
-                        "auto.offset.reset": "earliest",  # newer records may be deleted
-                        "fetch.wait.max.ms": "50",
-                    }
-                )
-            )
-        return self._consumer
-
-    def _drain(self, consumer: Consumer, pending: set[int], timeout_s: float) -> None:
-        """Store records until every partition is read to its end."""
-        deadline = time.monotonic() + timeout_s
-        while pending:
-            if time.monotonic() > deadline:
-                raise KafkaUnavailableError(f"not read to its end within {timeout_s:.0f} s")
-            for message in consumer.consume(_AT_ONCE, 0.1):
-                if (error := message.error()) is None:
-                    record = (message.timestamp()[1], message.value())
-                    self._read.records.setdefault(message.key() or b"", []).append(record)
-                    self._read.next[message.partition() or 0] = (message.offset() or 0) + 1
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    pending.discard(message.partition())
-                elif not error.retriable() and error.code() not in ABOUT_A_GROUP:
-                    raise KafkaException(error)
+    finally:
+        consumer.close()
+    return {
+        group: [record for record in records if isinstance(record, AssignmentRecord)]
+        for group, records in decoded.items()
+    }

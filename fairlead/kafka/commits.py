@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion, RequestTimedOutError
 from kafka.errors import KafkaError as PythonKafkaError
-from kafka.protocol.api_header import ResponseHeader
+from kafka.protocol.api_header import RequestHeader, ResponseHeader
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
@@ -92,7 +92,7 @@ async def _ask(
     for _, node, names in requests:
         if len(sent) == REQUESTS_IN_FLIGHT:
             answers |= await _receive(*sent.popleft())
-        sent.append((names, admin._manager.send(_OffsetFetch.of(names), node_id=node)))  # noqa: SLF001 - as above
+        sent.append((names, admin._manager.send(_all_commits(names), node_id=node)))  # noqa: SLF001 - as above
     while sent:
         answers |= await _receive(*sent.popleft())
     return answers
@@ -168,31 +168,21 @@ class _Undecoded:
         return cls(data.read())
 
 
-class _Header:
-    """A request's header, for which kafka-python does not decode the response."""
+class _Header(RequestHeader, init=False):  # type: ignore[misc,call-arg] # no types
+    """The header of a request whose response kafka-python does not decode."""
 
-    def __init__(self, header: Any) -> None:
-        self._header = header
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._header, name)
-
-    @staticmethod
-    def get_response_class() -> type[_Undecoded]:
+    def get_response_class(self) -> type[_Undecoded]:
         return _Undecoded
 
 
 class _OffsetFetch(OffsetFetchRequest, init=False):  # type: ignore[misc,call-arg] # no types
-    """A request for all commits of some groups."""
+    header_class = _Header
 
-    @classmethod
-    def of(cls, groups: Sequence[str]) -> "_OffsetFetch":
-        wanted = [cls.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
-        return cls(groups=wanted, min_version=_OFFSET_FETCH, max_version=_OFFSET_FETCH)
 
-    def with_header(self, *arguments: Any, **keywords: Any) -> None:
-        super().with_header(*arguments, **keywords)
-        self._header: Any = _Header(self._header)
+def _all_commits(groups: Sequence[str]) -> _OffsetFetch:
+    """Return the request for all commits of some groups."""
+    wanted = [_OffsetFetch.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
+    return _OffsetFetch(groups=wanted, min_version=_OFFSET_FETCH, max_version=_OFFSET_FETCH)
 
 
 def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:

@@ -7,12 +7,12 @@ records (`fairlead.wire`), nor writing them (`plan_topic`, `members_topic`).
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from confluent_kafka import (
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
@@ -35,19 +35,14 @@ from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused
-from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT
+from fairlead.kafka.requests import GRACE_S, TRANSIENT, read_to_end, reader
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
-from fairlead.wire.record import EPOCH_HEADER, Headers, Origin
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from fairlead.wire.record import Headers, Origin
 
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
-#: Maximum number of messages to take from the client at once.
-_AT_ONCE: Final = 1000
 #: Seconds between two requests about a topic while waiting.
 POLL_S: Final = 0.1
 
@@ -155,12 +150,7 @@ class CompactedTopic:
         """
         if self._origin is None:
             topic_id = kafka_uuid(str(self._describe().topic_id))
-            admin = AdminClient(self._settings.librdkafka())
-            try:
-                cluster = admin.list_topics(self.name, timeout=self._timeout_s).cluster_id
-            except KafkaException as error:
-                raise self._failure(error, "cannot be described") from error
-            self._origin = Origin(self.name, cluster or "", topic_id)
+            self._origin = Origin(self.name, self._cluster().cluster_id or "", topic_id)
         return self._origin
 
     def __enter__(self) -> Self:
@@ -181,12 +171,7 @@ class CompactedTopic:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
-        require_broker(self._settings)
-        admin = AdminClient(self._settings.librdkafka())
-        try:
-            brokers = len(admin.list_topics(self.name, timeout=self._timeout_s).brokers)
-        except KafkaException as error:
-            raise self._failure(error, "cannot be described") from error
+        brokers = len(self._cluster().nodes)
         factor = self._settings.plan_topic_replication_factor
         copies = copies_wanted(brokers) if factor < 0 else factor
         topic = NewTopic(
@@ -195,6 +180,7 @@ class CompactedTopic:
             replication_factor=copies,
             config=TOPIC_CONFIG | {"min.insync.replicas": str(in_sync_wanted(copies))},
         )
+        admin = AdminClient(self._settings.librdkafka())
         try:
             admin.create_topics(
                 [topic], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
@@ -258,13 +244,22 @@ class CompactedTopic:
         """
         keys = {group.encode(): group for group in groups}
         newest: dict[str, Record] = {}
-        tracker = EpochTracker()
+        began: dict[tuple[str, bytes], int] = {}
+        tombstones: dict[str, int] = {}
         for message in self._read(partition):
             group = keys.get(message.key() or b"")
-            if group is not None:
-                record = tracker.take(_record(group, message))
-                if only is None or only(record):
-                    newest[group] = record
+            if group is None:
+                continue
+            record = _record(group, message)
+            offset = record.position.offset
+            if record.value is None:
+                tombstones[group] = offset
+            else:
+                epoch = dict(record.headers).get("epoch", b"")
+                record = replace(record, began=began.setdefault((group, epoch), offset))
+            record = replace(record, tombstone=tombstones.get(group, -1))
+            if only is None or only(record):
+                newest[group] = record
         return newest
 
     def read(self, group: str) -> Record | None:
@@ -273,35 +268,23 @@ class CompactedTopic:
 
     def _read(self, partition: int) -> Iterator[Message]:
         """Read a partition from its beginning to its last stable offset."""
-        consumer = Consumer(
-            self._settings.librdkafka(
-                **{
-                    "group.id": "fairlead-plan-topic",  # required, never joined
-                    "enable.auto.commit": "false",
-                    "enable.partition.eof": "true",
-                    "isolation.level": "read_committed",
-                    "fetch.wait.max.ms": "50",
-                    "auto.offset.reset": "earliest",
-                }
-            )
-        )
+        consumer = reader(self._settings, **{"isolation.level": "read_committed"})
+        # Not OFFSET_BEGINNING, for which librdkafka needs a request and half a second more.
+        begin = TopicPartition(self.name, partition, 0)
         try:
-            # Not OFFSET_BEGINNING, for which librdkafka needs a request and half a second more.
-            consumer.assign([TopicPartition(self.name, partition, 0)])
-            deadline = time.monotonic() + self._timeout_s
-            while time.monotonic() < deadline:
-                for message in consumer.consume(_AT_ONCE, 0.1):
-                    if (error := message.error()) is None:
-                        yield message
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        return
-                    elif error.code() not in ABOUT_A_GROUP:
-                        raise KafkaException(error)  # noqa: TRY301 - the handler below names the topic
-            raise KafkaUnavailableError(f"Topic {self.name} was not read to its end in time")
+            yield from read_to_end(consumer, [begin], self._timeout_s)
         except KafkaException as error:
             raise self._failure(error, "cannot be read") from error
         finally:
             consumer.close()
+
+    def _cluster(self) -> Any:
+        """Describe the cluster; raises errors like `_ask`."""
+
+        def describe(admin: Any) -> Any:  # the stubs' types are wrong
+            return admin.describe_cluster(request_timeout=self._timeout_s)
+
+        return self._ask(describe)
 
     def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
         """Read the topic's id and partitions; raises errors like `_ask`."""
@@ -320,7 +303,7 @@ class CompactedTopic:
         )
 
     def _ask(
-        self, question: "Callable[[AdminClient], Future[Answer]]", *, within_s: float
+        self, question: Callable[[AdminClient], Future[Answer]], *, within_s: float = 0.0
     ) -> Answer:
         """Send a request about the topic; retry for `within_s` while the broker does not know it.
 
@@ -375,24 +358,6 @@ class CompactedTopic:
         if carried.code() in TRANSIENT or carried.retriable():
             return KafkaUnavailableError(message)
         return ConfigurationError(message)
-
-
-class EpochTracker:
-    """Finds the start of each epoch and the newest tombstone, from records in log order."""
-
-    def __init__(self) -> None:
-        self._began: dict[tuple[str, bytes], int] = {}
-        self._tombstones: dict[str, int] = {}
-
-    def take(self, record: Record) -> Record:
-        """Return the record with `began` and `tombstone`."""
-        offset = record.position.offset
-        if record.value is None:
-            self._tombstones[record.group] = offset
-            return replace(record, tombstone=offset)
-        epoch = dict(record.headers).get(EPOCH_HEADER, b"")
-        began = self._began.setdefault((record.group, epoch), offset)
-        return replace(record, began=began, tombstone=self._tombstones.get(record.group, -1))
 
 
 def _record(group: str, message: Message) -> Record:

@@ -10,12 +10,14 @@ the protocol of each member.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kafka import errors
+from kafka.admin import KafkaAdminClient
+
+from fairlead.domain.groups import LiveMember
+from fairlead.kafka.messages.consumer_groups import ConsumerGroupDescribeRequest
 from fairlead.wire.partitions import Partitions, kafka_uuid
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
-    from kafka.admin import KafkaAdminClient
 
 #: The group type, and the value of the clients' setting `group.protocol`.
 CONSUMER: Final = "consumer"
@@ -28,33 +30,24 @@ TRIGGER_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
 
 
-@dataclass(frozen=True)
-class BrokerMember:
-    """A member of a group in which the broker assigns.
+@dataclass(frozen=True, kw_only=True)
+class BrokerMember(LiveMember):
+    """A member of a group in which the broker assigns, without its name in plans.
+
+    Its topics are those that it subscribes to by name, and known matches of its pattern: topics of
+    which a member with this pattern owns, or will own, a partition.
 
     Parameters
     ----------
-    member_id, instance_id, client_id, host, rack
-        From the coordinator.
-    epoch
+    generation
         The group epoch that the member has reached.
-    topics
-        Topics that it subscribes to by name, and known matches of its pattern: topics of which a
-        member with this pattern owns, or will own, a partition; ascending.
-    owned, target
-        Its current partitions, and its partitions in the broker's target assignment; ascending.
+    target
+        Its partitions in the broker's target assignment; ascending.
     classic
         Whether it uses the classic protocol; the group is then being converted.
     """
 
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    host: str
-    rack: str | None
-    epoch: int
-    topics: tuple[str, ...]
-    owned: Partitions
+    generation: int
     target: Partitions
     classic: bool
 
@@ -99,16 +92,18 @@ class BrokerGroup:
         A member that waits for partitions has reached the group epoch; one that must give up
         partitions has not.
         """
-        newest = max((consumer.epoch for consumer in self.consumers), default=0)
+        newest = max((consumer.generation for consumer in self.consumers), default=0)
         waits = any(
-            consumer.epoch == newest and consumer.owned != consumer.target
+            consumer.generation == newest and consumer.partitions != consumer.target
             for consumer in self.consumers
         )
-        return tuple(consumer for consumer in self.consumers if waits and consumer.epoch < newest)
+        return tuple(
+            consumer for consumer in self.consumers if waits and consumer.generation < newest
+        )
 
 
 def describe_broker_groups(
-    admin: "KafkaAdminClient", groups: Sequence[str]
+    admin: KafkaAdminClient, groups: Sequence[str]
 ) -> dict[str, BrokerGroup]:
     """Describe groups of the consumer protocol.
 
@@ -123,11 +118,7 @@ def describe_broker_groups(
     }
 
 
-async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
-    from fairlead.kafka.messages.consumer_groups import (  # noqa: PLC0415 - the module imports kafka-python
-        ConsumerGroupDescribeRequest,
-    )
-
+async def _ask(admin: KafkaAdminClient, groups: Sequence[str]) -> list[Any]:
     by_node: dict[int, list[str]] = defaultdict(list)
     coordinators = await admin._find_coordinator_ids(list(groups))  # noqa: SLF001 - as above
     for group, node in coordinators.items():
@@ -145,8 +136,6 @@ async def _ask(admin: "KafkaAdminClient", groups: Sequence[str]) -> list[Any]:
 
 def _read(described: Any) -> BrokerGroup:
     if described.error_code:
-        from kafka import errors  # noqa: PLC0415 - see above
-
         error = str(errors.for_code(described.error_code)(described.error_message or ""))
         return BrokerGroup(
             described.group_id, described.group_state, described.assignor_name, error=error
@@ -157,13 +146,13 @@ def _read(described: Any) -> BrokerGroup:
             member_id=raw.member_id,
             instance_id=raw.instance_id,
             client_id=raw.client_id,
-            host=raw.client_host.removeprefix("/"),
+            name="",
             rack=raw.rack_id or None,
-            epoch=raw.member_epoch,
+            generation=raw.member_epoch,
             topics=tuple(
                 sorted({*raw.subscribed_topic_names, *matched[raw.subscribed_topic_regex or ""]})
             ),
-            owned=_partitions(raw.assignment),
+            partitions=_partitions(raw.assignment),
             target=_partitions(raw.target_assignment),
             classic=raw.member_type == _CLASSIC_MEMBER,
         )

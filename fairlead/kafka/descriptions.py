@@ -15,7 +15,7 @@ from fairlead.common.words import listed
 from fairlead.domain.groups import GroupDescription, GroupProblem, LiveMember
 from fairlead.errors import GroupAbsentError, GroupError, GroupUnsettledError
 from fairlead.kafka.consumer_protocol import CONSUMER, TRIGGER, BrokerGroup
-from fairlead.wire.members import GroupMember, member_names
+from fairlead.wire.members import member_names
 
 STABLE: Final = "Stable"
 EMPTY: Final = "Empty"
@@ -27,7 +27,6 @@ REBALANCING: Final = frozenset(
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
-_ABSENT_AS_CLASSIC: Final = "The group does not exist as a classic group"
 _NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
 #: Parts of kafka-python's error messages; the first match decides.
 _PROBLEMS: Final = {
@@ -39,13 +38,11 @@ _PROBLEMS: Final = {
 }
 #: Problems with the coordinator for which requests are repeated.
 MOVING: Final = frozenset({GroupProblem.COORDINATOR_MOVING, GroupProblem.NOT_COORDINATOR})
-#: The exceptions for problems; for others it is `GroupError`.
+#: The exceptions for problems; for others it is `GroupUnsettledError`.
 _EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
+    None: GroupError,
     GroupProblem.ABSENT: GroupAbsentError,
-    GroupProblem.REBALANCING: GroupUnsettledError,
-    GroupProblem.COORDINATOR_MOVING: GroupUnsettledError,
-    GroupProblem.NOT_COORDINATOR: GroupUnsettledError,
-    GroupProblem.NOT_DESCRIBED: GroupUnsettledError,
+    GroupProblem.OTHER_TYPE: GroupError,
 }
 NUL: Final = "\0"
 """The only character that Kafka accepts in ids and Postgres does not."""
@@ -72,7 +69,7 @@ def problem_in(error: str) -> GroupProblem:
 
 def group_error(described: GroupDescription) -> GroupError:
     """Return the exception for a description with an error."""
-    exception = _EXCEPTIONS.get(described.problem, GroupError)
+    exception = _EXCEPTIONS.get(described.problem, GroupUnsettledError)
     return exception(f"Group {described.group}: {described.error}")
 
 
@@ -82,7 +79,6 @@ def undescribed(group: str, error: Exception) -> GroupDescription:
     return GroupDescription(
         group,
         state="",
-        protocol_type="",
         protocol="",
         error=f"The group cannot be described: {error}",
         problem=problem if problem in MOVING else None,
@@ -94,17 +90,19 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
 
     Any problem of the group is in `error`.
     """
-    state, protocol_type = raw["group_state"], raw["protocol_type"]
+    state = raw["group_state"]
     members: tuple[LiveMember, ...] = ()
-    problem, error = _refusal(raw)
+    problem, error = _refusal(state, raw["error"], raw["protocol_type"])
     if error is None:
         try:
-            members = _read_members(raw["members"])
+            members = _named(
+                _read_member(member)
+                for member in raw["members"]
+                if member["client_id"] != TRIGGER  # rebalance triggers leave immediately
+            )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
-    return GroupDescription(
-        group, state, protocol_type, raw["protocol_data"], members, error, problem
-    )
+    return GroupDescription(group, state, raw["protocol_data"], members, error, problem)
 
 
 def read_broker_group(described: BrokerGroup) -> GroupDescription:
@@ -114,30 +112,19 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
     """
     members: tuple[LiveMember, ...] = ()
     state = described.state if described.consumers or described.state == DEAD else EMPTY
-    problem, error = _broker_refusal(described, state)
+    problem, error = _refusal(state, described.error)
+    if problem is GroupProblem.REBALANCING and (behind := described.behind):
+        names = member_names(described.consumers)
+        error = f"{error}; {holds_up([names[consumer.member_id] for consumer in behind])}"
     if error is None:
         try:
-            members = _named(
-                LiveMember(
-                    member_id=consumer.member_id,
-                    client_id=consumer.client_id,
-                    host=consumer.host,
-                    instance_id=consumer.instance_id,
-                    name="",
-                    topics=consumer.topics,
-                    partitions=consumer.owned,
-                    generation=consumer.epoch,
-                    rack=consumer.rack,
-                )
-                for consumer in described.consumers
-            )
+            members = _named(described.consumers)
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
     read = {topic for member in members for topic in member.topics}
     return GroupDescription(
         group=described.group,
         state=state,
-        protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol=described.assignor,
         members=members,
         error=error,
@@ -145,39 +132,6 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
         group_type=CONSUMER,
         topic_ids={topic: text for topic, text in described.topic_ids.items() if topic in read},
     )
-
-
-def broker_names(described: BrokerGroup) -> dict[str, str]:
-    """Return member id to name in plans, also during a rebalance; without rebalance triggers."""
-    return member_names(
-        GroupMember(
-            consumer.member_id,
-            consumer.topics,
-            instance_id=consumer.instance_id,
-            client_id=consumer.client_id,
-        )
-        for consumer in described.consumers
-    )
-
-
-def _broker_refusal(described: BrokerGroup, state: str) -> _Refusal:
-    if described.error is not None:
-        return _coordinator_error(described.error)
-    if state == DEAD:
-        return GroupProblem.ABSENT, _ABSENT
-    if state not in REBALANCING:
-        return None, None
-    names = broker_names(described)
-    behind = [names[consumer.member_id] for consumer in described.behind]
-    error = _UNSETTLED.format(state) + (f"; {holds_up(behind)}" if behind else "")
-    return GroupProblem.REBALANCING, error
-
-
-def _coordinator_error(error: str) -> _Refusal:
-    problem = problem_in(error)
-    if problem is GroupProblem.OTHER_TYPE:
-        return problem, error
-    return problem, _ABSENT if problem is GroupProblem.ABSENT else _NOT_DESCRIBED + error
 
 
 def holds_up(names: Sequence[str]) -> str:
@@ -195,13 +149,16 @@ def holds_up(names: Sequence[str]) -> str:
     )
 
 
-def _refusal(raw: Mapping[str, Any]) -> _Refusal:
+def _refusal(
+    state: str, coordinator_error: str | None, protocol_type: str = CONSUMER_PROTOCOL_TYPE
+) -> _Refusal:
     """Return why a group cannot be planned, independent of its members."""
-    state, protocol_type = raw["group_state"], raw["protocol_type"]
-    if raw["error"]:
-        return _coordinator_error(raw["error"])
+    if coordinator_error:
+        problem = problem_in(coordinator_error)
+        told = {GroupProblem.OTHER_TYPE: coordinator_error, GroupProblem.ABSENT: _ABSENT}
+        return problem, told.get(problem, _NOT_DESCRIBED + coordinator_error)
     if state == DEAD:
-        return GroupProblem.ABSENT, _ABSENT_AS_CLASSIC
+        return GroupProblem.ABSENT, _ABSENT
     if protocol_type not in (CONSUMER_PROTOCOL_TYPE, ""):
         return None, f"The group is not a consumer group: its protocol type is {protocol_type}"
     if state in REBALANCING:
@@ -209,21 +166,18 @@ def _refusal(raw: Mapping[str, Any]) -> _Refusal:
     return None, None
 
 
-def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
-    return _named(
-        LiveMember(
-            member_id=raw["member_id"],
-            client_id=raw["client_id"],
-            host=raw["client_host"].removeprefix("/"),
-            instance_id=raw.get("group_instance_id"),
-            name="",
-            topics=_subscription(raw),
-            partitions=_owned(raw),
-            generation=_generation(raw),
-            rack=_decoded(raw, "member_metadata", "subscription").get("rack_id") or None,
-        )
-        for raw in raw_members
-        if raw["client_id"] != TRIGGER  # rebalance triggers leave immediately
+def _read_member(raw: Mapping[str, Any]) -> LiveMember:
+    subscription = _decoded(raw, "member_metadata", "subscription")
+    generation = subscription.get("generation_id", -1)
+    return LiveMember(
+        member_id=raw["member_id"],
+        client_id=raw["client_id"],
+        instance_id=raw.get("group_instance_id"),
+        name="",
+        topics=tuple(sorted(set(subscription.get("topics", ())))),
+        partitions=_owned(raw),
+        generation=generation if generation >= 0 else None,
+        rack=subscription.get("rack_id") or None,
     )
 
 
@@ -245,15 +199,7 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
                     f"called {topic[:_LONGEST_TOPIC]!r}, a name that Kafka does not allow: correct "
                     "its subscription"
                 )
-    names = member_names(
-        GroupMember(
-            described.member_id,
-            described.topics,
-            instance_id=described.instance_id,
-            client_id=described.client_id,
-        )
-        for described in members
-    )
+    names = member_names(members)
     shared = [name for name, times in Counter(names.values()).items() if times > 1]
     if shared:
         raise GroupError(
@@ -266,10 +212,6 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
         )
     named = (replace(described, name=names[described.member_id]) for described in members)
     return tuple(sorted(named, key=lambda member: member.name))
-
-
-def _subscription(raw: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(sorted(set(_decoded(raw, "member_metadata", "subscription").get("topics", ()))))
 
 
 def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -290,11 +232,6 @@ def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
                 f"{what} of topic {topic}: the group's leader computed it wrongly"
             )
     return owned
-
-
-def _generation(raw: Mapping[str, Any]) -> int | None:
-    generation = _decoded(raw, "member_metadata", "subscription").get("generation_id", -1)
-    return generation if generation >= 0 else None
 
 
 def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:

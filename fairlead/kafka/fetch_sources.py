@@ -7,18 +7,13 @@ A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector send
 replica in its rack (KIP-392), if there is one. With other brokers consumers fetch from the leader.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from fairlead.domain.groups import FetchSources, GroupDescription, LogOffsets
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
-    from kafka.admin import KafkaAdminClient
-
-_log = logging.getLogger(__name__)
 
 SELECTOR: Final = "replica.selector.class"
 RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -38,7 +33,7 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
     }
 
 
-def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[str]) -> FetchSources:
+def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]) -> FetchSources:
     """Read the racks from which partitions of topics are fetched.
 
     Parameters
@@ -84,7 +79,7 @@ def _racks_of(racks: Racks, brokers: Iterable[int]) -> tuple[str, ...]:
 
 
 def _placed(
-    admin: "KafkaAdminClient", topics: list[str], log: LogOffsets
+    admin: KafkaAdminClient, topics: list[str], log: LogOffsets
 ) -> Iterator[tuple[int, int, list[int]]]:
     """Yield each partition's index in the log's arrays, its leader (-1: none) and replicas."""
     for topic in admin.describe_topics(topics):
@@ -98,24 +93,19 @@ def _placed(
                 )
 
 
-def _rack_aware(admin: "KafkaAdminClient", brokers: set[int]) -> set[int]:
+def _rack_aware(admin: KafkaAdminClient, brokers: set[int]) -> set[int]:
     """Return the brokers that send consumers to the replica in their rack."""
-    from kafka.admin import ConfigResource, ConfigResourceType  # noqa: PLC0415 - see above
-
     resources = [
         ConfigResource(ConfigResourceType.BROKER, str(broker), {SELECTOR: None})
         for broker in sorted(brokers)
     ]
     configs = admin.describe_configs(resources, config_filter="all").get("broker", {})
     values = {int(name): config.get(SELECTOR, {}).get("value") for name, config in configs.items()}
-    foreign = {value for value in values.values() if value not in {None, "", RACK_AWARE}}
-    if foreign:
-        _log.info("%s=%s: assuming fetches from the leader", SELECTOR, ", ".join(sorted(foreign)))
     return {broker for broker, value in values.items() if value == RACK_AWARE}
 
 
 def _sizes(
-    admin: "KafkaAdminClient", topics: list[str], brokers: list[int], log: LogOffsets
+    admin: KafkaAdminClient, topics: list[str], brokers: list[int], log: LogOffsets
 ) -> Iterator[tuple[int, int, int]]:
     """Yield, per replica: its partition's index in the log's arrays, its broker, its bytes."""
     partitions = {topic: list(range(log.place(topic)[1])) for topic in topics}

@@ -11,18 +11,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
-from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
+from kafka.admin import KafkaAdminClient
+from kafka.errors import BrokerResponseError, KafkaError, RequestTimedOutError
+from tenacity import Retrying, retry_if_exception
 
-from fairlead.common.kafka_python import connect
 from fairlead.common.librdkafka import kafka_error
 from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import (
-    CommittedOffsets,
     FetchSources,
     GroupDescription,
     GroupProblem,
@@ -32,7 +32,8 @@ from fairlead.domain.groups import (
 )
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id, samples_of
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
-from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares
+from fairlead.kafka.agreed_shares import with_agreed_shares
+from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL_TYPE,
@@ -46,7 +47,7 @@ from fairlead.kafka.descriptions import (
     undescribed,
 )
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
-from fairlead.kafka.kafka_python_settings import kafka_python_settings
+from fairlead.kafka.kafka_python_settings import kafka_python_settings, open_admin
 from fairlead.kafka.offsets import (
     UNLISTED_TOPICS_PER_GROUP,
     TopicSizes,
@@ -56,13 +57,10 @@ from fairlead.kafka.offsets import (
 )
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
-from fairlead.kafka.requests import Answers, backoff
+from fairlead.kafka.requests import backoff, reader
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of this module
-    from kafka.admin import KafkaAdminClient
 
 log = logging.getLogger(__name__)
 
@@ -74,23 +72,6 @@ LONGEST_GROUP_BYTES: Final = 1_000
 
 SETTLING_S: Final = 10.0
 """Seconds to wait for the end of a rebalance before a group is left out of a sample."""
-
-
-def too_long(group: str) -> str:
-    """Return a warning if a group's id is too long to be stored; else "".
-
-    Examples
-    --------
-    >>> too_long("orders")
-    ''
-    """
-    size = len(group.encode())
-    if size <= LONGEST_GROUP_BYTES:
-        return ""
-    return (
-        f"Group {group[:80]}... is left out: its id has {size:,} bytes, and at most "
-        f"{LONGEST_GROUP_BYTES:,} are planned"
-    )
 
 
 class KafkaGateway:
@@ -108,34 +89,22 @@ class KafkaGateway:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._timeout_s = settings.request_timeout_s
-        self._kafka_python_settings = kafka_python_settings(settings.librdkafka())
-        self._coordination = CoordinationReader(settings)
-        self._admin: AdminClient | None = None
+        kafka_python_settings(settings.librdkafka())  # refuses settings that it cannot translate
+        self._admin = self._new_admin()
         self._reader: Consumer | None = None
         self._kafka_python: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
-        try:
-            self._admin = AdminClient(self._settings.librdkafka())
-        except KafkaException as error:  # names the setting, not its value
-            raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._admin = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        self._coordination.close()
         self._close_kafka_python()
-        raise_if_refused(error, self._settings)
-
-    @property
-    def settings(self) -> KafkaSettings:
-        """The settings of the cluster."""
-        return self._settings
+        raise_if_refused(error, self.settings)
 
     def list_groups(self) -> list[str]:
         """List the consumer groups of the cluster, including empty ones, ascending.
@@ -149,11 +118,18 @@ class KafkaGateway:
         KafkaUnavailableError
             No answer in time.
         """
-        names = self.listed_groups().consumer
-        for name in names:
-            if why := too_long(name):
-                log.warning("%s", why)
-        return [name for name in names if not too_long(name)]
+        names = []
+        for name in self.listed_groups().consumer:
+            if (size := len(name.encode())) <= LONGEST_GROUP_BYTES:
+                names.append(name)
+            else:
+                log.warning(
+                    "Group %s... is left out: its id has %s bytes, and at most %s are planned",
+                    name[:80],
+                    f"{size:,}",
+                    f"{LONGEST_GROUP_BYTES:,}",
+                )
+        return names
 
     def listed_groups(self) -> ListedGroups:
         """List the groups of the cluster by kind; ids with a NUL character are left out.
@@ -211,7 +187,9 @@ class KafkaGateway:
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
         # Also for groups that cannot be planned: pages show their lag.
-        commits = self._commits(sorted(descriptions), progress)
+        commits = self._ask_kafka_python(
+            lambda admin: fetch_commits(admin, sorted(descriptions), self._timeout_s, progress)
+        )
         for name, error in commits.errors.items():
             why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
             descriptions[name] = replace(descriptions[name], error=why)
@@ -255,8 +233,6 @@ class KafkaGateway:
 
         A failure is only logged: the snapshot is useful without it.
         """
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         topics = topics_of_racks(descriptions.values())
         if not topics:
             return None
@@ -299,19 +275,6 @@ class KafkaGateway:
             for group, described in descriptions.items()
         }
 
-    def _commits(
-        self, groups: Sequence[str], progress: ReportProgress
-    ) -> Answers[str, CommittedOffsets]:
-        from fairlead.kafka.commits import fetch_commits  # noqa: PLC0415 - it imports kafka-python
-
-        if not groups:
-            return Answers()
-        try:
-            return fetch_commits(self._open_kafka_python(), groups, self._timeout_s, progress)
-        except KafkaUnavailableError:
-            self._close_kafka_python()
-            raise
-
     def _describe(
         self,
         groups: Sequence[str],
@@ -322,23 +285,16 @@ class KafkaGateway:
         described: dict[str, GroupDescription] = {}
         pending = list(groups)
         report = phase(progress, "Described {:,} of {:,} groups")
-
-        def describe_pending() -> bool:
+        deadline = time.monotonic() + min(patience_s, self._timeout_s)
+        while True:
             for start in range(0, len(pending), GROUPS_PER_DESCRIPTION):
-                described.update(
-                    self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
-                )
+                described |= self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
                 report(len(described), len(groups))
-            pending[:] = [group for group in pending if _unsettled(described[group])]
-            return bool(pending)
-
-        Retrying(
-            retry=retry_if_result(bool),
-            retry_error_callback=lambda _: None,  # the rest have an error in their descriptions
-            wait=wait_fixed(0.2),
-            stop=stop_after_delay(min(patience_s, self._timeout_s)),
-        )(describe_pending)
-        return with_agreed_shares(described, self._coordination)
+            pending = [group for group in pending if _unsettled(described[group])]
+            if not pending or time.monotonic() > deadline:  # the rest have errors
+                break
+            time.sleep(0.2)
+        return with_agreed_shares(described, self.settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups, each by the request for its type."""
@@ -361,8 +317,6 @@ class KafkaGateway:
         }
 
     def _listed(self) -> list[dict[str, Any]]:
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         try:
             return self._ask_kafka_python(_list_groups)
         except BrokerResponseError as error:
@@ -383,21 +337,6 @@ class KafkaGateway:
             for group in listed
             if group["group_id"] in wanted and str(group.get("group_type")).lower() == CONSUMER
         )
-
-    def features(self) -> dict[str, int]:
-        """Return the finalized levels of the cluster's features, such as `group.version`.
-
-        Raises
-        ------
-        KafkaUnavailableError
-            No broker answers in time.
-        """
-        features = self._ask_kafka_python(lambda admin: admin.describe_features())
-        return {
-            name: version["finalized"][1]
-            for name, version in features.items()
-            if "finalized" in version
-        }
 
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
         """Return the id and the number of partitions of topics, by name.
@@ -436,7 +375,7 @@ class KafkaGateway:
     def _halving(
         self,
         groups: Sequence[str],
-        question: "Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]]",
+        question: Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]],
     ) -> tuple[dict[str, Result], dict[str, Exception]]:
         """Ask about groups; if one of them makes the request fail, about fewer at a time.
 
@@ -444,8 +383,6 @@ class KafkaGateway:
         -------
         Group to answer, and group to the error of a request about this group only.
         """
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         if not groups:
             return {}, {}
         try:
@@ -457,7 +394,7 @@ class KafkaGateway:
         more_answers, more_errors = self._halving(groups[half:], question)
         return answers | more_answers, errors | more_errors
 
-    def _ask_kafka_python(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
+    def _ask_kafka_python(self, question: Callable[[KafkaAdminClient], Result]) -> Result:
         """Call a function with kafka-python's client; after a transient error, with a new one.
 
         Raises
@@ -467,12 +404,6 @@ class KafkaGateway:
         kafka.errors.BrokerResponseError
             A broker returns an error about the request.
         """
-        from kafka.errors import (  # noqa: PLC0415 - see above
-            BrokerResponseError,
-            KafkaError,
-            RequestTimedOutError,
-        )
-
         retries = Retrying(
             retry=retry_if_exception(
                 lambda error: isinstance(error, KafkaError) and error.retriable
@@ -483,6 +414,9 @@ class KafkaGateway:
         )
         try:
             return retries(lambda: question(self._open_kafka_python()))
+        except KafkaUnavailableError:
+            self._close_kafka_python()
+            raise
         except KafkaError as error:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
@@ -497,41 +431,31 @@ class KafkaGateway:
 
         For five minutes, librdkafka sends requests to a controller that has died.
         """
-        if self._admin is None:
-            raise RuntimeError("KafkaGateway is a context manager: enter it first")
         try:
             yield self._admin
         except KafkaUnavailableError:
-            self._admin = AdminClient(self._settings.librdkafka())
+            self._admin = self._new_admin()
             raise
+
+    def _new_admin(self) -> AdminClient:
+        try:
+            return AdminClient(self.settings.librdkafka())
+        except KafkaException as error:  # names the setting, not its value
+            raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
 
     def _open_reader(self) -> Consumer:
         """Return a consumer for reading offsets; it never joins its group."""
         if self._reader is None:
-            self._reader = Consumer(
-                self._settings.librdkafka(
-                    **{"group.id": "fairlead", "isolation.level": "read_uncommitted"}
-                )
-            )
+            self._reader = reader(self.settings, **{"isolation.level": "read_uncommitted"})
         return self._reader
 
-    def _open_kafka_python(self) -> "KafkaAdminClient":
+    def _open_kafka_python(self) -> KafkaAdminClient:
         if self._kafka_python is None:
-            from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
-            from kafka.errors import KafkaError  # noqa: PLC0415 - see above
-
-            require_broker(self._settings)
-            if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
+            require_broker(self.settings)
+            if why := refusal(self.settings):  # kafka-python leaks the sockets of failed logins
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
-            timeout_ms = int(self._timeout_s * 1000)
-            configuration: dict[str, Any] = {
-                "client_id": "fairlead",
-                **self._kafka_python_settings,
-                "request_timeout_ms": timeout_ms,
-                "bootstrap_timeout_ms": timeout_ms,
-            }
             try:
-                self._kafka_python = connect(KafkaAdminClient, configuration)
+                self._kafka_python = open_admin(self.settings)
             except KafkaError as error:
                 raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
         return self._kafka_python
@@ -542,7 +466,7 @@ class KafkaGateway:
             self._kafka_python = None
 
 
-def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
+def _list_groups(admin: KafkaAdminClient) -> list[dict[str, Any]]:
     """List the groups of every broker, including brokers that started after the client."""
     manager = admin._manager  # noqa: SLF001 - no public way to refresh kafka-python's list of brokers
     manager.run(manager.cluster.refresh_metadata)

@@ -1,7 +1,7 @@
 """kafka-python's connection settings, translated from librdkafka's.
 
-Belongs here: settings for addresses, encryption and authentication. Does not: other settings of
-librdkafka, which kafka-python does not need.
+Belongs here: settings for addresses, encryption and authentication, and connecting with them. Does
+not: other settings of librdkafka, which kafka-python does not need.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,12 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from kafka.admin import KafkaAdminClient
 
+from fairlead.common.kafka_python import connect
 from fairlead.common.nearest import nearest
 from fairlead.errors import ConfigurationError
+from fairlead.settings import KafkaSettings
 
 _NAMES: Final = {
     "bootstrap.servers": "bootstrap_servers",
@@ -36,8 +39,8 @@ _STORE: Final = (
     "kafka-python reads PEM files: use ssl.ca.location, ssl.certificate.location and "
     "ssl.key.location"
 )
-_UNKNOWN_TO_KAFKA_PYTHON: Final = "kafka-python, the second client here, has no such setting"
-#: Names or prefixes of refused settings of librdkafka, to the reason.
+#: Names or prefixes of refused settings, to the reason. Other security settings that kafka-python
+#: lacks are refused, too.
 REFUSED: Final = {
     "sasl.oauthbearer.": _OAUTH,
     "enable.sasl.oauthbearer.unsecure.jwt": _OAUTH,
@@ -45,16 +48,7 @@ REFUSED: Final = {
     "sasl.jaas.config": "it is a setting of Java clients: use sasl.username and sasl.password",
     "ssl.keystore.": _STORE,
     "ssl.truststore.": _STORE,
-    "ssl.ca.pem": _STORE,
-    "ssl.certificate.pem": _STORE,
-    "ssl.key.pem": _STORE,
     _VERIFICATION: "certificates are always verified: name their authority in ssl.ca.location",
-    "ssl.ca.certificate.stores": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.cipher.suites": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.curves.list": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.engine.": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.providers": _UNKNOWN_TO_KAFKA_PYTHON,
-    "ssl.sigalgs.list": _UNKNOWN_TO_KAFKA_PYTHON,
 }
 _SECURITY_PREFIXES: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 
@@ -105,14 +99,38 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
     return translated
 
 
+def open_admin(settings: KafkaSettings, **overrides: Any) -> KafkaAdminClient:
+    """Connect kafka-python's admin client; overrides are settings of kafka-python.
+
+    Raises
+    ------
+    kafka.errors.KafkaError
+        No broker answers, or one refuses.
+    """
+    timeout_ms = int(settings.request_timeout_s * 1000)
+    configuration = {
+        "client_id": "fairlead",
+        **kafka_python_settings(settings.librdkafka()),
+        "request_timeout_ms": timeout_ms,
+        "bootstrap_timeout_ms": timeout_ms,
+        **overrides,
+    }
+    return connect(KafkaAdminClient, configuration)
+
+
 def _objection(name: str) -> str | None:
     """Return why a setting is refused; None: it is accepted."""
     reasons = (why for start, why in REFUSED.items() if name.startswith(start))
     if why := next(reasons, None):
         return f"{name} cannot be used: {why}"
     meant = nearest(name, [*_NAMES, _HOSTNAME_CHECK])
-    if name.startswith(_SECURITY_PREFIXES) or (meant and not _known_to_librdkafka(name)):
+    about_security = name.startswith(_SECURITY_PREFIXES)
+    if not about_security and not meant:
+        return None
+    if not _known_to_librdkafka(name):
         return f"there is no setting {name}" + (f", did you mean {meant}?" if meant else "")
+    if about_security:
+        return f"{name} cannot be used: kafka-python, the second client here, has no such setting"
     return None
 
 

@@ -24,11 +24,12 @@ Known = dict[str, tuple[Membership, int]]
 """Group to the content of its newest valid record, and the record's epoch."""
 
 
-class MembersTopic:
+class MembersTopic(CompactedTopic):
     """Reads and sends records of groups' members. Not for several threads.
 
-    Unlike plans, these records are sent without a lock: each is a complete state, and if an older
-    record overwrites it, the next sample corrects that.
+    Brokers change no assignment before it exists. Unlike plans, these records are sent without a
+    lock: each is a complete state, and if an older record overwrites it, the next sample corrects
+    that.
 
     Parameters
     ----------
@@ -37,43 +38,26 @@ class MembersTopic:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._topic = CompactedTopic(settings, settings.members_topic, partitions=1)
-        self._settings = settings
+        super().__init__(settings, settings.members_topic, partitions=1)
         self._signer = settings.signer
-        self._ready = False
 
-    @property
-    def name(self) -> str:
-        """The topic's name."""
-        return self._topic.name
-
-    def ensure(self) -> None:
-        """Create the topic unless it exists. Raises the errors of `CompactedTopic.ensure`.
-
-        Brokers change no assignment before it exists.
-        """
-        if not self._ready:
-            self._topic.ensure()
-            self._ready = True
-
-    def newest(self, groups: Collection[str]) -> Known:
-        """Return the newest valid records of groups; create the topic if it does not exist.
+    def memberships(self, groups: Collection[str]) -> Known:
+        """Return the newest valid records of groups.
 
         Raises
         ------
         ConfigurationError
-            The topic may not be created or read, or would lose records.
+            The topic does not exist or may not be read.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
-        self.ensure()
         verifier = None if self._signer is None else self._signer.verifier()
         by_partition: dict[int, list[str]] = {}
         for group in groups:
-            by_partition.setdefault(self._topic.partition_for_key(group), []).append(group)
+            by_partition.setdefault(self.partition_for_key(group), []).append(group)
         known: Known = {}
         for partition, groups_there in by_partition.items():
-            for group, record in self._topic.newest(partition, groups_there).items():
+            for group, record in self.newest(partition, groups_there).items():
                 if record.value is None:
                     continue
                 try:
@@ -81,7 +65,7 @@ class MembersTopic:
                         record.value,
                         record.headers,
                         group=group,
-                        origin=self._topic.origin,
+                        origin=self.origin,
                         verifier=verifier,
                     )
                 except InvalidPlanError as error:
@@ -96,7 +80,7 @@ class MembersTopic:
         memberships
             The records to send.
         known
-            The newest records, as `newest` returned them.
+            The newest records, as `memberships` returned them.
 
         Raises
         ------
@@ -122,16 +106,14 @@ class MembersTopic:
         )
         for membership in memberships:
             after = known[membership.group][1] if membership.group in known else 0
-            headers = membership.headers(
-                origin=self._topic.origin, after=after, signer=self._signer
-            )
+            headers = membership.headers(origin=self.origin, after=after, signer=self._signer)
             try:
                 producer.produce(
                     self.name,
                     membership.to_bytes(),
                     key=membership.group.encode(),
                     headers=list(headers),
-                    partition=self._topic.partition_for_key(membership.group),
+                    partition=self.partition_for_key(membership.group),
                     on_delivery=delivered,
                 )
             except KafkaException as error:

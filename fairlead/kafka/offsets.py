@@ -198,9 +198,9 @@ def _offsets(
     report(len(partitions), len(partitions))
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
-    missing = answers.missing()
     errors: dict[int, str | None] = {
-        index: None if index in missing else error.str() for index, error in answers.errors.items()
+        index: None if error.code() in MISSING else error.str()
+        for index, error in answers.errors.items()
     }
     unanswered = {index: NO_ANSWER for index in answers.values if offsets[index] < 0}
     return offsets, errors | unanswered

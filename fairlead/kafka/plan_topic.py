@@ -55,8 +55,7 @@ class PlanTopic(CompactedTopic):
                 end: Any = self._ask(
                     lambda admin: admin.list_offsets(
                         {place: OffsetSpec.latest()}, isolation_level=committed
-                    )[place],
-                    within_s=0.0,
+                    )[place]
                 )
             except (ConfigurationError, KafkaUnavailableError):
                 return None  # the record is written; the next check reports the failure

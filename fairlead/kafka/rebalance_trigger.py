@@ -15,15 +15,15 @@ to three connections for each group.
 
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
-from fairlead.common.kafka_python import connect
+from kafka import errors
+from kafka.admin import KafkaAdminClient
+
 from fairlead.kafka.consumer_protocol import TRIGGER, TRIGGER_RACK
-from fairlead.kafka.kafka_python_settings import kafka_python_settings
+from fairlead.kafka.kafka_python_settings import open_admin
+from fairlead.kafka.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from fairlead.settings import KafkaSettings
-
-if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planner
-    from kafka.admin import KafkaAdminClient
 
 #: Milliseconds. Rebalance time-out of the trigger; only the trigger reads its partitions.
 _GIVES_UP_MS: Final = 45_000
@@ -41,13 +41,7 @@ class TriggerConnection:
 
     def __init__(self, settings: KafkaSettings) -> None:
         self.topic = settings.plan_topic
-        timeout_ms = int(settings.request_timeout_s * 1000)
-        self._settings = {
-            **kafka_python_settings(settings.librdkafka()),
-            "client_id": TRIGGER,
-            "request_timeout_ms": timeout_ms,
-            "bootstrap_timeout_ms": timeout_ms,
-        }
+        self._settings = settings
         self._admin: KafkaAdminClient | None = None
 
     def __enter__(self) -> Self:
@@ -70,18 +64,12 @@ class TriggerConnection:
         kafka.errors.KafkaError
             The coordinator does not answer.
         """
-        from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
-
         if self._admin is None:
-            self._admin = connect(KafkaAdminClient, self._settings)
+            self._admin = open_admin(self._settings, client_id=TRIGGER)
         return self._admin._manager.run(_send, self._admin, group, heartbeat)  # noqa: SLF001 - no public way to send
 
 
-async def _send(admin: "KafkaAdminClient", group: str, heartbeat: Mapping[str, Any]) -> Any:
-    from fairlead.kafka.messages.consumer_groups import (  # noqa: PLC0415 - the module imports kafka-python
-        ConsumerGroupHeartbeatRequest,
-    )
-
+async def _send(admin: KafkaAdminClient, group: str, heartbeat: Mapping[str, Any]) -> Any:
     coordinators = await admin._find_coordinator_ids([group])  # noqa: SLF001 - as above
     request = ConsumerGroupHeartbeatRequest(group_id=group, **heartbeat)
     return await admin._manager.send(request, node_id=coordinators[group])  # noqa: SLF001 - as above
@@ -127,19 +115,15 @@ class RebalanceTrigger:
 
     def leave(self) -> None:
         """Leave the group."""
-        from kafka.errors import KafkaError  # noqa: PLC0415 - see above
-
         try:
             if self._sent:
                 self._connection.send(self._group, {**self._who(), "member_epoch": _LEAVES})
-        except KafkaError:
+        except errors.KafkaError:
             self._connection.close()  # the coordinator expires its session
         finally:
             self._sent = False
 
     def _send_heartbeat(self) -> str:
-        from kafka import errors  # noqa: PLC0415 - see above
-
         heartbeat = {**self._who(), "member_epoch": self._epoch}
         if self._epoch == _JOINS:
             heartbeat |= {

@@ -1,16 +1,17 @@
 """Many requests to Kafka at once, bounded and retried, with an answer or error for each.
 
-Belongs here: which errors are retried, and rounds of retries. Does not: the requests.
+Belongs here: which errors are retried, rounds of retries, and reading partitions to their ends.
+Does not: the requests.
 """
 
+import time
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from tenacity import (
     Retrying,
     retry_if_result,
@@ -30,6 +31,8 @@ Answer = TypeVar("Answer")
 ATTEMPTS: Final = 5
 BATCHES_IN_FLIGHT: Final = 4
 """Number of batches in flight: brokers work on one while another is on its way."""
+#: Maximum number of messages to take from the client at once.
+_AT_ONCE: Final = 1000
 GRACE_S: Final = 5.0
 """Seconds that a future may take beyond the time-out of its request."""
 
@@ -72,18 +75,6 @@ ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 coordinator, although the group is never joined."""
 
 
-def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
-    """Return whether a broker describes the cluster."""
-    # Held in a variable: requests end when their client is garbage-collected. `Any`, because the
-    # stubs' types are wrong.
-    admin: Any = AdminClient(settings.librdkafka())
-    try:
-        admin.describe_cluster(request_timeout=within_s).result()
-    except KafkaException:
-        return False
-    return True
-
-
 @dataclass(frozen=True)
 class Answers(Generic[Key, Answer]):
     """Answers and errors of requests.
@@ -99,9 +90,50 @@ class Answers(Generic[Key, Answer]):
     values: dict[Key, Answer] = field(default_factory=dict)
     errors: dict[Key, KafkaError] = field(default_factory=dict)
 
-    def missing(self) -> set[Key]:
-        """Return the keys whose topic or partition does not exist."""
-        return {key for key, error in self.errors.items() if error.code() in MISSING}
+
+def reader(settings: KafkaSettings, **overrides: Any) -> Consumer:
+    """Return a consumer for `read_to_end`; it joins no group and commits nothing."""
+    return Consumer(
+        settings.librdkafka(
+            **{
+                "group.id": "fairlead",  # required, never joined
+                "enable.auto.commit": "false",
+                "enable.partition.eof": "true",
+                "auto.offset.reset": "earliest",  # newer records may be deleted
+                "fetch.wait.max.ms": "50",
+                **overrides,
+            }
+        )
+    )
+
+
+def read_to_end(
+    consumer: Consumer, positions: Sequence[TopicPartition], timeout_s: float
+) -> Iterator[Message]:
+    """Yield the records of partitions from positions to their ends.
+
+    Raises
+    ------
+    KafkaException
+        The broker refuses.
+    KafkaUnavailableError
+        Reading takes longer than the time-out.
+    """
+    consumer.assign(list(positions))
+    pending = {position.partition for position in positions}
+    deadline = time.monotonic() + timeout_s
+    while pending:
+        if time.monotonic() > deadline:
+            raise KafkaUnavailableError(
+                f"Topic {positions[0].topic} was not read to its end in time"
+            )
+        for message in consumer.consume(_AT_ONCE, 0.1):
+            if (error := message.error()) is None:
+                yield message
+            elif error.code() == KafkaError._PARTITION_EOF:
+                pending.discard(message.partition() or 0)
+            elif not error.retriable() and error.code() not in ABOUT_A_GROUP:
+                raise KafkaException(error)
 
 
 def ask_each(

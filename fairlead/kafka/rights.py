@@ -68,15 +68,10 @@ class Rights:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._admin = AdminClient(settings.librdkafka())
+        self.admin = AdminClient(settings.librdkafka())
         self._wait_s = settings.request_timeout_s
         self._user = str(settings.librdkafka().get("sasl.username", ""))
         self._cluster: Any = None
-
-    @property
-    def admin(self) -> AdminClient:
-        """The client, for other requests."""
-        return self._admin
 
     def cluster(self) -> Any:
         """Return the cluster's description with its authorized operations.
@@ -87,7 +82,7 @@ class Rights:
             No broker answers in time.
         """
         if self._cluster is None:
-            future: Any = self._admin.describe_cluster(
+            future: Any = self.admin.describe_cluster(
                 include_authorized_operations=True, request_timeout=self._wait_s
             )
             try:
@@ -103,7 +98,7 @@ class Rights:
 
     def on_topics(self, topics: Collection[str]) -> Operations:
         """Return the authorized operations on topics, or the error, by topic."""
-        futures = self._admin.describe_topics(
+        futures = self.admin.describe_topics(
             TopicCollection(list(topics)),
             include_authorized_operations=True,
             request_timeout=self._wait_s,
@@ -112,7 +107,7 @@ class Rights:
 
     def on_groups(self, groups: Collection[str]) -> Operations:
         """Return the authorized operations on groups, or the error, by group."""
-        futures = self._admin.describe_consumer_groups(
+        futures = self.admin.describe_consumer_groups(
             list(groups),
             include_authorized_operations=True,  # type: ignore[call-arg] # not in the stubs
             request_timeout=self._wait_s,
@@ -146,7 +141,7 @@ class Rights:
             AclPermissionType.ANY,
         )
         try:
-            future: Any = self._admin.describe_acls(match, request_timeout=self._wait_s)
+            future: Any = self.admin.describe_acls(match, request_timeout=self._wait_s)
             rules = future.result(self._wait_s + GRACE_S)
         except KafkaException as error:
             off = kafka_error(error).code() == KafkaError.SECURITY_DISABLED

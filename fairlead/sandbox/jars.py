@@ -7,7 +7,6 @@ uses the proxies and mirrors that are configured for Spark.
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -46,7 +45,6 @@ _OF_SPARK: Final = (
     "org.scala-lang.modules:scala-parallel-collections_2.13",
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
-_LISTING: Final = "listing"
 #: SHA-256 of every jar, in the format of sha256sum: a mirror cannot serve other jars.
 DIGESTS: Final = Path(__file__).with_name("kafka.sha256")
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
@@ -97,25 +95,14 @@ def _cached(
     what: str,
     progress: Callable[[str], None],
 ) -> list[Path]:
-    """Return the jars of packages from a folder of the cache."""
+    """Return the jars of packages from a folder of the cache, which exists once it is complete."""
     target = cache_dir() / name
     target.parent.mkdir(parents=True, exist_ok=True)
     with room_in(target.parent, otherwise=""), FileLock(f"{target}.lock"):
-        if not _complete(target):
+        if not target.exists():
             progress(f"Downloading {what} to {target}")
-            shutil.rmtree(target, ignore_errors=True)
             _download(target, packages, excluded)
-            names = sorted(jar.name for jar in target.glob("*.jar"))
-            (target / _LISTING).write_text("\n".join(names))
     return sorted(target.glob("*.jar"))
-
-
-def _complete(target: Path) -> bool:
-    """Whether every jar is there; the listing is written last."""
-    listing = target / _LISTING
-    return listing.exists() and all(
-        (target / name).exists() for name in listing.read_text().splitlines()
-    )
 
 
 def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) -> None:

@@ -7,17 +7,17 @@ Belongs here: its configuration, its process, its health. Does not: topics or gr
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from signal import Signals
 from typing import Final
 
-import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -27,9 +27,6 @@ from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import BRIEF, find_java
 from fairlead.sandbox.plugin import plugin_if_any
 
-#: Seconds. A busy machine takes minutes.
-START_TIMEOUT_S: Final = 900.0
-STOP_GRACE_S: Final = 20.0
 PORT_ATTEMPTS: Final = 5
 HOST: Final = "127.0.0.1"
 # The jars were checked when they were downloaded: the JVM need not verify their classes.
@@ -51,13 +48,9 @@ controller.quorum.voters=1@{host}:{controller_port}
 controller.listener.names=CONTROLLER
 metadata.max.idle.interval.ms=5000
 listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
-advertised.listeners=PLAINTEXT://{host}:{port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs=data
 auto.create.topics.enable=false
-num.partitions=1
-default.replication.factor=1
-min.insync.replicas=1
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=4
 transaction.state.log.replication.factor=1
@@ -83,7 +76,7 @@ ASSIGNORS: Final = {
 _LISTENERS: Final = re.compile(r"^listeners=.+:(\d+),.+:(\d+)$", re.MULTILINE)
 
 
-class KafkaBroker:
+class KafkaBroker(processes.Service):
     """The broker of a state directory.
 
     Parameters
@@ -112,12 +105,9 @@ class KafkaBroker:
         self._settings = dict(settings or {})
         self._properties = self.state_dir / "server.properties"
         self._cluster_id = self.state_dir / "cluster.id"
-        self.log = self.state_dir / "kafka.log"
         self._progress = progress
-        # In the command line, by which the process is found. Paths in Kafka's configuration are
-        # relative to its working directory, because its properties cannot hold commas and some
-        # other characters in a path.
-        self._mark = f"-Dfairlead.sandbox={self.state_dir}"
+        mark = f"-Dfairlead.sandbox={self.state_dir}"
+        super().__init__("Kafka", self.state_dir / "kafka.log", mark)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -125,10 +115,6 @@ class KafkaBroker:
         if (ports := self._ports()) is None:
             raise SandboxError(f"No Kafka was ever started in {self.state_dir}")
         return f"{HOST}:{ports[0]}"
-
-    def process(self) -> psutil.Process | None:
-        """Return the running broker's process, whichever process started it."""
-        return processes.find(self._is_broker)
 
     def launch(self) -> None:
         """Start the broker unless it runs; does not wait until it answers."""
@@ -142,8 +128,9 @@ class KafkaBroker:
         self._write_properties(self._ports() or free_ports(2))
         if not self._cluster_id.exists():
             self._format(java, classpath)
-        if self.log.exists():
-            self.log.replace(self.log.with_suffix(".previous.log"))
+        self.rotate_log()
+        # Paths in Kafka's configuration are relative to its working directory, because its
+        # properties cannot hold commas and some other characters in a path.
         processes.spawn(
             [
                 *(str(java), *JVM_OPTIONS, *LOGGING_OPTIONS, self._mark),
@@ -162,16 +149,15 @@ class KafkaBroker:
             The broker ended or does not answer in time; the message has the tail of its log.
         """
         for _ in range(PORT_ATTEMPTS):
-            if self._answers():
+            admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+            if self.answers_or_ends(partial(self._serves, admin)):
                 return
-            if not self._port_taken():
+            if "Address already in use" not in self.log.read_text(errors="replace"):
                 break
             # Another program took the port since it was chosen, or since the broker last ran.
             self._write_properties(free_ports(2))
             self.launch()
-        raise SandboxError(
-            f"Kafka ended while it was starting; the end of {self.log}:\n{processes.tail(self.log)}"
-        )
+        raise self.failure()
 
     def start(self) -> None:
         """Launch the broker unless it runs, and wait until it answers."""
@@ -180,20 +166,7 @@ class KafkaBroker:
 
     def stop(self) -> None:
         """Shut the broker down in order; its data stay."""
-        if process := self.process():
-            processes.end(process, signal.SIGTERM, grace_s=STOP_GRACE_S)
-
-    def kill(self) -> None:
-        """Kill the broker, as in a crash (SIGKILL)."""
-        if process := self.process():
-            processes.end(process, signal.SIGKILL, grace_s=STOP_GRACE_S)
-
-    def _new_cluster_id(self) -> str:
-        """Return a UUID in Kafka's form; a leading dash would be read as an option."""
-        return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
-
-    def _is_broker(self, command: Sequence[str]) -> bool:
-        return self._mark in command
+        self.end(Signals.SIGTERM)
 
     def _ports(self) -> list[int] | None:
         """Return the ports of the broker and its controller; None before the first start."""
@@ -209,12 +182,10 @@ class KafkaBroker:
         lines += [f"{name}={value}\n" for name, value in settings.items()]
         self._properties.write_text("".join(lines))
 
-    def _port_taken(self) -> bool:
-        return "Address already in use" in self.log.read_text(errors="replace")
-
     def _format(self, java: Path, classpath: str) -> None:
         shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of an interrupted format
-        cluster_id = self._new_cluster_id()
+        # A UUID in Kafka's form; a leading dash would be read as an option.
+        cluster_id = "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
         result = subprocess.run(
             [
                 *(str(java), *BRIEF, *_TRUSTING, "-cp", classpath),
@@ -230,24 +201,9 @@ class KafkaBroker:
             raise SandboxError(f"Kafka's storage tool failed: {result.stderr.strip()[-500:]}")
         self._cluster_id.write_text(cluster_id)
 
-    def _answers(self) -> bool:
-        """Wait until the broker serves clients; return False if its process ended."""
-        process = self.process()
-        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-
-        def settled() -> bool:
-            return process is None or processes.ended(process) or self._serves(admin)
-
-        if not processes.wait_until(settled, timeout_s=START_TIMEOUT_S):
-            raise SandboxError(
-                f"Kafka does not answer at {self.bootstrap_servers} after {START_TIMEOUT_S:.0f} s; "
-                f"the end of {self.log}:\n{processes.tail(self.log)}"
-            )
-        return process is not None and not processes.ended(process)
-
     def _serves(self, admin: AdminClient) -> bool:
         """Whether this cluster answers: another cluster's broker may have taken the port."""
-        if not _listens(self.bootstrap_servers):
+        if not listens(self.bootstrap_servers):
             return False
         try:
             metadata = admin.list_topics(timeout=2)
@@ -256,7 +212,8 @@ class KafkaBroker:
         return bool(metadata.brokers) and metadata.cluster_id == self._cluster_id.read_text()
 
 
-def _listens(address: str) -> bool:
+def listens(address: str) -> bool:
+    """Whether a program listens at an address, HOST:PORT."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=1):

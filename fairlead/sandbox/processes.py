@@ -25,8 +25,78 @@ from fairlead.errors import SandboxError
 
 POLL_S: Final = 0.05
 SPAWN_TIMEOUT_S: Final = 60.0
+#: Seconds. A busy machine takes minutes.
+START_TIMEOUT_S: Final = 900.0
+STOP_GRACE_S: Final = 20.0
 #: Lines of a log in an error message.
 _TAIL_LINES: Final = 20
+
+
+class Service:
+    """A process that is found by a mark, one of the arguments of its command line.
+
+    Parameters
+    ----------
+    name
+        Its name in error messages.
+    log
+        The file with its output.
+    mark
+        The argument.
+    """
+
+    def __init__(self, name: str, log: Path, mark: str) -> None:
+        self._name, self.log, self._mark = name, log, mark
+
+    def process(self) -> psutil.Process | None:
+        """Return the running process, whichever process started it."""
+        return find(lambda command: self._mark in command)
+
+    def end(self, signal: Signals) -> None:
+        """Send a signal to the process if it runs; wait until it ends, then kill it."""
+        if process := self.process():
+            end(process, signal, grace_s=STOP_GRACE_S)
+
+    def kill(self) -> None:
+        """Kill the process, as in a crash (SIGKILL)."""
+        self.end(Signals.SIGKILL)
+
+    def rotate_log(self) -> None:
+        """Keep the log of the previous process, and no older one."""
+        if self.log.exists():
+            self.log.replace(self.log.with_suffix(".previous.log"))
+
+    def answers_or_ends(
+        self, answers: Callable[[], bool], process: psutil.Process | None = None
+    ) -> bool:
+        """Wait until the process answers; return False if it has ended.
+
+        `process` None: the process that is found.
+
+        Raises
+        ------
+        SandboxError
+            It does neither in time; the message has the tail of its log.
+        """
+        process = process or self.process()
+
+        def settled() -> bool:
+            return process is None or ended(process) or answers()
+
+        if not wait_until(settled, timeout_s=START_TIMEOUT_S):
+            raise self.failure(f"does not answer after {START_TIMEOUT_S:.0f} s")
+        return process is not None and not ended(process)
+
+    def require_answer(
+        self, answers: Callable[[], bool], process: psutil.Process | None = None
+    ) -> None:
+        """Wait until the process answers; raise SandboxError if it ends or does not."""
+        if not self.answers_or_ends(answers, process):
+            raise self.failure()
+
+    def failure(self, what: str = "ended while it was starting") -> SandboxError:
+        """Return an error with the tail of the log."""
+        return SandboxError(f"{self._name} {what}; the end of {self.log}:\n{tail(self.log)}")
 
 
 def spawn(
@@ -123,20 +193,27 @@ def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
 
 
 @contextmanager
-def exclusively(state_dir: Path, lock: FileLock, what: str, *, timeout_s: float) -> Iterator[None]:
+def exclusively(state_dir: Path, name: str, what: str) -> Iterator[None]:
     """Keep other processes from starting or stopping something during the block.
+
+    Parameters
+    ----------
+    name
+        Name of the file that is locked, in the state directory.
+    what
+        Name of the thing for the error.
 
     Raises
     ------
     SandboxError
-        Another process has held the lock for `timeout_s`.
+        Another process has held the lock for `START_TIMEOUT_S`.
     FileSystemError
         The disk of the state directory is full.
     """
     try:
         with room_in(state_dir):
             state_dir.mkdir(parents=True, exist_ok=True)
-            with lock.acquire(timeout=timeout_s):
+            with FileLock(state_dir / name, timeout=START_TIMEOUT_S):
                 yield
     except Timeout as error:
         raise SandboxError(f"Another process is still starting or stopping {what}") from error
@@ -159,8 +236,9 @@ def _command_line(process: psutil.Process) -> list[str]:
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log, indented, for an error message."""
+    """Return the last lines of a log, indented, without Java's stack traces."""
     if not log.exists():
         return "  (no log)"
-    text = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-    return "\n".join(f"  {line}" for line in text) or "  (empty log)"
+    lines = log.read_text(errors="replace").splitlines()
+    told = [line for line in lines if not line.startswith("\tat ")][-_TAIL_LINES:]
+    return "\n".join(f"  {line}" for line in told) or "  (empty log)"

@@ -15,8 +15,11 @@ from typing import Final
 import psutil
 
 from fairlead.common.same_process import same_process
+from fairlead.errors import SandboxError
 
 _FOLDER: Final = "running"
+#: Names of commands that start services or parts.
+HOLDERS: Final = frozenset({"fairlead demo", "fairlead dev", "fairlead up"})
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,6 @@ class RecordedProcess:
     pid: int
     started_at: float
 
-    @classmethod
-    def of(cls, name: str, pid: int | None = None) -> "RecordedProcess":
-        """Return a running process, by default this one."""
-        process = psutil.Process(pid)
-        return cls(name, process.pid, process.create_time())
-
     def process(self) -> psutil.Process | None:
         """Return the process; None if it has ended."""
         return same_process(self.pid, self.started_at)
@@ -52,16 +49,33 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
 
     The record of a killed process stays; `still_running` leaves it out.
     """
-    process = RecordedProcess.of(name, pid)
+    process = psutil.Process(pid)
+    record = RecordedProcess(name, process.pid, process.create_time())
     path = state_dir / _FOLDER / f"{process.pid}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(json.dumps(asdict(process)))
+    unfinished.write_text(json.dumps(asdict(record)))
     unfinished.replace(path)
     try:
         yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def require_alone(state_dir: Path) -> None:
+    """Refuse to start a second command that starts services or parts in a state directory.
+
+    Raises
+    ------
+    SandboxError
+        One of `HOLDERS` already runs there.
+    """
+    for process in still_running(state_dir):
+        if process.name in HOLDERS:
+            raise SandboxError(
+                f"`{process.name}` already runs as process {process.pid}: end it first, or use "
+                "another state directory (FAIRLEAD_STATE_DIR)"
+            )
 
 
 def still_running(state_dir: Path) -> list[RecordedProcess]:

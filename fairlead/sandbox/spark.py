@@ -3,53 +3,37 @@
 Belongs here: its properties, its process, its log. Does not: how a run finds it
 (`fairlead.spark.warm`) or opens a session (`fairlead.spark.session`).
 
-The server keeps no state: if it ends, the runs on it need one more attempt.
+The server keeps no state: if it ends, Dagster repeats the steps that run on it.
 """
 
 import os
-import re
 import secrets
 import shutil
-import signal
 import sys
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from signal import Signals
 from typing import Final
 
 import psutil
 import pyspark
-from filelock import FileLock
 
 from fairlead.errors import FileSystemError, SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
+from fairlead.sandbox.kafka import HOST, free_ports, listens
 from fairlead.settings import ANYWHERE, SparkSettings
-from fairlead.spark.launch import as_java_properties
+from fairlead.spark.launch import properties_file
 from fairlead.spark.session import answers, server_properties
 from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
 
-#: Seconds. A busy machine takes minutes.
-START_TIMEOUT_S: Final = 900.0
-STOP_GRACE_S: Final = 20.0
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 _CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_STARTED: Final = re.compile(r"Spark Connect server started at: \S+?:(\d+)")
-#: The port is logged at INFO; everything else is logged from WARN.
-_LOGGING: Final = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stdout.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n
-logger.server.name = org.apache.spark.sql.connect.service.SparkConnectServer
-logger.server.level = info
-"""
 
 
-class SparkServer:
+class SparkServer(processes.Service):
     """The warm Spark of a state directory.
 
     Parameters
@@ -64,14 +48,7 @@ class SparkServer:
         self._state_dir = state_dir.resolve()
         self._settings = settings
         self._home = self._state_dir / FOLDER
-        self._lock = FileLock(self._state_dir / f"{FOLDER}.lock")
-        self.log = self._home / "server.log"
-        # In the server's command line, by which its process is found.
-        self._mark = f"fairlead:{self._home}"
-
-    def process(self) -> psutil.Process | None:
-        """Return the server's process, whichever process started it."""
-        return processes.find(self._is_server)
+        super().__init__("Spark", self._home / "server.log", f"fairlead:{self._home}")
 
     def running(self) -> WarmServer | None:
         """Return the running server; None if none runs."""
@@ -104,7 +81,7 @@ class SparkServer:
             server = self.running()
             if server is not None and self.fits(server) and self.answers(server):
                 return server
-            self._stop()
+            self.end(Signals.SIGTERM)
             return self._start()
 
     def stop(self) -> None:
@@ -112,16 +89,7 @@ class SparkServer:
         if self._state_dir.exists():
             with self._locked():
                 forget(self._state_dir)
-                self._stop()
-
-    def memory_bytes(self) -> int:
-        """Return the memory of the server and its workers, in bytes; 0 if it does not run."""
-        used = 0
-        if process := self.process():
-            for child in (process, *process.children(recursive=True)):
-                with suppress(psutil.NoSuchProcess):
-                    used += child.memory_info().rss
-        return used
+                self.end(Signals.SIGTERM)
 
     def for_run(self, tell: Callable[[str], None]) -> WarmServer | None:
         """Return the server for a run, started again if it has ended.
@@ -145,53 +113,41 @@ class SparkServer:
             return None
 
     def _locked(self) -> AbstractContextManager[None]:
-        what = f"Spark in {self._home}"
-        return processes.exclusively(self._state_dir, self._lock, what, timeout_s=START_TIMEOUT_S)
+        return processes.exclusively(self._state_dir, f"{FOLDER}.lock", f"Spark in {self._home}")
 
     def _start(self) -> WarmServer:
         find_java()  # its message for a missing Java is clearer than Spark's
         shutil.rmtree(self._home / "scratch", ignore_errors=True)
         (self._home / "scratch").mkdir(parents=True)
         self._home.chmod(0o700)
-        (self._home / "log4j2.properties").write_text(_LOGGING)
-        if self.log.exists():
-            self.log.replace(self.log.with_suffix(".previous.log"))
-        token = secrets.token_urlsafe(32)
-        properties = self._home / "server.properties"
-        self._write(properties, token)
+        self.rotate_log()
+        token, (port,) = secrets.token_urlsafe(32), free_ports(1)
+        properties = {
+            **server_properties(self._settings),
+            "spark.connect.authenticate.token": token,
+            "spark.connect.grpc.binding.port": str(port),
+            "spark.local.dir": str(self._home / "scratch"),
+        }
         try:
-            process = self._spawn(properties)
-            server = WarmServer(
-                port=self._wait_ready(process),
-                token=token,
-                session_id=str(uuid.uuid4()),
-                pid=process.pid,
-                started_at=process.create_time(),
-                made_of=made_of(self._settings.properties),
-            )
+            with properties_file(properties) as path:
+                process = self._spawn(path)
+                # Spark's launcher has the same mark.
+                self.require_answer(lambda: listens(f"{HOST}:{port}"), process)
+                server = WarmServer(
+                    port=port,
+                    token=token,
+                    session_id=str(uuid.uuid4()),
+                    pid=process.pid,
+                    started_at=process.create_time(),
+                    made_of=made_of(self._settings.properties),
+                )
             server.record(self._state_dir)
         except BaseException:  # including Ctrl-C
-            self._stop()
+            self.end(Signals.SIGTERM)
             raise
-        finally:
-            properties.unlink()
         return server
 
-    def _write(self, path: Path, token: str) -> None:
-        """Write the server's properties to a file: they are secret, command lines public."""
-        text = as_java_properties(
-            {
-                **server_properties(self._settings),
-                "spark.connect.authenticate.token": token,
-                "spark.local.dir": str(self._home / "scratch"),
-            }
-        )
-        path.unlink(missing_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def _spawn(self, properties: Path) -> psutil.Process:
+    def _spawn(self, properties: str) -> psutil.Process:
         # Workers do not need the addresses and passwords of Kafka and Postgres.
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("FAIRLEAD_")
@@ -199,7 +155,7 @@ class SparkServer:
         return processes.spawn(
             [
                 *(str(_SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit"),
-                *("--properties-file", str(properties), "--name", self._mark),
+                *("--properties-file", properties, "--name", self._mark),
                 *("--class", _CLASS, "spark-internal"),
             ],
             log=self.log,
@@ -211,29 +167,3 @@ class SparkServer:
                 "PYSPARK_PYTHON": sys.executable,
             },
         )
-
-    def _wait_ready(self, process: psutil.Process) -> int:
-        """Wait until the server answers; return its port."""
-        ports: list[str] = []
-
-        def settled() -> bool:
-            ports[:] = _STARTED.findall(self.log.read_text(errors="replace"))
-            return bool(ports) or processes.ended(process)
-
-        in_time = processes.wait_until(settled, timeout_s=START_TIMEOUT_S)
-        if ports:
-            return int(ports[0])
-        problem = "ended" if in_time else f"did not answer within {START_TIMEOUT_S:.0f} s"
-        raise SandboxError(f"Spark {problem} while it was starting; {self.log}:\n{self._log_end()}")
-
-    def _log_end(self) -> str:
-        """Return the end of the log, without stack traces."""
-        lines = self.log.read_text(errors="replace").splitlines()
-        return "\n".join(f"  {line}" for line in lines if not line.startswith("\tat "))
-
-    def _stop(self) -> None:
-        if process := self.process():
-            processes.end(process, signal.SIGTERM, grace_s=STOP_GRACE_S)
-
-    def _is_server(self, command: Sequence[str]) -> bool:
-        return self._mark in command

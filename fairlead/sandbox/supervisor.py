@@ -56,9 +56,8 @@ class Part:
     answers
         An HTTP address, or the path of a Unix socket, that answers once the part is ready; None: it
         is ready once it has started.
-    leaves
-        Returns the process that the command leaves running after it has ended with status 0, which
-        is then watched instead; None: the command itself is watched.
+    ends
+        Whether the command ends: with status 0, the part is ready and is not started again.
     after
         Name of a part that must be ready before this one is started; None: no part.
     """
@@ -66,7 +65,7 @@ class Part:
     name: str
     command: Sequence[str]
     answers: str | Path | None = None
-    leaves: Callable[[], psutil.Process | None] | None = None
+    ends: bool = False
     after: str | None = None
 
 
@@ -98,9 +97,9 @@ class Supervisor:
         state_dir: Path,
         environment: Mapping[str, str],
     ) -> None:
-        write = _Log(log)
-        self._children = [_Child(part, write, tell, state_dir, environment) for part in parts]
-        self._tell, self._state_dir = tell, state_dir
+        self.tell, self.state_dir, self.environment = tell, state_dir, environment
+        self._log, self._lock = log, threading.Lock()
+        self._children = [_Child(part, self) for part in parts]
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="supervisor")
 
@@ -115,16 +114,16 @@ class Supervisor:
         with suppress(KeyboardInterrupt, SystemExit):  # a second Ctrl-C
             self._thread.join()
             for child in self._children:
-                child.ask_to_end()
+                child.send_signal(signal.SIGINT)
             wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=GRACE_S)
         self._thread.join()
         for child in self._children:
-            child.kill()
+            child.send_signal(signal.SIGKILL)
         wait_until(lambda: not any(map(_Child.running, self._children)), timeout_s=_KILLED_S)
         for child in self._children:
             if remaining := child.running():
                 pids = ", ".join(str(process.pid) for process in remaining)
-                self._tell(f"{child.part.name} does not end: processes {pids}")
+                self.tell(f"{child.part.name} does not end: processes {pids}")
             child.close()
 
     def wait_ready(self, *names: str) -> None:
@@ -143,9 +142,16 @@ class Supervisor:
                         f"its last lines:\n{child.last_lines()}"
                     )
 
+    def write(self, name: str, line: str) -> None:
+        """Write a line of a part to the log."""
+        # If the file is closed or the disk full, the part runs on and its lines are lost.
+        with self._lock, suppress(ValueError, OSError):
+            self._log.write(f"{name:<{NAME_WIDTH}} | {line}\n")
+            self._log.flush()
+
     def _run(self) -> None:
         by_name = {child.part.name: child for child in self._children}
-        with published(self._state_dir) as publish:
+        with published(self.state_dir) as publish:
             while not self._stopped.wait(POLL_S):
                 for child in self._children:
                     before = child.part.after
@@ -155,33 +161,11 @@ class Supervisor:
                 publish({name: child.state() for name, child in by_name.items()})
 
 
-class _Log:
-    """Lines of several parts in one file, each with the name of its part."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-
-    def __call__(self, name: str, line: str) -> None:
-        # If the file is closed or the disk full, the part runs on and its lines are lost.
-        with self._lock, suppress(ValueError, OSError):
-            self._file.write(f"{name:<{NAME_WIDTH}} | {line}\n")
-            self._file.flush()
-
-
 class _Child:
     """A part's process, started again when it ends. Only the supervisor's thread starts it."""
 
-    def __init__(
-        self,
-        part: Part,
-        write: _Log,
-        tell: Callable[[str], None],
-        state_dir: Path,
-        environment: Mapping[str, str],
-    ) -> None:
-        self.part, self._write, self._tell = part, write, tell
-        self._state_dir, self._environment = state_dir, environment
+    def __init__(self, part: Part, supervisor: Supervisor) -> None:
+        self.part, self._supervisor = part, supervisor
         self.ready = threading.Event()
         self.failures = 0
         self._popen: subprocess.Popen[str] | None = None
@@ -190,8 +174,6 @@ class _Child:
         self._ended = ""
         self._wait_s = _FIRST_WAIT_S
         self._lines: list[str] = []
-        #: A process that already ran before this supervisor; it is not ended.
-        self._before = part.leaves() if part.leaves else None
 
     @property
     def started(self) -> bool:
@@ -214,7 +196,7 @@ class _Child:
                 self._start(now)
             return
         code = self._popen.poll()
-        if code is None or (code == 0 and self._left_running() is not None):
+        if code is None or (code == 0 and self.part.ends):
             if not self.ready.is_set() and self._answers(code):
                 self.ready.set()
             if now - self._began > _STEADY_S:
@@ -232,14 +214,14 @@ class _Child:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env=self._environment,
+            env=self._supervisor.environment,
             start_new_session=True,  # Ctrl-C does not reach it; its group can be ended
         )
         reader = threading.Thread(target=self._read, args=(self._popen.stdout,), daemon=True)
         reader.start()
         with suppress(psutil.NoSuchProcess, OSError):
             self._recording.enter_context(
-                recorded(self._state_dir, self.part.name, self._popen.pid)
+                recorded(self._supervisor.state_dir, self.part.name, self._popen.pid)
             )
 
     def _read(self, output: IO[str]) -> None:
@@ -247,7 +229,7 @@ class _Child:
             for line in output:
                 text = visible(_COLOURS.sub("", line.rstrip("\n")))
                 self._lines = [*self._lines[1 - _LAST_LINES :], text]
-                self._write(self.part.name, text)
+                self._supervisor.write(self.part.name, text)
 
     def last_lines(self) -> str:
         """Return the part's last lines, indented."""
@@ -256,7 +238,7 @@ class _Child:
     def _answers(self, code: int | None) -> bool:
         answers = self.part.answers
         if answers is None:
-            return self.part.leaves is None or code == 0
+            return not self.part.ends or code == 0
         try:
             if isinstance(answers, Path):
                 with socket.socket(socket.AF_UNIX) as connection:
@@ -271,47 +253,26 @@ class _Child:
         """Report that the part has ended, end the processes it left, and schedule its restart."""
         self.failures += 1
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
-        if code == 0 and self.part.leaves:
-            how = "its process is gone"
-        self.kill()
+        self.send_signal(signal.SIGKILL)
         self._recording.close()
         self.ready.clear()
         self._popen, self._due = None, now + self._wait_s
         self._ended = f"has ended ({how}): it is started again in {self._wait_s:.0f} s"
         self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
-        self._tell(f"{self.part.name} {self._ended}")
+        self._supervisor.tell(f"{self.part.name} {self._ended}")
 
-    def _left_running(self) -> psutil.Process | None:
-        return self.part.leaves() if self.part.leaves else None
-
-    def ask_to_end(self) -> None:
-        """Send SIGINT, as Ctrl-C does, to the process and to all that it has started."""
-        self._signal(signal.SIGINT, signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Kill the remaining processes of the part."""
-        self._signal(signal.SIGKILL, signal.SIGKILL)
-
-    def _signal(self, to_group: signal.Signals, to_left: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to all that it has started."""
         if self._popen is not None:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, to_group)
-        if (left := self._own()) is not None:
-            with suppress(psutil.NoSuchProcess):
-                left.send_signal(to_left)
-
-    def _own(self) -> psutil.Process | None:
-        """Return the process that the command left running, unless it already ran before."""
-        left = self._left_running()
-        return None if left == self._before else left
+                os.killpg(self._popen.pid, number)
 
     def running(self) -> list[psutil.Process]:
         """Return the running processes of the part."""
         if self._popen is None:
             return []
         self._popen.poll()
-        own = self._own()
-        return [*members(self._popen.pid), *([] if own is None else [own])]
+        return members(self._popen.pid)
 
     def close(self) -> None:
         """Remove the part's record."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.archive import SampleArchive, with_history
+from fairlead.common.progress import ReportProgress, repeated
 from fairlead.spark.warehouse import Parts, Warehouse
 
 if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
@@ -96,7 +97,11 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
 
 
 def in_tasks(
-    spark: "SparkSession", tasks: int, work: Callable[[int], Iterable[pa.RecordBatch]], parts: Parts
+    spark: "SparkSession",
+    tasks: int,
+    work: Callable[[int], Iterable[pa.RecordBatch]],
+    parts: Parts,
+    progress: ReportProgress,
 ) -> None:
     """Run `work` in Spark tasks; each writes a part of a table.
 
@@ -108,6 +113,8 @@ def in_tasks(
         Task number to rows; runs on executors.
     parts
         The parts of the table.
+    progress
+        Called with a line for the user every few seconds, from another thread.
     """
 
     def write(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -119,4 +126,5 @@ def in_tasks(
     if not tasks:  # readers need an empty table
         parts.write(0, ())
         return
-    spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()
+    with repeated(lambda: progress(f"{parts.written():,} of {tasks:,} tasks done")):
+        spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()

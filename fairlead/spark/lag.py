@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from fairlead.common.progress import ReportProgress
 from fairlead.common.tables import named
-from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.history import HISTORY
-from fairlead.domain.samples import by_partition, list_starts
-from fairlead.domain.samples.arrays import MICROSECONDS, alike, all_topics
+from fairlead.domain.samples import by_partition
+from fairlead.domain.samples.arrays import MICROSECONDS, all_topics
 from fairlead.domain.samples.lag import (
     LAG_HISTORY,
     LAG_SAMPLES,
@@ -59,7 +59,12 @@ _AT_ONCE: Final = 50_000
 
 
 def write_lag(
-    spark: SparkSession, warehouse: Warehouse, snapshot_id: str, latest: Collection[str] = ()
+    spark: SparkSession,
+    warehouse: Warehouse,
+    snapshot_id: str,
+    latest: Collection[str] = (),
+    *,
+    progress: ReportProgress = lambda _: None,
 ) -> None:
     """Measure every partition of a snapshot: write its table `lag`, of the schema `LAG`.
 
@@ -69,6 +74,8 @@ def write_lag(
         Has the snapshot and, in the archive beside it, earlier samples, if any.
     latest
         The groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
+    progress
+        As for `in_tasks`.
 
     Notes
     -----
@@ -79,7 +86,7 @@ def write_lag(
         tasks.setdefault(task, []).append(group)
     measure = partial(_measure, warehouse.path, snapshot_id, tasks, frozenset(latest))
     with warehouse.in_parts("lag", snapshot_id, LAG) as parts:
-        in_tasks(spark, len(tasks), measure, parts)
+        in_tasks(spark, len(tasks), measure, parts, progress)
 
 
 def _measure(
@@ -106,19 +113,14 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     -------
     A table of the schema `LAG`.
     """
-    series = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
-    measured = [
-        _measured(pa.concat_tables([samples[name][-1:] for name in names]), side_by_side)
-        for names, side_by_side in alike(series)
-    ]
+    measured = [_measured(rows, latest=name in latest) for name, rows in samples.items()]
     return pa.concat_tables([LAG.empty_table(), *measured])
 
 
-def _measured(newest: pa.Table, series: SampleSeries) -> pa.Table:
-    """Measure groups that were sampled at the same times; `newest` has the last sample of each."""
-    series = series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
-    group_of = np.repeat(np.arange(newest.num_rows), np.diff(list_starts(newest["end"])))
-    measured = partition_lag(series, group_of)
+def _measured(samples: pa.Table, *, latest: bool) -> pa.Table:
+    """Measure a group."""
+    series = all_topics(samples, latest=latest).last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
+    measured, newest = partition_lag(series), samples.slice(samples.num_rows - 1)
     known = pa.array(np.flatnonzero(measured.readable))
     partitions = by_partition(newest)
 
@@ -126,8 +128,8 @@ def _measured(newest: pa.Table, series: SampleSeries) -> pa.Table:
         return pa.array(values, mask=missing)
 
     columns = {
-        "snapshot_id": newest["sample_id"].take(pa.array(group_of)),
-        "snapshot_at": newest["at"].take(pa.array(group_of)),
+        "snapshot_id": pa.repeat(newest["sample_id"][0], series.partitions),
+        "snapshot_at": pa.repeat(newest["at"][0], series.partitions),
         **{name: partitions[name] for name in ("group", "topic", "partition", "member")},
         "begin_offset": partitions["begin"],
         "end_offset": partitions["end"],
@@ -149,15 +151,10 @@ def _measured(newest: pa.Table, series: SampleSeries) -> pa.Table:
 
 
 def _has_left(newest: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return for each partition whether its group has left the topic."""
-    rows = newest.select(["topics", "counts", "subscriptions"]).to_pylist()
-    left = [
-        topic in gone
-        for row in rows
-        for gone in [left_topics(row["topics"], row["subscriptions"])]
-        for topic in row["topics"]
-    ]
-    return np.repeat(np.array(left, np.bool_), [count for row in rows for count in row["counts"]])
+    """Return for each partition whether the group has left its topic."""
+    (row,) = newest.select(["topics", "counts", "subscriptions"]).to_pylist()
+    left = left_topics(row["topics"], row["subscriptions"])
+    return np.repeat(np.array([topic in left for topic in row["topics"]], bool), row["counts"])
 
 
 def _moments(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:

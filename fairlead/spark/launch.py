@@ -5,10 +5,10 @@ Belongs here: the file that has them instead while the JVM starts. Does not: the
 """
 
 import os
-import tempfile
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Final
 
 from pyspark import SparkContext
@@ -23,59 +23,46 @@ def launch(properties: Mapping[str, str]) -> None:
     """Start this process's JVM with these properties; has no effect if it already runs."""
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no public name for it
         return
-    with _properties_file(properties) as path, _submitted_with(path):
-        SparkContext._ensure_initialized()  # noqa: SLF001 - the same
+    before = os.environ.get(_ARGUMENTS)
+    others = (before or _SHELL).strip().removesuffix(_SHELL)
+    with properties_file(properties) as path:
+        # With such a file, Spark reads its conf/spark-defaults.conf only on request.
+        os.environ[_ARGUMENTS] = (
+            f'{others} --load-spark-defaults --properties-file "{path}" {_SHELL}'
+        )
+        try:
+            SparkContext._ensure_initialized()  # noqa: SLF001 - the same
+        finally:
+            del os.environ[_ARGUMENTS]
+            if before is not None:
+                os.environ[_ARGUMENTS] = before
 
 
-def as_java_properties(properties: Mapping[str, str]) -> str:
-    r"""Write properties as java.util.Properties reads them.
-
-    Examples
-    --------
-    >>> print(as_java_properties({"spark.a": r"C:\x", "spark.b": " two\nlines"}), end="")
-    spark.a=C:\\x
-    spark.b=\ two\nlines
-    """
-    lines = []
-    for name, value in properties.items():
-        written = _escaped(value)
-        # Unescaped leading blanks would belong to the separator.
-        written = f"\\{written}" if written.startswith(" ") else written
-        key = _escaped(name)
-        for separator in " :=#!":
-            key = key.replace(separator, f"\\{separator}")
-        lines.append(f"{key}={written}\n")
-    return "".join(lines)
+@contextmanager
+def properties_file(properties: Mapping[str, str]) -> Iterator[str]:
+    """Yield the path of a file that only this user may read (0600); the block's end removes it."""
+    with NamedTemporaryFile(
+        "w", prefix="fairlead-spark-", suffix=".properties", encoding="ascii"
+    ) as file:
+        file.writelines(
+            f"{_escaped(name)}={_escaped(value)}\n" for name, value in properties.items()
+        )
+        file.flush()
+        yield file.name
 
 
 def _escaped(text: str) -> str:
-    for character, written in (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
-        text = text.replace(character, written)
-    return text
+    r"""Escape everything but letters, digits and dots, as java.util.Properties reads it.
 
-
-@contextmanager
-def _properties_file(properties: Mapping[str, str]) -> Iterator[Path]:
-    """Write a file that only this user may read (0600), and remove it on leaving."""
-    handle, name = tempfile.mkstemp(prefix="fairlead-spark-", suffix=".properties")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(as_java_properties(properties))
-        yield Path(name)
-    finally:
-        Path(name).unlink()
-
-
-@contextmanager
-def _submitted_with(path: Path) -> Iterator[None]:
-    before = os.environ.get(_ARGUMENTS)
-    others = (before or _SHELL).strip().removesuffix(_SHELL)
-    # With such a file, Spark reads its conf/spark-defaults.conf only on request.
-    os.environ[_ARGUMENTS] = f'{others} --load-spark-defaults --properties-file "{path}" {_SHELL}'
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_ARGUMENTS]
-        else:
-            os.environ[_ARGUMENTS] = before
+    Examples
+    --------
+    >>> print(_escaped(" 2\n"), _escaped("spark.a=é"))
+    \u00202\u000a spark.a\u003d\u00e9
+    """
+    return re.sub(
+        r"[^A-Za-z0-9.]",
+        lambda match: "".join(
+            f"\\u{unit}" for unit in match[0].encode("utf-16-be").hex(" ", 2).split()
+        ),
+        text,
+    )

@@ -14,40 +14,13 @@ from typing import Final
 import pyarrow as pa
 
 from assignors.metrics import Metrics
-from fairlead.domain.candidate_rows import Row, analyse_groups
+from fairlead.domain.candidate_rows import Row, analyse_group
 from fairlead.domain.history import history_needed
 from fairlead.domain.records import capacities_of
 from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.spark.dealing import samples_until
 from fairlead.spark.warehouse import Warehouse
 
-_KEY: Final = {"snapshot_id": pa.string(), "group": pa.string(), "assignor": pa.string()}
-_SUMMARY: Final = {
-    "error": pa.string(),
-    **{
-        figure.name: pa.float64() if figure.type is float else pa.int64()
-        for figure in fields(Metrics)
-    },
-    "forecast_time_lag_s": pa.float64(),
-    "utilisation": pa.float64(),
-    "catch_up_s": pa.float64(),
-    "rack_gb_per_day": pa.float64(),
-    "rack_cost_per_day": pa.float64(),
-    "outcome": pa.string(),
-}
-_FRONTIER: Final = {
-    "frontier": pa.list_(pa.struct({"moves": pa.int64(), "forecast_time_lag_s": pa.float64()})),
-}
-_LAYOUT: Final = {
-    "topics": pa.list_(pa.string()),
-    "partition_counts": pa.list_(pa.int64()),
-    "members": pa.list_(pa.string()),
-    "weights": pa.list_(pa.int64()),
-}
-_ASSIGNMENT: Final = {
-    "owner": pa.list_(pa.int32()),
-    "reasons": pa.list_(pa.struct({"index": pa.int32(), "reason": pa.string()})),
-}
 _CAPACITIES: Final = pa.list_(
     pa.struct(
         {
@@ -58,27 +31,52 @@ _CAPACITIES: Final = pa.list_(
         }
     )
 )
-_ANALYSED: Final = {
-    "diagnosis": pa.string(),
-    "names": pa.list_(pa.string()),
-    "evidence": pa.string(),
-    "loss_s": pa.float64(),
-    "consumers_wanted": pa.int64(),
-    "consumers_why": pa.string(),
-    "costs": pa.string(),
-    "remembered_costs": pa.string(),
-    "reported": pa.string(),
-    "decision": pa.string(),
-    "decision_reason": pa.string(),
-    "chosen": pa.string(),
-    "capacities": _CAPACITIES,
-    "arrival_rates": pa.list_(pa.float64()),
-    "backlog": pa.list_(pa.float64()),
-    "behind_s": pa.list_(pa.float64()),
-    "capacity_used": pa.list_(pa.float64()),
-    "statuses": pa.list_(pa.string()),
-}
-CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _ANALYSED)
+CANDIDATES: Final = pa.schema(
+    {
+        "snapshot_id": pa.string(),
+        "group": pa.string(),
+        "assignor": pa.string(),
+        # The figures of the candidate.
+        "error": pa.string(),
+        **{
+            figure.name: pa.float64() if figure.type is float else pa.int64()
+            for figure in fields(Metrics)
+        },
+        "forecast_time_lag_s": pa.float64(),
+        "utilisation": pa.float64(),
+        "catch_up_s": pa.float64(),
+        "rack_gb_per_day": pa.float64(),
+        "rack_cost_per_day": pa.float64(),
+        "outcome": pa.string(),
+        "frontier": pa.list_(pa.struct({"moves": pa.int64(), "forecast_time_lag_s": pa.float64()})),
+        # The layout of the group, and the assignment.
+        "topics": pa.list_(pa.string()),
+        "partition_counts": pa.list_(pa.int64()),
+        "members": pa.list_(pa.string()),
+        "weights": pa.list_(pa.int64()),
+        "owner": pa.list_(pa.int32()),
+        "reasons": pa.list_(pa.struct({"index": pa.int32(), "reason": pa.string()})),
+        # The analysis.
+        "diagnosis": pa.string(),
+        "names": pa.list_(pa.string()),
+        "evidence": pa.string(),
+        "loss_s": pa.float64(),
+        "consumers_wanted": pa.int64(),
+        "consumers_why": pa.string(),
+        "costs": pa.string(),
+        "remembered_costs": pa.string(),
+        "reported": pa.string(),
+        "decision": pa.string(),
+        "decision_reason": pa.string(),
+        "chosen": pa.string(),
+        "capacities": _CAPACITIES,
+        "arrival_rates": pa.list_(pa.float64()),
+        "backlog": pa.list_(pa.float64()),
+        "behind_s": pa.list_(pa.float64()),
+        "capacity_used": pa.list_(pa.float64()),
+        "statuses": pa.list_(pa.string()),
+    }
+)
 """One row per candidate, and one for the observed assignment, with assignments as flat arrays.
 
 `forecast_time_lag_s` and `utilisation` are the forecast: the worst partition's time lag at the
@@ -132,7 +130,7 @@ def plan_task(
     Rows of the schema `CANDIDATES`, by the groups' names.
     """
     groups = _groups(path, snapshot_id, task)
-    analysed = analyse_groups((group, options[group.name]) for group in groups)
+    analysed = (analyse_group(group, options[group.name]) for group in groups)
     while portion := list(islice(analysed, _AT_ONCE)):
         yield as_batch([row for rows in portion for row in rows])
 

@@ -22,11 +22,6 @@ from fairlead.spark.warm import WarmServer
 HERE: Final = "local[*]"
 _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Writes times with their zone, so that Arrow reads the same times.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Keeps groups in the tasks that `dealing` chose.
-    "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -34,7 +29,6 @@ _DEFAULTS: Final = {
 #: Saves compilation by the JVM: runs are short, and the work is done in Python.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
-    "spark.log.level": "ERROR",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     # All users of this machine reach the JVM's ports, which deserialise Java objects.
     "spark.authenticate": "true",
@@ -48,10 +42,8 @@ _SERVER_DEFAULTS: Final = {
     "spark.driver.memory": "1g",
     # A JVM that runs out of memory ends, and the next run starts another.
     "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} "
-    "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError "
-    "-Dlog4j2.configurationFile=log4j2.properties",
+    "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError",
     "spark.connect.grpc.binding.address": "127.0.0.1",
-    "spark.connect.grpc.binding.port": "0",  # any free one
     # Runs share one session, and may be hours apart.
     "spark.connect.session.manager.defaultSessionTimeout": "-1",
     "spark.python.daemon.module": "fairlead.spark.daemon",
@@ -59,8 +51,6 @@ _SERVER_DEFAULTS: Final = {
 
 #: A local server answers immediately or has ended; PySpark would retry for ten minutes.
 _RETRIES: Final = 2
-#: Seconds. Maximum time between the last answer of a server and the end of its process.
-_LAST_BREATH_S: Final = 2.0
 #: Seconds. A query may wait for other runs' tasks.
 ANSWERS_WITHIN_S: Final = 60.0
 
@@ -113,22 +103,6 @@ def running_session() -> SparkSession | None:
         _leave(running)
         return None
     return running
-
-
-def server_has_ended() -> bool:
-    """Whether the server of this process's session has ended, or is ending.
-
-    Kills a server that runs but does not compute.
-    """
-    if _on is None:
-        return False
-    if _on.ends(within_s=_LAST_BREATH_S):
-        return True
-    active = SparkSession.getActiveSession()
-    if active is None or answers(lambda: active):
-        return False
-    _on.kill()
-    return True
 
 
 def answers(session: Callable[[], Any]) -> bool:

@@ -24,7 +24,7 @@ from fairlead.archive import FOLDER, Filters, SampleArchive
 from fairlead.common.disk import cannot
 from fairlead.domain.samples import SAMPLES, GroupSnapshot, snapshot_id_at
 
-_FILE: Final = "part-0.parquet"
+#: Written last, when a table is complete.
 _WHOLE: Final = "_SUCCESS"
 #: Rows in a row group: small, so that reading a few groups of a sorted table reads little.
 _ROWS_IN_PIECE: Final = 50_000
@@ -67,13 +67,23 @@ class Parts:
     schema: pa.Schema
 
     def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
-        """Write a part, numbered from 0; it replaces an earlier attempt."""
+        """Write a part, numbered from 0; it replaces an earlier attempt.
+
+        Readers skip names that begin with an underscore.
+        """
         name = f"part-{number:05}.parquet"
         unfinished = f"{self.folder}/_{secrets.token_hex(8)}.{name}"
         with pq.ParquetWriter(unfinished, self.schema, filesystem=self.files) as file:
             for batch in rows:
                 file.write_batch(batch)
         self.files.move(unfinished, f"{self.folder}/{name}")
+
+    def written(self) -> int:
+        """Return the number of parts that are written."""
+        names = [
+            entry.base_name for entry in self.files.get_file_info(fs.FileSelector(self.folder))
+        ]
+        return sum(name.startswith("part-") for name in names)
 
 
 class Warehouse:
@@ -129,14 +139,11 @@ class Warehouse:
         FileSystemError
             The table cannot be written.
         """
-        folder = f"{self._root}/{table}/{snapshot_id}"
-        unfinished = f"{folder}/_{_FILE}"  # readers skip names with underscores
         try:
-            self._files.create_dir(folder, recursive=True)
-            pq.write_table(rows, unfinished, filesystem=self._files, row_group_size=_ROWS_IN_PIECE)
-            self._files.move(unfinished, f"{folder}/{_FILE}")
+            with self.in_parts(table, snapshot_id, rows.schema) as parts:
+                parts.write(0, rows.to_batches(max_chunksize=_ROWS_IN_PIECE))
         except OSError as error:
-            raise cannot("write", folder, error) from error
+            raise cannot("write", f"{self._root}/{table}/{snapshot_id}", error) from error
 
     @contextmanager
     def in_parts(self, table: str, snapshot_id: str, schema: pa.Schema) -> Iterator["Parts"]:
@@ -269,6 +276,5 @@ class Warehouse:
         return [entry.base_name for entry in entries if entry.type == fs.FileType.Directory]
 
     def _exists(self, table: str, snapshot_id: str) -> bool:
-        folder = fs.FileSelector(f"{self._root}/{table}/{snapshot_id}", allow_not_found=True)
-        names = {entry.base_name for entry in self._files.get_file_info(folder)}
-        return bool(names & {_FILE, _WHOLE})
+        mark = self._files.get_file_info(f"{self._root}/{table}/{snapshot_id}/{_WHOLE}")
+        return bool(mark.type == fs.FileType.File)

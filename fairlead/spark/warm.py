@@ -6,7 +6,6 @@ stopping it (`fairlead.sandbox.spark`), sessions on it (`session`).
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -63,9 +62,8 @@ class WarmServer:
         target = _record(state_dir)
         unfinished = target.with_suffix(".new")
         unfinished.unlink(missing_ok=True)
-        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            json.dump(asdict(self), file)
+        unfinished.touch(0o600)
+        unfinished.write_text(json.dumps(asdict(self)))
         unfinished.replace(target)
 
     @property
@@ -77,17 +75,6 @@ class WarmServer:
     def runs(self) -> bool:
         """Whether the server still runs."""
         return self.process() is not None
-
-    def ends(self, *, within_s: float) -> bool:
-        """Whether the server ends within some seconds."""
-        process = self.process()
-        if process is None:
-            return True
-        try:
-            process.wait(within_s)
-        except psutil.TimeoutExpired:
-            return False
-        return True
 
     def kill(self) -> None:
         """Kill the server."""

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Engine, func, select
 
 from fairlead.store.engine import transaction
-from fairlead.store.models import PageAct
+from fairlead.store.models.plan import PageAct
 
 Verb = Literal["approve", "reject", "rollback", "withdraw", "freeze", "unfreeze"]
 

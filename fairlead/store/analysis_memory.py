@@ -1,28 +1,23 @@
 """Memory of the analysis: speeds of members, diagnoses, and the times at which plans took effect.
 
-Belongs here: reading the memory, and passing findings to the database's functions. Does not:
-transactions (`plans`), nor the update of a diagnosis that persists (`migrations/sql`).
+Belongs here: reading the memory, and passing findings to the database's functions. Does not: the
+update of a diagnosis that persists (`migrations/sql`).
 """
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Text, cast, func, literal, select, text
+from sqlalchemy import Connection, Engine, func, literal, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from fairlead.domain.analysis.capacities import Capacity
-from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.rules import MOST_PLANS
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
-
-#: Evidence of a capacity, by whether it was measured at the member's limit.
-_EVIDENCE: Final = {
-    True: "read at this rate with a backlog all the time",
-    False: "read at this rate, not always with a backlog: the capacity is at least this",
-}
+from fairlead.store.engine import transaction
+from fairlead.store.group_history import last_samples
 
 _CAPACITIES: Final = text("""
     SELECT group_id, member, records_per_s, measured, measured_at
@@ -57,45 +52,29 @@ _CHANGES: Final = text("""
 _ELSEWHERE: Final = {"capacities", "seen", "kept", "remembered_costs"}
 
 
-def known_capacities(
-    connection: Connection, groups: Iterable[str]
-) -> dict[str, dict[str, Capacity]]:
-    """Return the stored speeds of groups' members, by group and member."""
+def read_memories(connection: Connection, groups: list[str]) -> GroupMemories:
+    """Return the memories of groups: speeds, last plans (at most `MOST_PLANS`), samples, costs."""
     capacities: dict[str, dict[str, Capacity]] = {}
-    for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
-        at = row.measured_at.timestamp()
-        known = Capacity(row.records_per_s, row.measured, at)
+    for row in connection.execute(_CAPACITIES, {"groups": groups}):
+        known = Capacity(row.records_per_s, row.measured, row.measured_at.timestamp())
         capacities.setdefault(row.group_id, {})[row.member] = known
-    return capacities
-
-
-def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, CostRows]:
-    """Return the remembered costs of groups; those without any are missing."""
-    rows = connection.execute(_COSTS, {"groups": list(groups)})
-    return {row.group_id: row.costs for row in rows}
-
-
-def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
-    """Return the times of groups' last publications and withdrawals; groups with none are missing.
-
-    Ascending by version, at most `MOST_PLANS` per group.
-    """
     changes: dict[str, list[datetime]] = {}
-    for row in connection.execute(_CHANGES, {"groups": list(groups), "most": MOST_PLANS}):
+    for row in connection.execute(_CHANGES, {"groups": groups, "most": MOST_PLANS}):
         changes.setdefault(row.group_id, []).append(row.at)
-    return changes
+    costs = {row.group_id: row.costs for row in connection.execute(_COSTS, {"groups": groups})}
+    return GroupMemories(capacities, changes, last_samples(connection, groups), costs)
 
 
-def standing_requests(connection: Connection, age: timedelta) -> dict[str, StandingRequest]:
-    """Return the plan requests of samples at most this old by the database's clock, by group."""
-    return {
-        row.group_id: StandingRequest(
-            PlanRequest(row.called_for, row.call_reason),
-            row.called_since,
-            row.called_at,
-        )
-        for row in connection.execute(_CALLS, {"age": age})
-    }
+def standing_requests(engine: Engine, age: timedelta) -> dict[str, StandingRequest]:
+    """Return the plan requests of samples at most this old, the most delayed group first.
+
+    The age is measured by the database's clock.
+    """
+    with transaction(engine) as connection:
+        return {
+            group: StandingRequest(PlanRequest(what, why), since, at)
+            for group, what, why, since, at in connection.execute(_CALLS, {"age": age})
+        }
 
 
 def record_findings(
@@ -116,41 +95,30 @@ def record_findings(
     """
     if not findings_by_group:
         return
-    samples = [
-        _diagnosis(group, at, findings)
+    rows = [
+        {name: value for name, value in vars(findings).items() if name not in _ELSEWHERE}
+        | {"group_id": group, "at": at.isoformat(), "costs": findings.remembered_costs}
         | _request(None if requests is None else requests.get(group))
         | {"looked": requests is not None}
         for group, (at, findings) in findings_by_group.items()
     ]
-    connection.execute(select(func.fairlead_raw.record_diagnoses(_json(samples))))
+    connection.execute(select(func.fairlead_raw.record_diagnoses(literal(rows, JSONB))))
     if requests is None:
         known = {
-            group: {name: _capacity(capacity) for name, capacity in findings.capacities.items()}
+            group: [_capacity(*of_member) for of_member in findings.capacities.items()]
             for group, (_, findings) in findings_by_group.items()
         }
-        connection.execute(select(func.fairlead_raw.record_capacities(_json(known))))
-
-
-def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
-    columns = {name: value for name, value in vars(findings).items() if name not in _ELSEWHERE}
-    costs = findings.remembered_costs
-    return {"group_id": group, "at": at.isoformat(), **columns, "costs": costs}
+        connection.execute(select(func.fairlead_raw.record_capacities(literal(known, JSONB))))
 
 
 def _request(request: PlanRequest | None) -> dict[str, Any]:
-    if request is None:
-        return {}
-    return {"called_for": request.what, "call_reason": request.why}
+    return {} if request is None else {"called_for": request.what, "call_reason": request.why}
 
 
-def _capacity(capacity: Capacity) -> dict[str, Any]:
+def _capacity(member: str, capacity: Capacity) -> dict[str, Any]:
     return {
+        "member": member,
         "records_per_s": capacity.records_per_s,
         "measured": capacity.measured,
         "measured_at": datetime.fromtimestamp(capacity.at, UTC).isoformat(),
-        "evidence": _EVIDENCE[capacity.measured],
     }
-
-
-def _json(value: Any) -> Any:
-    return cast(literal(json.dumps(value), Text), JSONB)

@@ -1,6 +1,6 @@
 """Failed attempts to send plans: the last attempt of each group, with its reason.
 
-Belongs here: storing, reading and deleting them, inside a transaction. Does not: deciding when to
+Belongs here: storing, reading and deleting them. Does not: deciding when to
 try again (`fairlead.workflows.reconciling`).
 """
 
@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Engine, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.store.models import Plan, PlanAttempt
+from fairlead.store.engine import transaction
+from fairlead.store.models.plan import Plan, PlanAttempt
 
 
 @dataclass(frozen=True)
@@ -37,39 +38,35 @@ class Attempt:
     again_at: datetime
 
 
-def record_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:
+def record_attempts(engine: Engine, attempts: Sequence[Attempt]) -> None:
     """Store the last failed attempts of groups, at most one per group."""
     if not attempts:
         return
     new = insert(PlanAttempt)
     columns = {name: new.excluded[name] for name in ("version", "at", "reason", "again_at")}
-    connection.execute(
-        new.on_conflict_do_update(
-            index_elements=[PlanAttempt.group_id],
-            set_=columns,
-            where=new.excluded.at >= PlanAttempt.at,
-        ),
-        [
-            {"group_id": attempt.group} | {c: getattr(attempt, c) for c in columns}
-            for attempt in attempts
-        ],
-    )
+    rows = [
+        {"group_id": attempt.group} | {name: getattr(attempt, name) for name in columns}
+        for attempt in attempts
+    ]
+    later = new.excluded.at >= PlanAttempt.at
+    upsert = new.on_conflict_do_update(index_elements=["group_id"], set_=columns, where=later)
+    with transaction(engine) as connection:
+        connection.execute(upsert, rows)
 
 
-def last_attempts(connection: Connection, groups: Iterable[str]) -> dict[str, Attempt]:
+def last_attempts(engine: Engine, groups: Iterable[str]) -> dict[str, Attempt]:
     """Return the last failed attempts of plans that are still to be sent, by group."""
-    rows = connection.execute(
+    of_plan = (Plan.group_id == PlanAttempt.group_id) & (Plan.version == PlanAttempt.version)
+    failed = (
         select(PlanAttempt.__table__)
-        .join(Plan, (Plan.group_id == PlanAttempt.group_id) & (Plan.version == PlanAttempt.version))
+        .join(Plan, of_plan)
         .where(
             PlanAttempt.group_id.in_(list(groups)),
             Plan.state.in_(("approved", "sending", "published")),
         )
     )
-    return {
-        row.group_id: Attempt(row.group_id, row.version, row.at, row.reason, row.again_at)
-        for row in rows
-    }
+    with transaction(engine) as connection:
+        return {row.group_id: Attempt(*row) for row in connection.execute(failed)}
 
 
 def forget_attempts(connection: Connection, groups: Iterable[str]) -> None:

@@ -17,18 +17,13 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.common.tables import named
 from fairlead.common.words import shortened
-from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
+from fairlead.domain.candidate_figures import FIGURES
 from fairlead.domain.figures import imbalance
 from fairlead.domain.records import Decision, PlanDraft, StoredDecision
 from fairlead.store.analysis_memory import record_findings
 from fairlead.store.bulk import copy_rows
-from fairlead.store.models import (
-    Balance,
-    CandidatePlan,
-    DecisionRow,
-    MovedPartition,
-    Plan,
-)
+from fairlead.store.models.history import Balance
+from fairlead.store.models.plan import CandidatePlan, DecisionRow, MovedPartition, Plan
 from fairlead.store.shared_statements import among, close_open_plans, is_one_of, plans_at
 from fairlead.wire.document import content_hash
 
@@ -41,6 +36,12 @@ _MOVES: Final = pa.schema(
         "weight": pa.float64(),
         "reason": pa.string(),
     }
+)
+_FRONTIER: Final = ("moves", "forecast_time_lag_s")
+#: Columns of a plan that are fields of its draft.
+_OF_DRAFT: Final = (
+    *("assignor", "reason", "snapshot_id", "snapshot_at", "expires_at", "four_eyes", "shadow"),
+    *("rolled_back_from", "request_id"),
 )
 
 
@@ -67,26 +68,16 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
     for draft in drafts:
         plan_id, version = uuid4(), versions[draft.group]
         document = draft.document(version, plan_id, created_at).to_bytes()
-        rows.append(
-            {
-                "group_id": draft.group,
-                "version": version,
-                "plan_id": plan_id,
-                "assignor": draft.assignor,
-                "reason": draft.reason,
-                "snapshot_id": draft.snapshot_id,
-                "snapshot_at": draft.snapshot_at,
-                "created_at": created_at,
-                "expires_at": draft.expires_at,
-                "document": document,
-                "sha256": content_hash(document),
-                "four_eyes": draft.four_eyes,
-                "shadow": draft.shadow,
-                "rolled_back_from": draft.rolled_back_from,
-                "request_id": draft.request_id,
-                "analysed": _analysed(draft),
-            }
-        )
+        new = {
+            "group_id": draft.group,
+            "version": version,
+            "plan_id": plan_id,
+            "created_at": created_at,
+            "document": document,
+            "sha256": content_hash(document),
+            "analysed": _analysed(draft),
+        }
+        rows.append(new | {name: getattr(draft, name) for name in _OF_DRAFT})
     connection.execute(insert(Plan), rows)
     moves = pa.concat_tables(
         [_MOVES.empty_table(), *(draft.moves for draft in drafts)], promote_options="permissive"
@@ -130,37 +121,27 @@ def insert_decisions(
     candidates: list[dict[str, Any]] = []
     balances: list[dict[str, Any]] = []
     for decision in decisions:
-        key = {"group_id": decision.group, "snapshot_id": decision.snapshot_id}
-        version = versions.get(decision.group)
-        rows.append(
-            key
-            | {
-                "snapshot_at": decision.snapshot_at.isoformat(),
-                "outcome": decision.outcome,
-                "reason": decision.reason,
-                "version": version,
-                "settings": settings,
-            }
-        )
-        candidates += [
-            key
-            | {
-                "snapshot_at": decision.snapshot_at.isoformat(),
-                "assignor": candidate.assignor,
-                "outcome": candidate.outcome,
-                "error": candidate.error,
-                "frontier": json.dumps(candidate.frontier) if candidate.frontier else None,
-            }
-            | metric_columns(candidate.metrics)
-            for candidate in decision.candidates
-        ]
-        key["measured_at"] = decision.snapshot_at.isoformat()
+        of_group = {"group_id": decision.group, "snapshot_id": decision.snapshot_id}
+        version, at = versions.get(decision.group), decision.snapshot_at.isoformat()
+        key = of_group | {"snapshot_at": at}
+        what: dict[str, Any] = {
+            "outcome": decision.outcome,
+            "reason": decision.reason,
+            "version": version,
+        }
+        rows.append(key | what | {"settings": settings})
+        for candidate in decision.candidates:
+            what = {name: getattr(candidate, name) for name in ("assignor", "outcome", "error")}
+            points = [dict(zip(_FRONTIER, point, strict=True)) for point in candidate.frontier]
+            what["frontier"] = json.dumps(points) if points else None
+            candidates.append(key | what | metric_columns(candidate.metrics))
+        key = of_group | {"measured_at": at}
         if decision.observed is not None:
-            observed = metric_columns(decision.observed)
-            balances.append(key | {"kind": "observed", "version": None} | observed)
+            what = {"kind": "observed", "version": None}
+            balances.append(key | what | metric_columns(decision.observed))
         if isinstance(decision, PlanDraft):
-            predicted = metric_columns(decision.predicted)
-            balances.append(key | {"kind": "predicted", "version": version} | predicted)
+            what = {"kind": "predicted", "version": version}
+            balances.append(key | what | metric_columns(decision.predicted))
     # By COPY, one statement: the triggers of summaries run once.
     copy_rows(connection, DecisionRow.__table__, _as_text(rows))
     findings = {
@@ -169,9 +150,9 @@ def insert_decisions(
         if decision.findings is not None
     }
     record_findings(connection, findings)
-    for table, measured in ((CandidatePlan.__table__, candidates), (Balance.__table__, balances)):
-        if measured:
-            copy_rows(connection, table, _as_text(measured))
+    for table, figures in ((CandidatePlan.__table__, candidates), (Balance.__table__, balances)):
+        if figures:
+            copy_rows(connection, table, _as_text(figures))
 
 
 def stored_decisions(
@@ -228,9 +209,8 @@ def plain_number(value: Any) -> Any:
 def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the columns of `MeasuredBalance`; None: nothing was measured."""
     if metrics is None:
-        return dict.fromkeys((*METRICS, *FORECAST, *RACKS, "imbalance"))
-    figures = {name: metrics.get(name) for name in (*METRICS, *FORECAST, *RACKS)}
-    return figures | {"imbalance": imbalance(metrics)}
+        return dict.fromkeys((*FIGURES, "imbalance"))
+    return {name: metrics.get(name) for name in FIGURES} | {"imbalance": imbalance(metrics)}
 
 
 def _as_text(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

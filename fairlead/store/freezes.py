@@ -45,8 +45,9 @@ class Freeze:
 
     def __str__(self) -> str:
         """Return a sentence with the group, the person, the time and the reason."""
+        since = self.since.astimezone(UTC)
         what = "all groups are" if self.group is None else f"group {self.group} is"
-        return f"{what} frozen by {self.actor} since {self.since:%Y-%m-%d %H:%M} UTC: {self.reason}"
+        return f"{what} frozen by {self.actor} since {since:%Y-%m-%d %H:%M} UTC: {self.reason}"
 
     def holds(self, plan: "StoredPlan") -> bool:
         """Whether the freeze holds back an approved plan: yes, unless the plan is a rollback."""
@@ -108,11 +109,7 @@ def freezes_on(engine: Engine, group: str) -> list[Freeze]:
 
 def holding(connection: Connection) -> list[Freeze]:
     """Return the freezes in force, as this transaction sees them."""
-    rows = connection.execute(text(_HOLDING))
-    return [
-        Freeze(row.group_id, row.since.astimezone(UTC), row.reason, row.actor, row.number)
-        for row in rows
-    ]
+    return [Freeze(*row) for row in connection.execute(text(_HOLDING))]
 
 
 def freeze_on(plan: "StoredPlan", freezes: Iterable[Freeze]) -> Freeze | None:

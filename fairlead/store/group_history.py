@@ -89,7 +89,7 @@ WHERE group_id = :group AND coalesce(CAST(:partition AS text) = topic || '-' || 
 ORDER BY coalesce(time_share, capacity_share) DESC NULLS LAST, topic, partition LIMIT :limit
 """
 _LAST_PLANNING: Final = """
-SELECT max(last_at) AS at FROM fairlead_raw.group_day WHERE day > current_date - 8
+SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot
 """
 _MOVES_OF: Final = """
 SELECT move.version, plan.state, plan.created_at, published.at AS published_at,
@@ -131,7 +131,7 @@ def read_work(engine: Engine, group: str, *, partition: str | None = None, limit
 
 
 def last_planning(engine: Engine) -> datetime | None:
-    """Return the time of the last planning run's snapshot of any group; None: over a week ago."""
+    """Return the time of the last planning run's snapshot of any group; None: there is none."""
     at: datetime | None = read_rows(engine, _LAST_PLANNING)[0]["at"]
     return at
 

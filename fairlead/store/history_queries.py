@@ -62,10 +62,7 @@ LEFT JOIN LATERAL (
 ) waiting ON true
 LEFT JOIN fairlead.plan_attempt attempt ON attempt.group_id = known.group_id
     AND attempt.version IN (published.version, waiting.version)
-LEFT JOIN LATERAL (
-    SELECT outcome, decided_at, reason FROM fairlead.decision WHERE group_id = known.group_id
-    ORDER BY snapshot_at DESC LIMIT 1
-) decided ON true
+LEFT JOIN fairlead.last_decision decided ON decided.group_id = known.group_id
 LEFT JOIN LATERAL (
     SELECT lag_max, imbalance, measured_at FROM fairlead.balance_history balance
     WHERE group_id = known.group_id AND kind = 'observed' AND NOT EXISTS (
@@ -125,14 +122,9 @@ LEFT JOIN (
 ) decided ON decided.group_id = known.group_id
 """
 _DECISIONS: Final = """
-SELECT known.group_id AS "group", decided.outcome, decided.version, plan.state, decided.reason
-FROM fairlead_raw.consumer_group known
-JOIN LATERAL (
-    SELECT outcome, version, reason, decided_at FROM fairlead.decision
-    WHERE group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
-) decided ON decided_at > coalesce(CAST(:since AS timestamptz), '-infinity')
-LEFT JOIN fairlead.plan ON plan.group_id = known.group_id AND plan.version = decided.version
-ORDER BY known.group_id
+SELECT group_id AS "group", outcome, version, plan.state, decided.reason
+FROM fairlead.last_decision decided LEFT JOIN fairlead.plan USING (group_id, version)
+WHERE decided_at > coalesce(CAST(:since AS timestamptz), '-infinity') ORDER BY group_id
 """
 _PLANS: Final = """
 SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
@@ -269,16 +261,10 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
     from fairlead.domain.candidate_figures import candidate_of  # noqa: PLC0415 - imports numpy
     from fairlead.store.decisions import plain_number  # noqa: PLC0415 - the same
 
-    rows = [
-        {name: plain_number(value) for name, value in row.items()}
+    return [
+        candidate_of({name: plain_number(value) for name, value in row.items()})
         for row in read_rows(engine, _CANDIDATES, group=group, snapshot=snapshot)
     ]
-    for row in rows:
-        row["frontier"] = [
-            {"moves": moves, "forecast_time_lag_s": forecast_time_lag_s}
-            for moves, forecast_time_lag_s in row["frontier"] or ()
-        ]
-    return [candidate_of(row) for row in rows]
 
 
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.bulk import copy_rows
-from fairlead.store.models import LagSnapshot, PartitionLagRow
+from fairlead.store.models.history import LagSnapshot, PartitionLagRow
 from fairlead.store.shared_statements import ensure_days, register_groups
 
 

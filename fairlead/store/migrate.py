@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from fairlead.errors import ConfigurationError
 from fairlead.store.engine import create_store_engine, place, store_errors, transaction
-from fairlead.store.models import RAW, SCHEMA
+from fairlead.store.models.base import RAW, SCHEMA
 
 _BESIDE_THE_LIBRARY: Final = Path(__file__).resolve().parents[2]
 _INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"

@@ -5,19 +5,18 @@ every reader may run them. Does not: names of metrics (`fairlead.surfaces.web.me
 one group (`history_queries`).
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, RowMapping, text
+from sqlalchemy import Connection, Engine, text
 
-from fairlead.domain.history import THINNED_TO
 from fairlead.store.engine import transaction
 
-Rows = Sequence[RowMapping]
+Rows = Sequence[Mapping[str, Any]]
+Readings = dict[str, Rows]
 
 #: Groups that were not sampled for this long are left out. It is a day longer than the longest
 #: usual cadence, a week.
@@ -28,8 +27,6 @@ CURRENT_WITHIN: Final = timedelta(minutes=15)
 INTERVALS: Final = 3
 #: Maximum number of partitions with a metric; those with the slowest records are chosen.
 _MOST_PARTITIONS: Final = 10_000
-#: Decisions have the start time of their transaction. Transactions of this age have ended.
-_SETTLED: Final = timedelta(minutes=15)
 #: Shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
 
@@ -53,22 +50,16 @@ CROSS JOIN LATERAL (
 ) measured
 WHERE newest.snapshot_at >= :gone_before
 """
-_LAG_OF_LOOKS: Final = """
-SELECT known.group_id, newest.sampled_at AS snapshot_at,
-       (SELECT sum(behind) FROM unnest(newest.lag) behind) AS lag
-FROM fairlead_raw.consumer_group known
-CROSS JOIN LATERAL (
-    SELECT sampled_at, lag FROM fairlead_raw.group_sample
-    WHERE group_sample.group_id = known.group_id AND sampled_at >= :kept_since
-    ORDER BY sampled_at DESC LIMIT 1
-) newest
+_LAG_OF_SAMPLES: Final = """
+SELECT group_id, sampled_at AS snapshot_at, (SELECT sum(behind) FROM unnest(lag) behind) AS lag
+FROM fairlead_raw.group_sample_last WHERE sampled_at >= :sampled_after
 """
 _BALANCE: Final = """
 SELECT known.group_id, observed.lag_max, observed.imbalance, observed.topic_spread,
-       far.rack_gb_per_day * 1e9 AS rack_bytes_per_day
+       observed.rack_gb_per_day * 1e9 AS rack_bytes_per_day
 FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
-    SELECT measured_at, lag_max, imbalance, topic_spread FROM fairlead.balance_history
+    SELECT lag_max, imbalance, topic_spread, rack_gb_per_day FROM fairlead.balance_history
     WHERE balance_history.group_id = known.group_id
         AND kind = 'observed'
         AND measured_at >= :gone_before
@@ -79,13 +70,6 @@ CROSS JOIN LATERAL (
         )
     ORDER BY measured_at DESC LIMIT 1
 ) observed
-LEFT JOIN LATERAL (
-    SELECT rack_gb_per_day FROM fairlead.balance_history
-    WHERE balance_history.group_id = known.group_id
-        AND kind = 'observed'
-        AND measured_at >= :gone_before
-    ORDER BY measured_at DESC LIMIT 1
-) far ON true
 """
 _DIAGNOSES: Final = """
 SELECT group_id, diagnosis, since, forecast_time_lag_s, utilisation, loss_s, catch_up_s,
@@ -101,7 +85,7 @@ ORDER BY seconds_per_record DESC LIMIT :most
 _CONSUMER_WORK: Final = """
 SELECT group_id, member, busy FROM fairlead.consumer_work WHERE last_seen >= :sampled_after
 """
-_LAST_LOOK: Final = """
+_LAST_SAMPLE: Final = """
 SELECT sampled_at, now() - sampled_at AS age, make_interval(secs => interval_s) AS apart
 FROM fairlead_raw.last_sample
 """
@@ -112,79 +96,45 @@ FROM fairlead.plan_history LEFT JOIN fairlead.plan_record USING (group_id, versi
 WHERE state IN ('published', 'proposed', 'approved', 'sending') AND NOT shadow
 """
 _DECISIONS: Final = """
-SELECT known.group_id, decided.decided_at, planned.created_at
-FROM fairlead_raw.consumer_group known
-CROSS JOIN LATERAL (
-    SELECT decided_at FROM fairlead.decision
-    WHERE decision.group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
-) decided
-LEFT JOIN LATERAL (
+SELECT group_id, decided_at, (
     SELECT created_at FROM fairlead.plan
-    WHERE plan.group_id = known.group_id ORDER BY version DESC LIMIT 1
-) planned ON true
+    WHERE plan.group_id = decided.group_id ORDER BY version DESC LIMIT 1
+) AS created_at
+FROM fairlead.last_decision decided
 """
-_COUNTS: Final = """
-SELECT known.group_id, counted.outcome, counted.decisions, counted.settled
-FROM fairlead_raw.consumer_group known
-CROSS JOIN LATERAL (
-    SELECT outcome, count(*) AS decisions,
-           count(*) FILTER (WHERE decided_at <= :settled_until) AS settled
-    FROM fairlead.decision
-    WHERE decision.group_id = known.group_id AND decided_at > :counted_until
-        AND snapshot_at > CAST(:counted_until AS timestamptz) - interval '3 days'
-    GROUP BY outcome
-) counted
-"""
-_FREEZES: Final = "SELECT group_id, since FROM fairlead.freezes"
-_BACK_OFFS: Final = "SELECT group_id, times FROM fairlead.back_off"
-_ENDED_REGRESSIONS: Final = """
+#: Queries whose rows are returned unchanged.
+_AS_STORED: Final = {
+    "counts": """
+SELECT group_id, plans AS plan, no_changes AS "no change", failures AS failed
+FROM fairlead_raw.group_day WHERE day = (now() AT TIME ZONE 'UTC')::date
+""",
+    "freezes": "SELECT group_id, since FROM fairlead.freezes",
+    "back_offs": "SELECT group_id, times FROM fairlead.back_off",
+    "ended_regressions": """
 SELECT group_id, max(ended.at) AS ended_at
 FROM fairlead.regression said JOIN fairlead.plan_event ended USING (group_id, version)
 WHERE ended.state IN ('superseded', 'withdrawn') AND said.at > now() - interval '30 days'
 GROUP BY group_id
-"""
-_HISTORIES: Final = """
+""",
+    "histories": """
 SELECT history, sum(bytes) AS bytes, min(day)::timestamp AT TIME ZONE 'UTC' AS oldest
 FROM fairlead.history_days() GROUP BY history ORDER BY history
-"""
+""",
+}
 
 
-@dataclass
-class DecisionCounts:
-    """Number of decisions by outcome, since the first reading.
-
-    Counting all stored decisions would take longer every day. Each reading counts the last minutes
-    again, since some decisions may not be visible yet, and older ones once. Decisions on snapshots
-    older than three days, which no run makes, are not counted.
+def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) -> Readings:
+    """Read the figures of all groups at one moment; raises the errors of `transaction`.
 
     Parameters
     ----------
-    counted_until
-        Decisions until then are not counted again; None: counting begins with the first reading.
-    """
+    engine
+        Fairlead's database.
+    sampled_within
+        Leave out diagnoses of groups that were not sampled for longer than this.
 
-    counted_until: datetime | None = None
-    _settled: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def read(self, connection: Connection) -> Counter[tuple[str, str]]:
-        """Return the decisions on each group, by outcome; for one thread at a time."""
-        now: datetime = connection.execute(text("SELECT now()")).scalar_one()
-        since = self.counted_until or now
-        until = max(since, now - _SETTLED)
-        rows = _rows(connection, _COUNTS, counted_until=since, settled_until=until)
-        recent = Counter({(row["group_id"], row["outcome"]): row["decisions"] for row in rows})
-        counts = self._settled + recent
-        self._settled.update({(row["group_id"], row["outcome"]): row["settled"] for row in rows})
-        self.counted_until = until
-        return counts
-
-
-@dataclass(frozen=True)
-class Readings:
-    """The figures of all groups sampled lately, at one moment.
-
-    Parameters
-    ----------
+    Returns
+    -------
     lag
         `group_id`, and `lag` in records, from the last sample or snapshot.
     snapshots
@@ -210,9 +160,9 @@ class Readings:
     decisions
         `group_id`, `decided_at`, and the time of the newest plan, `created_at`.
     counts
-        (group, outcome) to decisions.
-    last_decided_at, last_seen_at
-        Last decision on any group, and last sample of any group; None: never.
+        `group_id`, and the number of decisions on snapshots of this day (UTC), by outcome.
+    last
+        `decided_at` and `last_seen`, of any group; null: never.
     freezes
         `group_id`, null for all groups, and the start of the freeze, `since`.
     back_offs
@@ -223,40 +173,6 @@ class Readings:
     histories
         `history`, its `bytes`, and the start of its `oldest` day, which shows whether it is pruned.
     """
-
-    lag: Rows
-    snapshots: Rows
-    statuses: Rows
-    balance: Rows
-    diagnoses: Rows
-    partition_work: Rows
-    consumer_work: Rows
-    samples: Rows
-    plans: Rows
-    decisions: Rows
-    counts: Counter[tuple[str, str]]
-    last_decided_at: datetime | None
-    last_seen_at: datetime | None
-    freezes: Rows
-    back_offs: Rows
-    ended_regressions: Rows
-    histories: Rows
-
-
-def read_all_groups(
-    engine: Engine, counts: DecisionCounts, sampled_within: timedelta = CURRENT_WITHIN
-) -> Readings:
-    """Read the figures of all groups at one moment; raises the errors of `transaction`.
-
-    Parameters
-    ----------
-    engine
-        Fairlead's database.
-    counts
-        From earlier readings.
-    sampled_within
-        Leave out diagnoses of groups that were not sampled for longer than this.
-    """
     repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
     with transaction(repeatable) as connection:
         connection.execute(text("SET TRANSACTION READ ONLY"))
@@ -266,35 +182,33 @@ def read_all_groups(
         snapshots = _rows(connection, _LAG, gone_before=gone_before)
         totals = [row for row in snapshots if row["total"]]
         sampled_after = now - sampled_within
-        kept_since = sampled_after - THINNED_TO
-        looked = _rows(connection, _LAG_OF_LOOKS, kept_since=kept_since)
+        looked = _rows(connection, _LAG_OF_SAMPLES, sampled_after=sampled_after)
         by_time = sorted((*totals, *looked), key=itemgetter("snapshot_at"))
         ever = _rows(connection, _DECISIONS)
         decisions = [row for row in ever if row["decided_at"] >= gone_before]
         samples_ever = _rows(connection, _DIAGNOSES)
         samples = [row for row in samples_ever if row["last_seen"] >= gone_before]
         sampled = {row["group_id"] for row in (*totals, *decisions, *samples)}
-        return Readings(
-            lag=list({row["group_id"]: row for row in by_time}.values()),
-            snapshots=totals,
-            statuses=[row for row in snapshots if not row["total"]],
-            balance=_rows(connection, _BALANCE, gone_before=gone_before),
-            diagnoses=[row for row in samples if now - row["last_seen"] <= sampled_within],
-            partition_work=_rows(
+        last = {
+            "decided_at": max((row["decided_at"] for row in ever), default=None),
+            "last_seen": max((row["last_seen"] for row in samples_ever), default=None),
+        }
+        return {
+            "lag": list({row["group_id"]: row for row in by_time}.values()),
+            "snapshots": totals,
+            "statuses": [row for row in snapshots if not row["total"]],
+            "balance": _rows(connection, _BALANCE, gone_before=gone_before),
+            "diagnoses": [row for row in samples if now - row["last_seen"] <= sampled_within],
+            "partition_work": _rows(
                 connection, _PARTITION_WORK, sampled_after=sampled_after, most=_MOST_PARTITIONS
             ),
-            consumer_work=_rows(connection, _CONSUMER_WORK, sampled_after=sampled_after),
-            samples=samples,
-            plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in sampled],
-            decisions=decisions,
-            counts=counts.read(connection),
-            last_decided_at=max((row["decided_at"] for row in ever), default=None),
-            last_seen_at=max((row["last_seen"] for row in samples_ever), default=None),
-            freezes=_rows(connection, _FREEZES),
-            back_offs=_rows(connection, _BACK_OFFS),
-            ended_regressions=_rows(connection, _ENDED_REGRESSIONS),
-            histories=_rows(connection, _HISTORIES),
-        )
+            "consumer_work": _rows(connection, _CONSUMER_WORK, sampled_after=sampled_after),
+            "samples": samples,
+            "plans": [row for row in _rows(connection, _PLANS) if row["group_id"] in sampled],
+            "decisions": decisions,
+            "last": [last],
+            **{name: _rows(connection, query) for name, query in _AS_STORED.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -324,9 +238,9 @@ class SampleAge:
 def last_sample(engine: Engine) -> SampleAge | None:
     """Return the last sample of all groups; None before the first. Raises as `transaction` does."""
     with transaction(engine) as connection:
-        row = connection.execute(text(_LAST_LOOK)).one_or_none()
+        row = connection.execute(text(_LAST_SAMPLE)).one_or_none()
     return None if row is None else SampleAge(row.sampled_at, row.age, row.apart)
 
 
 def _rows(connection: Connection, statement: str, **parameters: Any) -> Rows:
-    return connection.execute(text(statement), parameters).mappings().all()
+    return [*connection.execute(text(statement), parameters).mappings()]

@@ -23,7 +23,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_on, holding
-from fairlead.store.models import LastRecord, OutboxRow, Plan
+from fairlead.store.models.plan import LastRecord, OutboxRow, Plan
 from fairlead.store.outbox_entries import (
     FOLLOWED,
     POSSIBLE,

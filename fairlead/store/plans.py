@@ -13,24 +13,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
-    Connection,
     Engine,
-    Integer,
-    Text,
     and_,
     func,
-    literal,
     select,
+    text,
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
+from fairlead.domain.candidate_figures import FIGURES
 from fairlead.domain.group_memories import GroupMemories
-from fairlead.domain.plan_requests import PlanRequest, StandingRequest
+from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.records import (
     Decision,
     Findings,
@@ -41,14 +38,7 @@ from fairlead.domain.records import (
     StoredPlan,
 )
 from fairlead.errors import PlanStateError, UnstorableError
-from fairlead.store.analysis_memory import (
-    known_capacities,
-    known_costs,
-    last_changes,
-    record_findings,
-    standing_requests,
-)
-from fairlead.store.attempts import Attempt, last_attempts, record_attempts
+from fairlead.store.analysis_memory import read_memories, record_findings
 from fairlead.store.decisions import (
     insert_decisions,
     plain_number,
@@ -57,18 +47,16 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
-from fairlead.store.freezes import Freeze, read_freezes
-from fairlead.store.group_history import insert_samples, last_samples, replace_last_samples
+from fairlead.store.group_history import insert_samples, replace_last_samples
 from fairlead.store.lag import insert_lag
-from fairlead.store.models import (
-    ConsumerGroup,
+from fairlead.store.models.history import (
+    LagSnapshot,
     LastAdoption,
-    LastRecord,
     LastSample,
-    Plan,
     PlanAdoption,
     PlanBalance,
 )
+from fairlead.store.models.plan import ConsumerGroup, DecisionRow, LastRecord, Plan
 from fairlead.store.outbox import Outbox
 from fairlead.store.shared_statements import (
     among,
@@ -76,14 +64,18 @@ from fairlead.store.shared_statements import (
     ensure_days,
     find_plans,
     is_one_of,
-    last_decisions,
     lock_groups,
-    measured_lag,
     register_groups,
 )
 
 #: Maximum number of groups whose plans end in one transaction.
 _AT_ONCE: Final = 500
+#: With an exact time, Postgres reads only its day.
+_LAG: Final = text("""
+    SELECT topic, lag, status FROM fairlead_raw.partition_lag
+    WHERE group_id = :group AND snapshot_at = :newest AND status IS NOT NULL
+    ORDER BY topic, partition
+""")
 _HELD: Final = "another open transaction has locked it: the next run tries again"
 
 
@@ -216,35 +208,22 @@ class PlanStore:
         Group to reason for plans that could not be approved, for example because a person rejected
         them.
         """
-        approvals = list(zip(plans, reasons, strict=True))
+        refused: dict[str, str] = {}
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
-            refused = {plan.group: _HELD for plan in plans if plan.group not in free}
-            possible = [(plan, why) for plan, why in approvals if plan.group in free]
-            try:  # one statement for all is faster
-                self._approve(connection, possible, actor)
-            except PlanStateError:
-                for plan, why in possible:
-                    try:
-                        self._approve(connection, [(plan, why)], actor)
-                    except PlanStateError as error:
-                        refused[plan.group] = str(error)
+            for plan, why in zip(plans, reasons, strict=True):
+                if plan.group not in free:
+                    refused[plan.group] = _HELD
+                    continue
+                approval = func.fairlead.approve_plan(
+                    plan.group, plan.version, why, plan.sha256, actor
+                )
+                try:
+                    with connection.begin_nested(), store_errors(self._engine.url):
+                        connection.execute(select(approval))
+                except PlanStateError as error:
+                    refused[plan.group] = str(error)
         return refused
-
-    def _approve(
-        self, connection: Connection, plans: Sequence[tuple[StoredPlan, str]], actor: str
-    ) -> None:
-        """Approve plans by one statement: all of them or none."""
-        columns = (
-            literal([plan.group for plan, _ in plans], ARRAY(Text)),
-            literal([plan.version for plan, _ in plans], ARRAY(Integer)),
-            literal([why for _, why in plans], ARRAY(Text)),
-            literal([plan.sha256 for plan, _ in plans], ARRAY(Text)),
-        )
-        approvals = func.unnest(*columns).table_valued("group", "version", "why", "sha256")
-        rows = approvals.render_derived()
-        with connection.begin_nested(), store_errors(self._engine.url):
-            connection.execute(select(func.fairlead.approve_plan(*rows.c, actor)))
 
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None
@@ -308,10 +287,6 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return find_plans(connection, *conditions)
 
-    def freezes(self) -> list[Freeze]:
-        """Return the freezes in force: they hold back new versions."""
-        return read_freezes(self._engine)
-
     def known_groups(self) -> list[str]:
         """Return all groups of the database, ascending."""
         with transaction(self._engine) as connection:
@@ -320,14 +295,43 @@ class PlanStore:
             )
 
     def last_decisions(self) -> dict[str, datetime]:
-        """Return the time of each group's last decision."""
+        """Return the time of each group's last decision that did not fail, by an index.
+
+        Snapshots with a future time, from a clock that was ahead, do not hide later decisions.
+        """
+        of_group = (
+            DecisionRow.group_id == ConsumerGroup.group_id,
+            DecisionRow.outcome != "failed",
+        )
+        newest = (
+            select(DecisionRow.decided_at)
+            .where(*of_group, DecisionRow.snapshot_at <= func.now())
+            .order_by(DecisionRow.snapshot_at.desc())
+            .limit(1)
+        )
+        ahead = select(func.max(DecisionRow.decided_at)).where(
+            *of_group, DecisionRow.snapshot_at > func.now()
+        )
+        last = func.greatest(newest.scalar_subquery(), ahead.scalar_subquery())
         with transaction(self._engine) as connection:
-            return last_decisions(connection)
+            rows = connection.execute(select(ConsumerGroup.group_id, last))
+            return {group: at for group, at in rows if at is not None}
 
     def newest_lag(self, group: str) -> MeasuredLag | None:
-        """Return the newest lag of a group's partitions; None: there is none."""
+        """Return the newest snapshot of a group's lag; None: there is none."""
+        newest = select(func.max(LagSnapshot.snapshot_at)).where(LagSnapshot.group_id == group)
         with transaction(self._engine) as connection:
-            return measured_lag(connection, group)
+            at = connection.scalar(newest)
+            rows = connection.execute(_LAG, {"group": group, "newest": at}).all()
+        if not rows:
+            return None
+        lags: dict[str, list[float]] = {}
+        for row in rows:
+            lags.setdefault(row.topic, []).append(float(row.lag))
+        return MeasuredLag(
+            lags={topic: np.array(values) for topic, values in lags.items()},
+            statuses=frozenset(row.status for row in rows),
+        )
 
     def leases_ending_by(self, due: datetime) -> list[str]:
         """Return the groups whose published plan has a lease that ends by `due`."""
@@ -340,16 +344,6 @@ class PlanStore:
                 .order_by(Plan.group_id)
             )
             return list(groups)
-
-    def record_attempts(self, attempts: Sequence[Attempt]) -> None:
-        """Store the last failed attempt of each group to send its plan."""
-        with transaction(self._engine) as connection:
-            record_attempts(connection, attempts)
-
-    def last_attempts(self, groups: Iterable[str]) -> dict[str, Attempt]:
-        """Return the last failed attempts of plans that still wait, by group."""
-        with transaction(self._engine) as connection:
-            return last_attempts(connection, groups)
 
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
         """Return (group, version) of the plans whose adoption was never recorded."""
@@ -372,27 +366,14 @@ class PlanStore:
         with transaction(self._engine) as connection:
             rows = connection.execute(predicted).mappings().all()
         return {
-            (row["group_id"], row["version"]): {
-                name: plain_number(row[name]) for name in (*METRICS, *FORECAST, *RACKS)
-            }
+            (row["group_id"], row["version"]): {name: plain_number(row[name]) for name in FIGURES}
             for row in rows
         }
 
     def memories(self, groups: Iterable[str]) -> GroupMemories:
         """Return the memories of groups for their next analysis."""
-        names = list(groups)
         with transaction(self._engine) as connection:
-            return GroupMemories(
-                known_capacities(connection, names),
-                last_changes(connection, names),
-                last_samples(connection, names),
-                known_costs(connection, names),
-            )
-
-    def plan_requests(self, age: timedelta) -> dict[str, StandingRequest]:
-        """Return the plan requests of samples at most this old, the most delayed group first."""
-        with transaction(self._engine) as connection:
-            return standing_requests(connection, age)
+            return read_memories(connection, list(groups))
 
     def record_findings(
         self,

@@ -5,13 +5,13 @@ Belongs here: these records, and the epochs of versions. Does not: pending recor
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.store.models import LastRecord
+from fairlead.store.models.plan import LastRecord
 from fairlead.store.shared_statements import among
 from fairlead.wire.record import Kind
 
@@ -24,7 +24,7 @@ class PublishedRecord:
     ----------
     epoch, lease_until
         The record's epoch and lease.
-    topic, partition, offset
+    topic, partition, record_offset
         Its place.
     """
 
@@ -32,20 +32,21 @@ class PublishedRecord:
     lease_until: datetime | None
     topic: str
     partition: int
-    offset: int
+    record_offset: int
+
+    @property
+    def place(self) -> str:
+        """Position of the record, in words."""
+        return f"{self.topic}-{self.partition} at offset {self.record_offset}"
 
 
 def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
     """Return the last record of each group marked as sent."""
+    columns = [getattr(LastRecord, field.name) for field in fields(PublishedRecord)]
     rows = connection.execute(
-        select(LastRecord.__table__).where(among(LastRecord.group_id, groups))
+        select(LastRecord.group_id, *columns).where(among(LastRecord.group_id, groups))
     )
-    return {
-        row.group_id: PublishedRecord(
-            row.epoch, row.lease_until, row.topic, row.partition, row.record_offset
-        )
-        for row in rows
-    }
+    return {group: PublishedRecord(*record) for group, *record in rows}
 
 
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
@@ -93,16 +94,7 @@ def record_sent(
     if not records:
         return
     rows = [
-        {
-            "group_id": group,
-            "version": version,
-            "kind": kind,
-            "epoch": sent.epoch,
-            "lease_until": sent.lease_until,
-            "topic": sent.topic,
-            "partition": sent.partition,
-            "record_offset": sent.offset,
-        }
+        {"group_id": group, "version": version, "kind": kind} | vars(sent)
         for group, version, kind, sent in records
     ]
     new = insert(LastRecord)

@@ -1,6 +1,6 @@
-"""Queries: rows as dicts, the names of groups, and versions of plans.
+"""Queries: rows as dicts, and the names of groups.
 
-Belongs here: what the modules of queries share, and quick queries for completion. Does not: queries
+Belongs here: what the modules of queries share. Does not: queries
 on one subject (`history_queries`, `lag_queries`, `event_queries`, `group_history`).
 """
 
@@ -41,19 +41,6 @@ def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[st
         "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
         " ORDER BY group_id LIMIT :limit"
     )
-    return _values_within_a_second(engine, statement, prefix=prefix, limit=limit)
-
-
-def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
-    """Return the newest versions of a group's plan, the newest first; gives up after a second."""
-    statement = (
-        "SELECT version FROM fairlead.plan WHERE group_id = :group"
-        " ORDER BY version DESC LIMIT :limit"
-    )
-    return _values_within_a_second(engine, statement, group=group, limit=limit)
-
-
-def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -> list[Any]:
     with transaction(engine) as connection:
         connection.execute(text("SET LOCAL statement_timeout = '1s'"))
-        return list(connection.scalars(text(statement), parameters))
+        return list(connection.scalars(text(statement), {"prefix": prefix, "limit": limit}))

@@ -89,16 +89,9 @@ def record_regression(
     engine: Engine, group: str, version: int, regression: "Regression", *, automatic: bool
 ) -> bool:
     """Store that a version in force made its group worse; False: not in force, or stored before."""
-    figures = (
-        regression.seen_s,
-        regression.before_s,
-        regression.error_s,
-        regression.over_objective,
-        regression.over_objective_before,
-    )
-    how = (*figures, regression.evidence, automatic)
+    verdict = group, version, regression.evidence, automatic
     with transaction(engine) as connection:
-        row = connection.scalar(select(func.fairlead_raw.record_regression(group, version, *how)))
+        row = connection.scalar(select(func.fairlead_raw.record_regression(*verdict)))
     return row is not None
 
 

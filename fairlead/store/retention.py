@@ -9,16 +9,18 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Engine, Row, text
+from sqlalchemy import Engine, text
 
 from fairlead.store.engine import transaction
 
 #: Statements: list and drop days of history; delete other rows. Each has its own transaction.
-_DAYS: Final = "SELECT day, history, bytes FROM fairlead.history_days() ORDER BY day, history"
-_DROP: Final = "SELECT day, :history, bytes FROM fairlead.prune_history(:history, :older_than)"
+_HISTORIES: Final = "SELECT DISTINCT history FROM fairlead.history_days() ORDER BY history"
+_DAYS: Final = """
+SELECT day, CAST(sum(bytes) AS bigint) FROM fairlead.history_days() GROUP BY day ORDER BY day
+"""
+_DROP: Final = "SELECT day, bytes FROM fairlead.prune_history(:history, :older_than)"
 _DELETE: Final = "SELECT what, gone FROM fairlead.prune_rows(:older_than, :summaries, :at_most)"
 #: Number of versions deleted per transaction.
 _AT_MOST: Final = 50_000
@@ -59,7 +61,7 @@ class Pruned:
 def history_days(engine: Engine) -> list[HistoryDay]:
     """Return the stored days of history, oldest first."""
     with transaction(engine) as connection:
-        return _by_day(list(connection.execute(text(_DAYS))))
+        return [HistoryDay(*row) for row in connection.execute(text(_DAYS))]
 
 
 def prune(
@@ -82,13 +84,13 @@ def prune(
         dropped; the next run drops the rest.
     """
     with transaction(engine) as connection:
-        histories = sorted({row.history for row in connection.execute(text(_DAYS))})
-    dropped: list[Row[Any]] = []
+        histories = connection.scalars(text(_HISTORIES)).all()
+    dropped: Counter[date] = Counter()
     for history in histories:
         with transaction(engine) as connection:
-            dropped += connection.execute(
-                text(_DROP), {"history": history, "older_than": older_than}
-            ).all()
+            limit = {"history": history, "older_than": older_than}
+            for day, size in connection.execute(text(_DROP), limit):
+                dropped[day] += size
     oldest = datetime.min.replace(tzinfo=older_than.tzinfo)
     limits = {
         "older_than": older_than,
@@ -102,12 +104,4 @@ def prune(
             deleted = connection.execute(text(_DELETE), limits).all()
         rows.update({row.what: row.gone for row in deleted})
         more = deleted[0].gone == _AT_MOST
-    return Pruned(tuple(_by_day(dropped)), dict(rows))
-
-
-def _by_day(rows: list[Row[Any]]) -> list[HistoryDay]:
-    ordered = sorted(rows, key=lambda row: row.day)
-    return [
-        HistoryDay(day, sum(row.bytes for row in of_day))
-        for day, of_day in groupby(ordered, lambda row: row.day)
-    ]
+    return Pruned(tuple(HistoryDay(*day) for day in sorted(dropped.items())), dict(rows))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, delete, select, tuple_
 
 from fairlead.store.attempts import forget_attempts
-from fairlead.store.models import OutboxRow, Plan
+from fairlead.store.models.plan import OutboxRow, Plan
 from fairlead.store.outbox_entries import FOLLOWED, ON_ITS_WAY, OutboxEntry
 from fairlead.store.published_records import PublishedRecord, record_sent
 from fairlead.store.shared_statements import close_open_plans, record_events
@@ -59,8 +59,7 @@ def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRe
     ended = {entry.group: f"version {entry.plan.version} was withdrawn" for entry, _ in withdrawn}
     close_open_plans(connection, ended)
     for entry, sent in withdrawn:
-        where = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
-        row = step(entry, "withdrawn", f"{entry.reason} ({where})")
+        row = step(entry, "withdrawn", f"{entry.reason} (sent to {sent.place})")
         record_events(connection, [row | ({"actor": entry.actor} if entry.actor else {})])
     forget_attempts(connection, [entry.group for entry, _ in entries])
     record_sent(
@@ -92,9 +91,8 @@ def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
 
 
 def _publication(entry: OutboxEntry, sent: PublishedRecord) -> dict[str, object]:
-    reason = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
-    where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.offset}
-    return step(entry, "published", reason) | where
+    where = {"topic": sent.topic, "partition": sent.partition, "record_offset": sent.record_offset}
+    return step(entry, "published", f"sent to {sent.place}") | where
 
 
 def step(entry: OutboxEntry, state: str, reason: str) -> dict[str, object]:

@@ -7,38 +7,15 @@ Belongs here: storing and reading those rows. Does not: the replay that computes
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, select
+from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.engine import transaction
-from fairlead.store.queries import read_rows
-
-_COLUMNS: Final = """
-day, until, over_objective_recorded_s, over_objective_s, over_objective_planned_s, plans, downtime_s
-"""
-_RECORD: Final = text(f"""
-INSERT INTO fairlead_raw.group_shadow AS kept (group_id, {_COLUMNS})
-VALUES (:group, :day, :until, :over_objective_recorded_s, :over_objective_s,
-    :over_objective_planned_s, :plans, :downtime_s)
-ON CONFLICT (group_id, day) DO UPDATE SET until = excluded.until,
-    over_objective_recorded_s = excluded.over_objective_recorded_s,
-    over_objective_s = excluded.over_objective_s,
-    over_objective_planned_s = excluded.over_objective_planned_s,
-    plans = excluded.plans, downtime_s = excluded.downtime_s
-WHERE kept.until <= excluded.until
-""")  # noqa: S608 - no values: names of columns
-_NEWEST: Final = f"""
-SELECT DISTINCT ON (group_id) group_id, {_COLUMNS} FROM fairlead_raw.group_shadow
-WHERE group_id = ANY(:groups) ORDER BY group_id, day DESC
-"""  # noqa: S608 - the same
-_DAYS: Final = f"""
-SELECT {_COLUMNS} FROM fairlead_raw.group_shadow
-WHERE group_id = :group AND day > CAST(:since AS date) ORDER BY day DESC
-"""  # noqa: S608 - the same
+from fairlead.store.models.history import GroupShadow
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ShadowDay:
     """A group's day, replayed.
 
@@ -66,16 +43,28 @@ class ShadowDay:
 
 def record_shadow_day(engine: Engine, group: str, day: ShadowDay) -> None:
     """Store a day; replaces a replay of the day until an earlier sample."""
+    new = insert(GroupShadow).values(group_id=group, **vars(day))
+    later = GroupShadow.until <= day.until
     with transaction(engine) as connection:
-        connection.execute(_RECORD, {"group": group, **vars(day)})
+        connection.execute(
+            new.on_conflict_do_update(
+                index_elements=["group_id", "day"], set_=vars(day), where=later
+            )
+        )
 
 
 def newest_shadow_days(engine: Engine, groups: Iterable[str]) -> dict[str, ShadowDay]:
     """Return the newest day of each group; groups without one are missing."""
-    rows = read_rows(engine, _NEWEST, groups=list(groups))
-    return {row.pop("group_id"): ShadowDay(**row) for row in rows}
+    of_groups = select(GroupShadow.__table__).where(GroupShadow.group_id.in_(list(groups)))
+    newest = of_groups.distinct(GroupShadow.group_id)
+    with transaction(engine) as connection:
+        rows = connection.execute(newest.order_by(GroupShadow.group_id, GroupShadow.day.desc()))
+        return {group: ShadowDay(*figures) for group, *figures in rows}
 
 
 def shadow_days(engine: Engine, group: str, since: date) -> list[ShadowDay]:
     """Return the days after `since`, the newest first."""
-    return [ShadowDay(**row) for row in read_rows(engine, _DAYS, group=group, since=since)]
+    later = (GroupShadow.group_id == group, GroupShadow.day > since)
+    days = select(GroupShadow.__table__).where(*later).order_by(GroupShadow.day.desc())
+    with transaction(engine) as connection:
+        return [ShadowDay(*figures) for _, *figures in connection.execute(days)]

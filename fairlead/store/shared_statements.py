@@ -1,15 +1,14 @@
 """Statements that several transactions share; each takes the transaction's connection.
 
-Belongs here: registering and locking groups, steps of plans, reading plans, decisions and lag. Does
-not: opening or ending transactions (`plans`).
+Belongs here: registering and locking groups, steps of plans, reading plans. Does not:
+opening or ending transactions (`plans`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, Final, cast
 
-import numpy as np
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
@@ -21,21 +20,13 @@ from sqlalchemy import (
     func,
     literal,
     select,
-    text,
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
-from fairlead.domain.records import MeasuredLag, StoredPlan
-from fairlead.store.models import (
-    ConsumerGroup,
-    DecisionRow,
-    LagSnapshot,
-    LastRecord,
-    Plan,
-    PlanEvent,
-)
+from fairlead.domain.records import StoredPlan
+from fairlead.store.models.plan import ConsumerGroup, LastRecord, Plan, PlanEvent
 
 #: Maximum time that a transaction waits for locked groups, in total.
 PATIENCE: Final = timedelta(seconds=5)
@@ -186,52 +177,3 @@ def plans_at(
         is_one_of((Plan.group_id, Plan.version), keys),
     )
     return {(plan.group, plan.version): plan for plan in plans}
-
-
-def last_decisions(connection: Connection) -> dict[str, datetime]:
-    """Return the time of each group's last decision that did not fail, by an index.
-
-    Snapshots with a future time, from a clock that was ahead, do not hide later decisions.
-    """
-    conditions = (DecisionRow.group_id == ConsumerGroup.group_id, DecisionRow.outcome != "failed")
-    newest = (
-        select(DecisionRow.decided_at)
-        .where(*conditions, DecisionRow.snapshot_at <= func.now())
-        .order_by(DecisionRow.snapshot_at.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
-    ahead = (
-        select(func.max(DecisionRow.decided_at))
-        .where(*conditions, DecisionRow.snapshot_at > func.now())
-        .scalar_subquery()
-    )
-    rows = connection.execute(
-        select(ConsumerGroup.group_id, func.greatest(newest, ahead).label("decided_at"))
-    )
-    return {row.group_id: row.decided_at for row in rows if row.decided_at is not None}
-
-
-def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:
-    """Return the newest snapshot of a group's lag; None: there is none."""
-    newest = connection.scalar(
-        select(func.max(LagSnapshot.snapshot_at)).where(LagSnapshot.group_id == group)
-    )
-    rows = connection.execute(  # with an exact time, Postgres reads only its day
-        text(
-            "SELECT snapshot_at, topic, partition, lag, status FROM fairlead_raw.partition_lag"
-            " WHERE group_id = :group AND snapshot_at = :newest AND status IS NOT NULL"
-            " ORDER BY topic, partition"
-        ),
-        {"group": group, "newest": newest},
-    ).all()
-    if not rows:
-        return None
-    lags: dict[str, list[float]] = {}
-    for row in rows:
-        lags.setdefault(row.topic, []).append(float(row.lag))
-    return MeasuredLag(
-        snapshot_at=rows[0].snapshot_at,
-        lags={topic: np.array(values) for topic, values in lags.items()},
-        statuses=frozenset(row.status for row in rows),
-    )

@@ -18,12 +18,6 @@ _INSTALLED: Final = (_WHEEL / "orchestration").is_dir()
 #: Package for `python -m`.
 PIPELINE: Final = "fairlead_planner.orchestration" if _INSTALLED else "orchestration"
 HOME_VARIABLE: Final = "DAGSTER_HOME"
-_MODULE: Final = """\
-load_from:
-  - python_module:
-      module_name: {pipeline}.definitions
-      location_name: {location}
-"""
 _SOCKET: Final = """\
 load_from:
   - grpc_server:
@@ -53,7 +47,7 @@ def dagster_yaml() -> str:
         raise ConfigurationError(f"there is no {path}: install Fairlead again") from error
 
 
-def furnish(home: Path, socket: Path | None = None) -> Path:
+def furnish(home: Path, socket: Path) -> Path:
     """Prepare Dagster's home; return the workspace file to start Dagster with.
 
     An existing `dagster.yaml` is not changed.
@@ -63,12 +57,11 @@ def furnish(home: Path, socket: Path | None = None) -> Path:
     home
         Dagster's home.
     socket
-        Socket of the server that loads the definitions; None: Dagster loads them itself.
+        Socket of the server that loads the definitions.
     """
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "dagster.yaml").exists():
         (home / "dagster.yaml").write_text(dagster_yaml())
     workspace = home / "workspace.yaml"
-    text = _MODULE if socket is None else _SOCKET
-    workspace.write_text(text.format(pipeline=PIPELINE, socket=socket, location=LOCATION))
+    workspace.write_text(_SOCKET.format(socket=socket, location=LOCATION))
     return workspace

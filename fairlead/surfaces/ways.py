@@ -6,7 +6,7 @@ offered (the review, the assets).
 
 from dataclasses import dataclass
 
-from fairlead.common.commands import REASON, fairlead_command, sql_call, sql_literal
+from fairlead.common.commands import REASON, fairlead_command, sql_call
 from fairlead.domain.records import StoredPlan
 from fairlead.surfaces.links import launchpad_url
 
@@ -57,15 +57,6 @@ def reject(plan: StoredPlan, dagster_url: str | None) -> Way:
         url = launchpad_url(dagster_url, "reject", "reject_plan", **_configured(plan))
     statement = sql_call("reject_plan", plan.group, plan.version, REASON)
     return Way("Reject", _command("reject", plan, "--reason", REASON), statement, url)
-
-
-def every_move(plan: StoredPlan) -> Way:
-    """Return how to see all moves of a plan."""
-    group = sql_literal(plan.group)
-    statement = (
-        f"SELECT * FROM fairlead.plan_moves WHERE group_id = {group} AND version = {plan.version};"  # noqa: S608 - quoted
-    )
-    return Way("See", _command("show", plan, "--json"), statement, None)
 
 
 def _configured(plan: StoredPlan) -> dict[str, str | int]:

@@ -265,22 +265,11 @@ def _audiences(
 def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
     """Return partition numbers by member and topic."""
     shares: Shares = {name: {} for name in group.members}
-    order = np.argsort(owner, kind="stable")
-    order = order[np.searchsorted(owner[order], 0) :]
-    if not order.size:
-        return shares
-    members = owner[order]
-    topics = np.searchsorted(group.offsets, order, side="right") - 1
-    partitions = (order - group.offsets[topics]).tolist()
-    cuts = np.flatnonzero((np.diff(members) != 0) | (np.diff(topics) != 0)) + 1
-    starts = np.concatenate(([0], cuts))
-    names = tuple(group.topics)
-    for member, topic, start, end in zip(
-        members[starts].tolist(),
-        topics[starts].tolist(),
-        starts.tolist(),
-        [*cuts.tolist(), order.size],
-        strict=True,
-    ):
-        shares[group.members[member]][names[topic]] = partitions[start:end]
+    for topic, number in group.topics.items():
+        owners = owner[group.offsets[number] : group.offsets[number + 1]]
+        order = np.argsort(owners, kind="stable")
+        members, starts = np.unique(owners[order], return_index=True)
+        parts = np.split(order, starts[1:])  # one empty part for a topic without partitions
+        for member, partitions in zip(members.tolist(), parts, strict=False):
+            shares[group.members[member]][topic] = partitions.tolist()
     return shares

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol, Self
 
 from fairlead.wire.record import NOTHING, Identity
 
@@ -46,6 +46,28 @@ class GroupMember:
     seen: Identity = NOTHING
     lapsed: bool = False
     owned: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+    @classmethod
+    def joining(
+        cls,
+        member_id: str,
+        topics: Iterable[str],
+        user_data: bytes | None,
+        *,
+        instance_id: str | None = None,
+        owned: Mapping[str, Collection[int]] | None = None,
+    ) -> Self:
+        """Return a member with this subscription; its user data may be a follower's."""
+        note = decode_subscription(user_data)
+        return cls(
+            member_id,
+            tuple(topics),
+            instance_id or note.instance_id,
+            note.client_id,
+            note.seen,
+            note.lapsed,
+            owned or {},
+        )
 
 
 @dataclass(frozen=True)
@@ -126,7 +148,18 @@ class AssignmentNote:
         return f"range: {self.fallback_reason or 'its leader gave no reason'}"
 
 
-def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
+class Nameable(Protocol):
+    """The ids of a member from which its name in plans follows."""
+
+    @property
+    def member_id(self) -> str: ...  # noqa: D102
+    @property
+    def instance_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def client_id(self) -> str | None: ...  # noqa: D102
+
+
+def member_names(members: Iterable[Nameable]) -> dict[str, str]:
     """Return the name of each member in plans; followers and the planner use the same rule.
 
     Returns
@@ -146,7 +179,7 @@ def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
     clients = Counter(member.client_id for member in members if not member.instance_id)
     member_ids = {member.member_id for member in members}
 
-    def name_of(member: GroupMember) -> str:
+    def name_of(member: Nameable) -> str:
         if member.instance_id:
             name, unique = member.instance_id, instances[member.instance_id] == 1
         else:
@@ -157,9 +190,9 @@ def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
     return {member.member_id: name_of(member) for member in members}
 
 
-def encode_subscription(note: SubscriptionNote) -> bytes:
-    """Write the user data of a follower's subscription."""
-    return _encode(asdict(note))
+def encode_note(note: SubscriptionNote | AssignmentNote) -> bytes:
+    """Write the user data of a follower's subscription, or of an assignment."""
+    return json.dumps({"fairlead": _FORMAT, **asdict(note)}, separators=(",", ":")).encode()
 
 
 def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
@@ -168,7 +201,7 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
     Examples
     --------
     >>> note = SubscriptionNote("orders-1", seen=Identity(1, 7))
-    >>> decode_subscription(encode_subscription(note)) == note
+    >>> decode_subscription(encode_note(note)) == note
     True
     >>> decode_subscription(b"") == SubscriptionNote()
     True
@@ -182,11 +215,6 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
         lapsed=note.get("lapsed") is True,
         again=again if isinstance(again, int) else 0,
     )
-
-
-def encode_assignment(note: AssignmentNote) -> bytes:
-    """Write the user data of an assignment."""
-    return _encode(asdict(note))
 
 
 def decode_assignment(user_data: bytes | None) -> AssignmentNote:
@@ -216,10 +244,6 @@ def read_identity(raw: Any) -> Identity:
     if not isinstance(raw, list) or tuple(map(type, raw)) != _IDENTITY:
         return NOTHING
     return Identity(*raw)
-
-
-def _encode(values: dict[str, Any]) -> bytes:
-    return json.dumps({"fairlead": _FORMAT, **values}, separators=(",", ":")).encode()
 
 
 def _decode(user_data: bytes | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from fairlead.errors import InvalidPlanError
 from fairlead.wire.document import FORMAT
-from fairlead.wire.record import KIND_HEADER, Headers, Origin, plan_headers
+from fairlead.wire.record import Headers, Origin, plan_headers
 from fairlead.wire.record_reading import check_headers, header_text, read_headers
 from fairlead.wire.signing import Signer, Verifier
 
@@ -118,7 +118,7 @@ def read_membership(
         wrong hash, or lacks a valid signature.
     """
     by_name = read_headers(value, headers)
-    if (kind := header_text(by_name, KIND_HEADER)) != _KIND:
+    if (kind := header_text(by_name, "kind")) != _KIND:
         raise InvalidPlanError(f"The record is of kind {kind!r}, not {_KIND!r}")
     epoch = check_headers(by_name, group=group, version=_VERSION, origin=origin, verifier=verifier)
     try:

@@ -21,17 +21,6 @@ from fairlead.wire.signing import Signer, signed_bytes
 Headers = list[tuple[str, bytes]]
 Kind = Literal["plan", "withdrawn", "members"]
 
-FORMAT_HEADER: Final = "format"
-KIND_HEADER: Final = "kind"
-VERSION_HEADER: Final = "version"
-HASH_HEADER: Final = "sha256"
-CLUSTER_HEADER: Final = "cluster"
-LOG_HEADER: Final = "log"
-EPOCH_HEADER: Final = "epoch"
-LEASE_HEADER: Final = "lease_until"
-KEY_HEADER: Final = "key_id"
-SIGNATURE_HEADER: Final = "signature"
-
 
 class Identity(NamedTuple):
     """Identity and order of a record: a later record is greater.
@@ -111,21 +100,21 @@ def plan_headers(
     """
     lease = "" if lease_until is None else _time_text(lease_until)
     headers: Headers = [
-        (FORMAT_HEADER, str(FORMAT).encode()),
-        (KIND_HEADER, kind.encode()),
-        (VERSION_HEADER, str(version).encode()),
-        (HASH_HEADER, content_hash(value).encode()),
-        (CLUSTER_HEADER, origin.cluster.encode()),
-        (LOG_HEADER, origin.log.encode()),
-        (EPOCH_HEADER, str(epoch).encode()),
+        ("format", str(FORMAT).encode()),
+        ("kind", kind.encode()),
+        ("version", str(version).encode()),
+        ("sha256", content_hash(value).encode()),
+        ("cluster", origin.cluster.encode()),
+        ("log", origin.log.encode()),
+        ("epoch", str(epoch).encode()),
     ]
     if lease:
-        headers.append((LEASE_HEADER, lease.encode()))
+        headers.append(("lease_until", lease.encode()))
     if signer is not None:
         message = message_of(dict(headers), group=group, version=version, topic=origin.topic)
         headers += [
-            (KEY_HEADER, signer.key_id.encode()),
-            (SIGNATURE_HEADER, base64.b64encode(signer.sign(message))),
+            ("key_id", signer.key_id.encode()),
+            ("signature", base64.b64encode(signer.sign(message))),
         ]
     return headers
 
@@ -153,15 +142,15 @@ def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic:
         The record's group, from its key; its version, from its headers; its topic's name.
     """
     return signed_bytes(
-        headers.get(CLUSTER_HEADER, b""),
+        headers.get("cluster", b""),
         topic.encode(),
-        headers.get(LOG_HEADER, b""),
+        headers.get("log", b""),
         group.encode(),
-        headers[KIND_HEADER],
+        headers["kind"],
         str(version).encode(),
-        headers.get(EPOCH_HEADER, b""),
-        bytes.fromhex(headers[HASH_HEADER].decode()),
-        headers.get(LEASE_HEADER, b""),
+        headers.get("epoch", b""),
+        bytes.fromhex(headers["sha256"].decode()),
+        headers.get("lease_until", b""),
     )
 
 

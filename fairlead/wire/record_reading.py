@@ -16,16 +16,6 @@ from typing import Final
 from fairlead.errors import InvalidPlanError
 from fairlead.wire.document import FORMAT, PlanDocument, content_hash, unique_names
 from fairlead.wire.record import (
-    CLUSTER_HEADER,
-    EPOCH_HEADER,
-    FORMAT_HEADER,
-    HASH_HEADER,
-    KEY_HEADER,
-    KIND_HEADER,
-    LEASE_HEADER,
-    LOG_HEADER,
-    SIGNATURE_HEADER,
-    VERSION_HEADER,
     Identity,
     Origin,
     message_of,
@@ -89,7 +79,7 @@ def read_record(
         wrong hash, or lacks a valid signature. The message states the reason.
     """
     by_name = read_headers(value, headers)
-    if (kind := header_text(by_name, KIND_HEADER)) not in {"plan", "withdrawn"}:
+    if (kind := header_text(by_name, "kind")) not in {"plan", "withdrawn"}:
         raise InvalidPlanError(
             f"The record is of kind {kind!r}, which this version does not support"
         )
@@ -101,7 +91,7 @@ def read_record(
         raise InvalidPlanError(
             f"The record's version header is {version}, but its value has version {in_value}"
         )
-    identity = Identity(epoch, version, plan is None, header_text(by_name, HASH_HEADER))
+    identity = Identity(epoch, version, plan is None, header_text(by_name, "sha256"))
     return VerifiedRecord(identity, plan, _lease(by_name))
 
 
@@ -114,12 +104,12 @@ def read_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> d
         The format or the value's hash is wrong.
     """
     by_name = {name: text or b"" for name, text in headers}
-    version = header_text(by_name, FORMAT_HEADER)
+    version = header_text(by_name, "format")
     if version != str(FORMAT):
         raise InvalidPlanError(
             f"The record's format header is {version[:40]!r}; this version reads format {FORMAT}"
         )
-    if header_text(by_name, HASH_HEADER) != content_hash(value):
+    if header_text(by_name, "sha256") != content_hash(value):
         raise InvalidPlanError("The record's sha256 header is not the hash of its value")
     return by_name
 
@@ -152,7 +142,7 @@ def check_headers(
         _check_signature(
             by_name, group=group, version=version, topic=origin.topic, verifier=verifier
         )
-    for name, known in ((CLUSTER_HEADER, origin.cluster), (LOG_HEADER, origin.log)):
+    for name, known in (("cluster", origin.cluster), ("log", origin.log)):
         if known and (value := header_text(by_name, name)) and value != known:
             raise InvalidPlanError(f"The record is for {name} {value!r}, not for {known!r}")
     return _epoch(by_name)
@@ -161,17 +151,17 @@ def check_headers(
 def _check_signature(
     by_name: dict[str, bytes], *, group: str, version: int, topic: str, verifier: Verifier
 ) -> None:
-    if SIGNATURE_HEADER not in by_name or KEY_HEADER not in by_name:
+    if "signature" not in by_name or "key_id" not in by_name:
         raise InvalidPlanError("The record is not signed")
-    if not (by_name.get(CLUSTER_HEADER) and by_name.get(LOG_HEADER)):
+    if not (by_name.get("cluster") and by_name.get("log")):
         raise InvalidPlanError("The record is signed without a cluster and log")
     try:
-        signature = base64.b64decode(by_name[SIGNATURE_HEADER], validate=True)
+        signature = base64.b64decode(by_name["signature"], validate=True)
     except binascii.Error as error:
         raise InvalidPlanError("The record's signature is not base64") from error
     message = message_of(by_name, group=group, version=version, topic=topic)
     try:
-        verifier.verify(header_text(by_name, KEY_HEADER), signature, message)
+        verifier.verify(header_text(by_name, "key_id"), signature, message)
     except InvalidPlanError as error:
         raise InvalidPlanError(f"The record is rejected: {error}") from error
 
@@ -189,7 +179,7 @@ def _withdrawn_version(value: bytes, group: str) -> int:
 
 
 def _version(by_name: dict[str, bytes]) -> int:
-    text = header_text(by_name, VERSION_HEADER)
+    text = header_text(by_name, "version")
     if (
         not (text.isascii() and text.isdecimal())
         or len(text) > _DIGITS
@@ -200,7 +190,7 @@ def _version(by_name: dict[str, bytes]) -> int:
 
 
 def _epoch(by_name: dict[str, bytes]) -> int:
-    text = header_text(by_name, EPOCH_HEADER)
+    text = header_text(by_name, "epoch")
     if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) == 0:
         raise InvalidPlanError(f"The record's epoch is {text[:40]!r}, not a positive number")
     if (epoch := int(text)) > (time.time() + AHEAD.total_seconds()) * 1000:
@@ -209,7 +199,7 @@ def _epoch(by_name: dict[str, bytes]) -> int:
 
 
 def _lease(by_name: dict[str, bytes]) -> datetime | None:
-    text = header_text(by_name, LEASE_HEADER)
+    text = header_text(by_name, "lease_until")
     if not text:
         return None
     try:

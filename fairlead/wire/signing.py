@@ -9,7 +9,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from fairlead.errors import ConfigurationError, InvalidPlanError
 
@@ -49,39 +49,29 @@ class Signer:
             The text is not such a key, or `cryptography` is not installed. The message does not
             contain the key.
         """
-        _require_library()
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an optional dependency
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
-            Ed25519PrivateKey,
-        )
-
+        serialization, ed25519 = _library()
         key_id, der = _split(text.strip(), "The private key")
         try:
             key = serialization.load_der_private_key(der, password=None)
         except (ValueError, TypeError) as error:
             raise ConfigurationError("The private key is not in PKCS8 DER") from error
-        if not isinstance(key, Ed25519PrivateKey):
+        if not isinstance(key, ed25519.Ed25519PrivateKey):
             raise ConfigurationError("The private key is not an Ed25519 key")
         return cls(key_id, key)
 
     @classmethod
     def new(cls, key_id: str) -> Self:
         """Generate a key."""
-        _require_library()
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
-            Ed25519PrivateKey,
-        )
-
+        _, ed25519 = _library()
         if not key_id or set(key_id) & set(":, \t\r\n"):
             raise ConfigurationError(
                 f"A key's id is a name without spaces, colons and commas, not {key_id!r}"
             )
-        return cls(key_id, Ed25519PrivateKey.generate())
+        return cls(key_id, ed25519.Ed25519PrivateKey.generate())
 
     def private_text(self) -> str:
         """Return the private key, a secret, as `from_text` reads it."""
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
+        serialization, _ = _library()
         der = self._key.private_bytes(
             serialization.Encoding.DER,
             serialization.PrivateFormat.PKCS8,
@@ -91,8 +81,7 @@ class Signer:
 
     def public_text(self) -> str:
         """Return the public key as `Verifier.from_text` reads it."""
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
+        serialization, _ = _library()
         der = self._key.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
@@ -124,12 +113,7 @@ class Verifier:
             `cryptography` is not installed.
         """
         refuse_private_key(text, "public_keys")
-        _require_library()
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
-            Ed25519PublicKey,
-        )
-
+        serialization, ed25519 = _library()
         keys: dict[str, Ed25519PublicKey] = {}
         for part in text.split(","):
             key_id, der = _split(part.strip(), "A public key")
@@ -137,7 +121,7 @@ class Verifier:
                 key = serialization.load_der_public_key(der)
             except (ValueError, TypeError) as error:
                 raise ConfigurationError(f"Public key {key_id!r} is not in SPKI DER") from error
-            if not isinstance(key, Ed25519PublicKey):
+            if not isinstance(key, ed25519.Ed25519PublicKey):
                 raise ConfigurationError(f"Public key {key_id!r} is not an Ed25519 key")
             if key_id in keys:
                 raise ConfigurationError(f"Public key {key_id!r} occurs twice")
@@ -192,14 +176,17 @@ def refuse_private_key(text: str, option: str) -> None:
         )
 
 
-def _require_library() -> None:
+def _library() -> tuple[Any, Any]:
+    """Return the modules `serialization` and `ed25519` of the optional package `cryptography`."""
     try:
-        import cryptography  # noqa: F401, PLC0415 - an optional dependency
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
     except ImportError as error:
         raise ConfigurationError(
             "A key is configured, but the package cryptography is missing. Install Fairlead's "
             "wheel with its extra: signed"
         ) from error
+    return serialization, ed25519
 
 
 def _split(text: str, what: str) -> tuple[str, bytes]:

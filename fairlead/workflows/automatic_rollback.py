@@ -91,7 +91,7 @@ def _go_back(
 ) -> StoredPlan:
     assert regression.back_to is not None  # noqa: S101 - first plans are withdrawn
     why = f"version {regression.version} caused a regression: {regression.evidence}"
-    rolled_back = rollback(
+    plan, _ = rollback(
         store,
         regression.group,
         regression.back_to,
@@ -101,15 +101,9 @@ def _go_back(
         now=now,
         actor=ACTOR,
     )
-    if rolled_back.plan.state != "proposed" or not (regression.automatic and _automatic(policy)):
-        return rolled_back.plan
-    return store.approve(
-        regression.group,
-        rolled_back.plan.version,
-        sha256=rolled_back.plan.sha256,
-        reason=why,
-        actor=APPROVER,
-    )
+    if plan.state != "proposed" or not (regression.automatic and _automatic(policy)):
+        return plan
+    return store.approve(plan.group, plan.version, sha256=plan.sha256, reason=why, actor=APPROVER)
 
 
 def _automatic(policy: Policy) -> bool:

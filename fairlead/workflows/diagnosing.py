@@ -7,9 +7,8 @@ Belongs here: analysing groups between planning runs, from samples. Does not: th
 import logging
 import multiprocessing
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,7 +22,7 @@ from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.decide import PlanDecision
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
-from fairlead.domain.candidate_rows import ask, findings_of, questions_about
+from fairlead.domain.candidate_rows import ask, findings_of
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY
@@ -31,7 +30,7 @@ from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
 from fairlead.domain.regression import Regression, find_regression
-from fairlead.domain.samples.questions import Group, PlanningOptions
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from fairlead.domain.stored_samples import LastStored, StoredSample, digest_of
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 
@@ -158,23 +157,15 @@ def _analysed(
         elif group.now["state"] == _EMPTY and name in memory.capacities:
             costs = memory.costs.get(name, {})
             diagnosed.findings[name] = (at, replace(_NO_MEMBERS, remembered_costs=costs))
-    for group, planning, question in questions_about(groups):
-        with _apart(group.name):
-            if isinstance(question, Exception):
-                raise question
+    for group, planning in groups:
+        try:
+            question = question_about(group, planning)
             _analyse(group, question, planning, diagnosed, last=memory.samples.get(group.name))
+        except ValueError as error:  # for example unknown offsets, which the next sample may have
+            _log.info("group %s: not diagnosed: %s", group.name, error)
+        except Exception:  # noqa: BLE001 - one group's data must not end the sample
+            _log.exception("group %s: not diagnosed", group.name)
     return diagnosed
-
-
-@contextmanager
-def _apart(name: str) -> Iterator[None]:
-    """Log an error of a group, so that other groups are still analysed."""
-    try:
-        yield
-    except ValueError as error:  # for example unknown offsets, which the next sample may have
-        _log.info("group %s: not diagnosed: %s", name, error)
-    except Exception:  # noqa: BLE001 - one group's data must not end the sample
-        _log.exception("group %s: not diagnosed", name)
 
 
 def _analyse(

@@ -92,7 +92,7 @@ def compare(
         return None
     read = None if record is None else accepted(record, origin, verifier)
     unsigned = verifier is None  # then followers accept tombstones
-    if record is not None and unsigned and record.tombstone > min(record.began, sent.offset):
+    if record is not None and unsigned and record.tombstone > min(record.began, sent.record_offset):
         # Followers have dropped the plan, and ignore the same version in the same epoch.
         return Difference(plan, "the topic has a tombstone for this plan", beyond=sent.epoch)
     if read is None:

@@ -15,10 +15,10 @@ from typing import Final
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
-from fairlead.kafka.descriptions import broker_names
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
+from fairlead.wire.members import member_names
 from fairlead.wire.members_record import Membership
 from fairlead.workflows.rebalancing import (
     STAYS_S,
@@ -69,7 +69,7 @@ def follow(
         assigned = gateway.assigned_by_brokers(groups)
         if not assigned:
             return []
-        _ensure(topic)  # also without a plan: brokers assign only once the topic exists
+        unusable = _ensure(topic)  # also without a plan: brokers assign only once it exists
         wanted = {plan.group: plan for plan in published(assigned)}
         described_groups = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
@@ -78,7 +78,7 @@ def follow(
     except FairleadError as error:
         log.warning("Groups that brokers assign are skipped this time: %s", error)
         return []
-    failure = send_members(topic, described_groups, topics)
+    failure = unusable or send_members(topic, described_groups, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
     results: list[BrokerAdoption] = []
     goals: dict[str, BrokerPlan] = {}
@@ -98,12 +98,14 @@ def follow(
     return results
 
 
-def _ensure(topic: MembersTopic) -> None:
-    """Create the members topic; log a failure."""
+def _ensure(topic: MembersTopic) -> str:
+    """Create the members topic; return why that failed, or ""."""
     try:
         topic.ensure()
     except FairleadError as error:
         log.info("The topic %s cannot be created: %s", topic.name, error)
+        return f"its members cannot be sent to the broker: {error}"
+    return ""
 
 
 def send_members(
@@ -128,7 +130,7 @@ def send_members(
         group: Membership(
             group,
             at,
-            broker_names(described),
+            member_names(described.consumers),
             {t: topics[t][0] for t in read_by(described) if t in topics},
         )
         for group, described in groups.items()
@@ -137,7 +139,7 @@ def send_members(
     if not now:
         return ""
     try:
-        known = topic.newest(now)
+        known = topic.memberships(now)
         topic.send(
             [
                 described

@@ -54,20 +54,20 @@ def take_up(
     """
     answers: dict[str, str] = {}
     for act in acts.asked(store.engine, groups):
-        assert act.group is not None  # noqa: S101 - acts of the planner are about a version
+        group, _ = _about(act)
         try:
             if act.act == "withdraw":
                 answer = _withdraw(store, act, topic, options)
             else:
-                answer = _roll_back(store, act, policy_for(act.group, policies), live, now)
+                answer = _roll_back(store, act, policy_for(group, policies), live, now)
         except (KafkaUnavailableError, StoreUnavailableError):
             raise
         except FairleadError as error:
             acts.answer(store.engine, act.id, "refused", str(error))
-            answers[act.group] = f"{act.act} refused: {error}"
+            answers[group] = f"{act.act} refused: {error}"
         else:
             acts.answer(store.engine, act.id, "done", answer)
-            answers[act.group] = answer
+            answers[group] = answer
     return answers
 
 
@@ -93,7 +93,7 @@ def _roll_back(
     made = store.requested(request.id)
     why = "proposed before"
     if made is None:
-        outcome = rollback(
+        made, approval = rollback(
             store,
             group,
             version,
@@ -104,7 +104,7 @@ def _roll_back(
             actor=request.actor,
             request_id=request.id,
         )
-        made, why = outcome.plan, outcome.approval.reason
+        why = approval.reason
     return f"version {made.version}, which goes back to version {version}, is {made.state}: {why}"
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # a dry run does not wait for the import of the models
     from fairlead.store.plans import PlanStore
 
 APPROVER: Final = "policy"
-#: Decisions in a transaction: few, so that others do not wait long for a group's lock.
-AT_ONCE: Final = 500
 _NOTHING: Final = ApprovalDecision(approved=False, reason="")
 
 #: A decision to store, and the policy's answer.
@@ -58,7 +56,7 @@ def carry_out(
     policies: Sequence[Policy],
     now: datetime,
 ) -> list[Outcome]:
-    """Store decisions, and approve plans if policies allow it; `AT_ONCE` per transaction.
+    """Store decisions in a transaction, and approve plans if policies allow it.
 
     The decision becomes 'no change', and the present version stays, in these cases:
 
@@ -83,26 +81,22 @@ def carry_out(
     """
     from fairlead.store.regressions import back_offs  # noqa: PLC0415 - see above
 
-    outcomes: list[Outcome] = []
-    for first in range(0, len(decisions), AT_ONCE):
-        portion = decisions[first : first + AT_ONCE]
-        groups = [new.group for new in portion if isinstance(new, PlanDraft)]
-        waiting = store.waiting(groups)
-        published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
-        resting = back_offs(store.engine, groups) if groups else {}
-        weighed: list[Weighed] = []
-        for new in portion:
-            back_off = resting.get(new.group)
-            if not isinstance(new, PlanDraft):
-                weighed.append((new, _NOTHING))
-            elif back_off is not None and new.predicted["moved"] > 0:
-                weighed.append((_declined(new, str(back_off)), _NOTHING))
-            else:
-                policy = policy_for(new.group, policies)
-                present = waiting.get(new.group), published.get(new.group)
-                weighed.append(_weighed(new, policy, *present, now))
-        outcomes += propose(store, weighed)
-    return outcomes
+    groups = [new.group for new in decisions if isinstance(new, PlanDraft)]
+    waiting = store.waiting(groups)
+    published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
+    resting = back_offs(store.engine, groups) if groups else {}
+    weighed: list[Weighed] = []
+    for new in decisions:
+        back_off = resting.get(new.group)
+        if not isinstance(new, PlanDraft):
+            weighed.append((new, _NOTHING))
+        elif back_off is not None and new.predicted["moved"] > 0:
+            weighed.append((_declined(new, str(back_off)), _NOTHING))
+        else:
+            policy = policy_for(new.group, policies)
+            present = waiting.get(new.group), published.get(new.group)
+            weighed.append(_weighed(new, policy, *present, now))
+    return propose(store, weighed)
 
 
 def _weighed(

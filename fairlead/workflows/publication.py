@@ -18,8 +18,8 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import acts
-from fairlead.store.attempts import Attempt
-from fairlead.store.freezes import freeze_on
+from fairlead.store.attempts import Attempt, last_attempts, record_attempts
+from fairlead.store.freezes import freeze_on, read_freezes
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.store.regressions import open_regressions
@@ -41,7 +41,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
     third is over, a plan to withdraw, or a request from a page. After a failed attempt, a plan
     is due again at the time stored with the attempt.
     """
-    freezes = plans.freezes()
+    freezes = read_freezes(plans.engine)
     approved = {plan.group: plan for plan in plans.in_state("approved")}
     frozen = {
         group: freeze for group, plan in approved.items() if (freeze := freeze_on(plan, freezes))
@@ -52,7 +52,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
     due |= {request.group for request in withdrawals_of_regressions(plans)}
     later = [
         attempt
-        for attempt in plans.last_attempts(due).values()
+        for attempt in last_attempts(plans.engine, due).values()
         if attempt.again_at > now
         # The failed attempt of an earlier version does not delay a version approved since then.
         and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
@@ -153,10 +153,11 @@ def failures_recorded(plans: PlanStore, groups: Collection[str]) -> Iterator[Non
     except (ConfigurationError, KafkaUnavailableError) as error:
         at = datetime.now(UTC)
         again_at = at + (SOON if isinstance(error, KafkaUnavailableError) else LATER)
-        plans.record_attempts(
+        record_attempts(
+            plans.engine,
             [
                 Attempt(plan.group, plan.version, at, str(error), again_at)
                 for plan in plans.in_state("approved", "sending", groups=groups)
-            ]
+            ],
         )
         raise

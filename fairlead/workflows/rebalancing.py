@@ -13,11 +13,11 @@ from typing import Final, Self
 from fairlead.domain.advice import not_followed
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup
-from fairlead.kafka.descriptions import broker_names
 from fairlead.kafka.rebalance_trigger import RebalanceTrigger, TriggerConnection
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
+from fairlead.wire.members import member_names
 
 #: Seconds. How long consecutive rebalance triggers stay in the group. The sum is 11: a broker waits
 #: 1 s between two assignments, and a member needs up to two heartbeat intervals, by default 5 s
@@ -69,7 +69,7 @@ class BrokerPlan:
 
     def reached(self, described: BrokerGroup) -> bool:
         """Whether the target of a group equals the shares of its present members by the plan."""
-        names = broker_names(described)
+        names = member_names(described.consumers)
         wanted = fit(
             self.plan,
             {names[consumer.member_id]: consumer.topics for consumer in described.consumers},

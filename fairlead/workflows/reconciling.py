@@ -49,8 +49,8 @@ from fairlead.errors import (
 from fairlead.kafka.compacted_topic import Record
 from fairlead.kafka.plan_channel import PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.store.attempts import Attempt
-from fairlead.store.freezes import Freeze, freeze_on
+from fairlead.store.attempts import Attempt, record_attempts
+from fairlead.store.freezes import Freeze, freeze_on, read_freezes
 from fairlead.store.outbox import PartitionLock
 from fairlead.store.outbox_entries import OutboxEntry, PublishRequest, Standing
 from fairlead.store.plans import PlanStore
@@ -111,16 +111,11 @@ class StepResult:
     hidden_from: int | None = None
 
     @property
-    def position(self) -> tuple[int, int] | None:
-        """Partition and offset of the record; None: nothing was sent."""
-        return None if self.record is None else (self.record.partition, self.record.offset)
-
-    @property
     def place(self) -> str:
         """Position of the record, in words; empty if nothing was sent."""
         if self.record is None:
             return ""
-        place = f"{self.record.topic}-{self.record.partition} at offset {self.record.offset}"
+        place = self.record.place
         return place if self.hidden_from is None else f"{place}{_HANGS}{self.hidden_from}"
 
     @property
@@ -210,7 +205,7 @@ def reconcile(
         groups = sorted(changed)
         if not groups:
             break
-    plans.record_attempts(list(waiting.values()))
+    record_attempts(plans.engine, list(waiting.values()))
 
 
 def withdraw(
@@ -268,33 +263,6 @@ def withdraw(
 
 
 @dataclass(frozen=True)
-class _GroupState:
-    """A group in a pass.
-
-    Parameters
-    ----------
-    freeze
-        The freeze that holds back the approved plan; None: it is not frozen.
-    lease
-        Of the published plan.
-    """
-
-    standing: Standing
-    freeze: Freeze | None
-    lease: Lease
-
-    @property
-    def depends_on_members(self) -> bool:
-        """Whether the step depends on the group's members."""
-        entry = self.standing.entry
-        return (
-            (entry is not None and entry.kind == "plan")
-            or (self.standing.approved is not None and self.freeze is None)
-            or self.lease is not Lease.HOLDS
-        )
-
-
-@dataclass(frozen=True)
 class _Pass:
     """One pass over groups."""
 
@@ -308,7 +276,9 @@ class _Pass:
     def step(self, groups: Collection[str] | None) -> Iterator[StepResult]:
         """Carry out the next step of each group."""
         standing = self.plans.outbox().standing(groups)
-        freezes = self.plans.freezes() if any(group.approved for group in standing) else []
+        freezes = (
+            read_freezes(self.plans.engine) if any(group.approved for group in standing) else []
+        )
         for partition, gathered, newest in by_partition(self.topic, standing):
             for first in range(0, len(gathered), AT_ONCE):
                 batch = gathered[first : first + AT_ONCE]
@@ -322,14 +292,13 @@ class _Pass:
         freezes: Sequence[Freeze],
     ) -> Iterator[StepResult]:
         """Decide on groups of a partition, and send their records in one turn."""
-        states = [self._state(group, freezes) for group in groups]
-        names = [state.standing.group for state in states if state.depends_on_members]
+        names = [group.group for group in groups if self._depends_on_members(group, freezes)]
         described = self.live(names) if names else {}
         requests: list[PublishRequest] = []
-        for state in states:
-            group = state.standing.group
-            if state.standing.entry is None:
-                result, request = self._decide(state, newest.get(group), described.get(group))
+        for group in groups:
+            if group.entry is None:
+                known = newest.get(group.group), described.get(group.group)
+                result, request = self._decide(group, *known, freezes)
                 if result is not None:
                     yield result
                 if request is not None:
@@ -350,12 +319,19 @@ class _Pass:
             for plan in self.plans.in_state("approved", groups=left_out):
                 yield _alarm(plan, Objection(_HELD, passing=True))
 
-    def _state(self, group: Standing, freezes: Sequence[Freeze]) -> _GroupState:
-        freeze = None if group.approved is None else freeze_on(group.approved, freezes)
-        return _GroupState(group, freeze, self._lease(group))
+    def _depends_on_members(self, group: Standing, freezes: Sequence[Freeze]) -> bool:
+        """Whether the next step of a group depends on its members."""
+        if group.entry is not None and group.entry.kind == "plan":
+            return True
+        waits = group.approved is not None and freeze_on(group.approved, freezes) is None
+        return waits or self._lease(group) is not Lease.HOLDS
 
     def _decide(
-        self, group: _GroupState, record: Record | None, described: _Described
+        self,
+        group: Standing,
+        record: Record | None,
+        described: _Described,
+        freezes: Sequence[Freeze],
     ) -> tuple[StepResult | None, PublishRequest | None]:
         """Decide on a group without a pending record.
 
@@ -364,14 +340,13 @@ class _Pass:
         Why a plan is not sent, and the record to send. There may be both: the approved plan waits,
         and the lease of the published plan is renewed.
         """
-        approved, followed, lease = group.standing.approved, group.standing.followed, group.lease
-        difference = compare(group.standing, record, self.topic.origin, self.options.verifier())
+        approved, followed, lease = group.approved, group.followed, self._lease(group)
+        difference = compare(group, record, self.topic.origin, self.options.verifier())
         objection = None
-        if group.freeze is not None:
-            objection = Objection(str(group.freeze))
-        elif approved is not None:
-            objection = self._objection(approved, described)
-        withdrawal = self.withdrawals.get(group.standing.group)
+        if approved is not None:
+            freeze = freeze_on(approved, freezes)
+            objection = Objection(str(freeze)) if freeze else self._objection(approved, described)
+        withdrawal = self.withdrawals.get(group.group)
         if withdrawal and (followed is None or followed.version != withdrawal.version):
             withdrawal = None
         published = followed is not None and followed.state == "published"
@@ -493,7 +468,7 @@ class _Pass:
                 sent[entry.group] = (entry, _record(entry, lock, entry.lease_until, answer))
         outbox.confirm(sent)
         outbox.refuse(refused, lock)
-        last = max((at.offset for _, at in sent.values()), default=None)
+        last = max((at.record_offset for _, at in sent.values()), default=None)
         since = None if last is None else topic.held_up(lock.partition, last)
         for entry, at in sent.values():
             yield replace(_sent(entry, _action(entry), at), hidden_from=since)

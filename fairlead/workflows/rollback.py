@@ -1,31 +1,33 @@
 """Rollback: an old version's assignment, as a new version.
 
-Belongs here: conditions of a rollback. Does not: its figures (`redraft`), nor
-publishing it, which needs approval like any plan (`publication`).
+Belongs here: conditions of a rollback, and its draft with the present lag. Does not: publishing it,
+which needs approval like any plan (`publication`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assignors.assignment import Assignment
+from assignors.metrics import measure
+from assignors.problem import Problem
+from fairlead.common.tables import named
 from fairlead.domain.approval import ApprovalDecision
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.basis import differences_from
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.policy import Policy
-from fairlead.domain.records import StoredPlan
+from fairlead.domain.records import MeasuredLag, PlanDraft, StoredPlan
+from fairlead.domain.samples import new_snapshot_id
 from fairlead.errors import PlanStateError, StalePlanError
 from fairlead.store.plans import PlanStore
+from fairlead.wire.document import PlanDocument
 from fairlead.workflows.proposal import propose, weigh
-from fairlead.workflows.redraft import draft_again
-
-
-@dataclass(frozen=True)
-class RolledBack:
-    """The new version, and the policy's decision on its approval."""
-
-    plan: StoredPlan
-    approval: ApprovalDecision
 
 
 def rollback(
@@ -39,7 +41,7 @@ def rollback(
     now: datetime,
     actor: str | None = None,
     request_id: UUID | None = None,
-) -> RolledBack:
+) -> tuple[StoredPlan, ApprovalDecision]:
     """Propose an old version's assignment again, as the group's next version.
 
     The new version needs approval like any other, by the policy or a person. The policy's cooldown
@@ -64,6 +66,10 @@ def rollback(
         The person who requests it; None: only the database's session user is known.
     request_id
         The request from a page; None: there is none.
+
+    Returns
+    -------
+    The new version, and the policy's decision on its approval.
 
     Raises
     ------
@@ -91,18 +97,56 @@ def rollback(
             f"group {group}: version {version} no longer fits: {'; '.join(different)}"
         )
     lag = store.newest_lag(group)
-    by = f" (requested by {actor})" if actor else ""
-    draft = draft_again(
-        plan,
-        present,
-        lag,
-        policy=policy,
-        why=f"rollback to version {version}",
-        reason=f"rollback to version {version}: {reason}{by}",
-        now=now,
+    plan = replace(plan, weights=_weights(plan, lag))
+    problem = problem_of(plan, {member.name: member.partitions for member in present.members})
+    after = assignment_of(problem, planned(plan))
+    back, by = f"rollback to version {version}", f" (requested by {actor})" if actor else ""
+    draft = PlanDraft(
+        group=group,
+        snapshot_id=new_snapshot_id(now),
+        snapshot_at=present.observed_at,
+        reason=f"{back}: {reason}{by}",
+        observed=measure(problem, Assignment(problem, problem.owner)).as_dict(),
+        assignor=plan.assignor,
+        predicted=measure(problem, after).as_dict(),
+        moves=_moves(problem, after, back),
+        expires_at=None if policy.expires_after is None else now + policy.expires_after,
+        partition_counts=plan.partition_counts,
+        members=plan.members,
+        weights=plan.weights,
+        topic_ids=plan.topic_ids,
+        four_eyes=policy.four_eyes,
+        rolled_back_from=version,
+        request_id=request_id,
     )
-    draft = replace(draft, rolled_back_from=version, request_id=request_id)
     approval = weigh(draft, policy, lag.statuses if lag else frozenset(), now)
     stored = propose(store, [(draft, approval)])[0].stored.plan
     assert stored is not None  # noqa: S101 - a draft is stored as a plan
-    return RolledBack(store.get(group, stored.version), approval)
+    return store.get(group, stored.version), approval
+
+
+def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
+    """Return each topic's newest lag; its weights in the plan if not measured completely."""
+    measured = lag.lags if lag else {}
+    return {
+        topic: measured[topic]
+        if topic in measured and measured[topic].size == count
+        else plan.weights.get(topic, np.zeros(count))
+        for topic, count in plan.partition_counts.items()
+    }
+
+
+def _moves(problem: Problem, after: Assignment, reason: str) -> pa.Table:
+    """Return the partitions whose owner changes, as `PlanDraft` has them."""
+    changed = np.flatnonzero(problem.owner != after.owner)
+    topics = problem.topic_of[changed]
+    return pa.table(
+        {
+            "topic": named(topics, problem.topics),
+            "partition": pa.array((changed - problem.topic_offsets[topics]).astype(np.int32)),
+            "previous_member": named(problem.owner[changed], problem.members),
+            "member": named(after.owner[changed], problem.members),
+            "weight": problem.weights[changed].astype(np.float64),
+            "reason": pa.repeat(pa.scalar(reason), changed.size),
+        }
+    )

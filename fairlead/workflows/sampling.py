@@ -117,12 +117,15 @@ def take(
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # the sample was taken, even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
-        taken = Taken(began, took_s, sample.num_rows, partitions_in(sample), analysed_s)
+        # A partition that several groups read counts for each.
+        partitions = sum(pc.list_value_length(sample["end"]).to_pylist())
+        taken = Taken(began, took_s, sample.num_rows, partitions, analysed_s)
         archive.note(taken)
     if store is not None:
         store.record_sample(began, interval(taken, settings.sampling))
-        if assigned := _assigned_by_brokers(sample):
-            _update_brokers(gateway, settings, assigned, store)
+        by_brokers = sample.filter(pc.not_equal(sample["group_type"], CLASSIC))
+        if by_brokers.num_rows:
+            _update_brokers(gateway, settings, by_brokers["group"].to_pylist(), store)
     return Sampled(taken, requests, unkept)
 
 
@@ -149,14 +152,6 @@ def _write(archive: SampleArchive, sample: pa.Table, sample_id: str, settings: S
     except FileSystemError as error:
         _log.warning("the archive of samples cannot be pruned: %s", error)
     return unkept
-
-
-def _assigned_by_brokers(sample: pa.Table) -> list[str]:
-    """Return the groups of the consumer protocol; usually there are none."""
-    names: list[str] = sample.filter(pc.not_equal(sample["group_type"], CLASSIC))[
-        "group"
-    ].to_pylist()
-    return names
 
 
 def _update_brokers(
@@ -199,8 +194,3 @@ def _diagnosed(
     requests = members_changed(wanted, seen, followed)
     store.record_findings(diagnosed.findings, requests)
     return requests, diagnosed.worse
-
-
-def partitions_in(sample: pa.Table) -> int:
-    """Count the partitions of a sample; a partition that several groups read counts for each."""
-    return sum(pc.list_value_length(sample["end"]).to_pylist())

@@ -59,7 +59,7 @@ def describe_cost(taken: Taken, settings: SamplingSettings) -> str:
     >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000)
     >>> describe_cost(taken, SamplingSettings())
     'Sampled 10,000 groups, 1,000,000 partitions, in 45.0 s; the next sample is due after 300 s,
-    not 60 s: sampling may take 15 % of the time (sampling.share)'
+    not 60 s: sampling may take 15 % of the time (sampling.share), analysing 50 %'
     """
     apart = interval(taken, settings)
     analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
@@ -70,10 +70,8 @@ def describe_cost(taken: Taken, settings: SamplingSettings) -> str:
     )
     if apart == settings.every:
         return cost
-    wanted = f"{settings.every.total_seconds():.0f} s"
-    if taken.analysed_s / _ANALYSING > taken.took_s / settings.share:
-        return f"{cost}, not {wanted}: analysing may take {100 * _ANALYSING:.0f} % of the time"
     return (
-        f"{cost}, not {wanted}: sampling may take {100 * settings.share:.0f} % of the time "
-        "(sampling.share)"
+        f"{cost}, not {settings.every.total_seconds():.0f} s: sampling may take "
+        f"{100 * settings.share:.0f} % of the time (sampling.share), analysing "
+        f"{100 * _ANALYSING:.0f} %"
     )

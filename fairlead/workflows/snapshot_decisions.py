@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import islice
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,10 @@ from fairlead.domain.drafting import decisions
 from fairlead.domain.policy import Policy
 from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.proposal import AT_ONCE, Outcome, carry_out
+from fairlead.workflows.proposal import Outcome, carry_out
+
+#: Decisions in a transaction: few, so that others do not wait long for a group's lock.
+AT_ONCE: Final = 500
 
 
 def decide_on(

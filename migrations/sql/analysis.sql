@@ -1,29 +1,20 @@
 -- Memory of the analysis about groups: speeds of members, and diagnoses. Planners write both only by these
 -- functions.
 
+-- Replaces the stored speeds of groups' members: group to speeds.
 CREATE FUNCTION fairlead_raw.record_capacities(known jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     DELETE FROM fairlead_raw.member_capacity kept USING jsonb_each(known) of_group
-    WHERE kept.group_id = of_group.key AND NOT of_group.value ? kept.member;
-    INSERT INTO fairlead_raw.member_capacity AS kept
-        (group_id, member, records_per_s, measured, measured_at, evidence)
-    SELECT of_group.key, of_member.key, found.records_per_s, found.measured, found.measured_at,
-           found.evidence
-    FROM jsonb_each(known) of_group
-    CROSS JOIN LATERAL jsonb_each(of_group.value) of_member
-    CROSS JOIN LATERAL jsonb_to_record(of_member.value) AS found
-        (records_per_s double precision, measured boolean, measured_at timestamptz, evidence text)
-    ON CONFLICT (group_id, member) DO UPDATE SET
-        records_per_s = excluded.records_per_s, measured = excluded.measured,
-        measured_at = excluded.measured_at, evidence = excluded.evidence
-    WHERE (kept.records_per_s, kept.measured, kept.measured_at)
-        IS DISTINCT FROM (excluded.records_per_s, excluded.measured, excluded.measured_at);
+    WHERE kept.group_id = of_group.key;
+    INSERT INTO fairlead_raw.member_capacity (group_id, member, records_per_s, measured, measured_at)
+    SELECT of_group.key, found.* FROM jsonb_each(known) of_group
+    CROSS JOIN LATERAL jsonb_to_recordset(of_group.value) AS found
+        (member text, records_per_s double precision, measured boolean, measured_at timestamptz);
 END $$;
-COMMENT ON FUNCTION fairlead_raw.record_capacities IS
-    'Replaces the stored speeds of groups'' members: group to member to speed.';
 
 
+-- Stores diagnoses of groups: a new row if the diagnosis has changed, else the time it was last seen.
 -- A table lock instead of an advisory lock: history.sql gives the reason.
 CREATE FUNCTION fairlead_raw.record_diagnoses(seen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -73,5 +64,3 @@ BEGIN
         WHERE kept.group_id = new.group_id AND (kept.until IS NULL OR kept.until > new.since)
     );
 END $$;
-COMMENT ON FUNCTION fairlead_raw.record_diagnoses IS
-    'Stores diagnoses of groups: a new row if the diagnosis has changed, else the time it was last seen.';

@@ -18,6 +18,7 @@ COMMENT ON COLUMN fairlead.freezes.since IS 'When the group was last frozen.';
 
 -- A publisher of a new version holds this lock, and a freeze of all groups waits for it: the freezes that
 -- the publisher reads under the lock hold until its transaction ends. Leases are renewed without it.
+-- False: the lock was not free in time.
 CREATE FUNCTION fairlead_raw.lock_freezes(patience interval) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -31,12 +32,10 @@ EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN
         RETURN false;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.lock_freezes IS
-    'Prevents a freeze or unfreeze of all groups until the transaction ends; false: the lock was not free '
-    'in time.';
 
--- Runs in the transaction that records an outbox entry. It sees every freeze committed before: of the
--- group, because it locks the group's row; of all groups, because it locks the table of freezes.
+-- Refuses to send new versions for a frozen group. Runs in the transaction that records an outbox entry. It sees
+-- every freeze committed before: of the group, because it locks the group's row; of all groups, because it locks
+-- the table of freezes.
 CREATE FUNCTION fairlead_raw.plan_intent_freeze() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -63,12 +62,12 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_intent_freeze IS 'Refuses to send new versions for a frozen group.';
 
 CREATE TRIGGER frozen BEFORE INSERT ON fairlead_raw.plan_intent
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_intent_freeze();
 
 
+-- Freezes or unfreezes a group, or all groups.
 CREATE FUNCTION fairlead_raw.set_freeze(wanted text, frozen boolean, reason text, actor text)
 RETURNS fairlead_raw.freeze_event LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -112,9 +111,9 @@ BEGIN
     RETURNING * INTO written;
     RETURN written;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.set_freeze IS 'Freezes or unfreezes a group, or all groups.';
 
--- Unfreezing sends plans that were approved, so it needs as many people as an approval.
+-- The four-eyes approval that the newest plan of a group, or of any group, needs; null: none. Unfreezing
+-- sends plans that were approved, so it needs as many people as an approval.
 CREATE FUNCTION fairlead_raw.four_eyes_of(wanted text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT min(CASE WHEN fairlead_raw.needs_four_eyes(known.group_id) THEN 'database'
@@ -126,8 +125,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     ) newest ON true
     WHERE wanted IS NULL OR known.group_id = wanted
 $$;
-COMMENT ON FUNCTION fairlead_raw.four_eyes_of IS
-    'The kind of four-eyes approval that the newest plan of a group, or of any group, needs; null: none.';
 
 
 -- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon'); it waits up to a

@@ -44,8 +44,6 @@ BEGIN
             to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00',
             to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00'
         );
-        EXECUTE format('COMMENT ON TABLE fairlead_raw.%I IS %L', child,
-            history || ' on ' || to_char(day, 'YYYY-MM-DD') || ' (UTC).');
         IF EXISTS (
             SELECT FROM pg_trigger WHERE tgname = 'append_only'
                 AND tgrelid = format('fairlead_raw.%I', history)::regclass
@@ -56,7 +54,6 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.ensure_day IS 'Makes a day (UTC) of every history.';
 
 
 -- Triggers keep the summaries for every writer.
@@ -74,28 +71,19 @@ BEGIN
         failures = kept.failures + excluded.failures;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_decisions IS 'Counts decisions in the day of their group.';
 
+-- Copies balances to the day of their group and to their plan.
 CREATE FUNCTION fairlead_raw.sum_up_balances() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     achieved fairlead_raw.plan_balance[];
 BEGIN
     INSERT INTO fairlead_raw.group_day AS kept
-        (group_id, day, first_at, imbalance_first, last_at, imbalance_last, imbalance_worst,
-         lag_max_worst, forecast_time_lag_s_worst)
+        (group_id, day, imbalance_worst, lag_max_worst, forecast_time_lag_s_worst)
     SELECT group_id, (measured_at AT TIME ZONE 'UTC')::date,
-           min(measured_at), (array_agg(imbalance ORDER BY measured_at))[1],
-           max(measured_at), (array_agg(imbalance ORDER BY measured_at DESC))[1],
            max(imbalance), max(lag_max), max(forecast_time_lag_s)
     FROM stored WHERE kind = 'observed' GROUP BY 1, 2 ORDER BY 1, 2
     ON CONFLICT (group_id, day) DO UPDATE SET
-        first_at = least(kept.first_at, excluded.first_at),
-        imbalance_first = CASE WHEN kept.first_at <= excluded.first_at
-            THEN kept.imbalance_first ELSE excluded.imbalance_first END,
-        last_at = greatest(kept.last_at, excluded.last_at),
-        imbalance_last = CASE WHEN kept.last_at > excluded.last_at
-            THEN kept.imbalance_last ELSE excluded.imbalance_last END,
         imbalance_worst = greatest(kept.imbalance_worst, excluded.imbalance_worst),
         lag_max_worst = greatest(kept.lag_max_worst, excluded.lag_max_worst),
         forecast_time_lag_s_worst = greatest(kept.forecast_time_lag_s_worst, excluded.forecast_time_lag_s_worst);
@@ -124,9 +112,8 @@ BEGIN
     ON CONFLICT (group_id, version, kind) DO NOTHING;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
-    'Copies balances to the day of their group and to their plan.';
 
+-- Updates the worst forecast time lag and the number of rebalances of a group's day.
 CREATE FUNCTION fairlead_raw.sum_up_samples() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -149,9 +136,8 @@ BEGIN
         OR kept.forecast_time_lag_s_worst < excluded.forecast_time_lag_s_worst;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_samples IS
-    'Updates the worst forecast time lag and the number of rebalances of a group''s day.';
 
+-- Copies the last adherence of plans.
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -166,7 +152,6 @@ BEGIN
     WHERE known.observed_at < excluded.observed_at;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_adoptions IS 'Copies the last adherence of plans.';
 
 CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.decision
     REFERENCING NEW TABLE AS stored
@@ -272,10 +257,9 @@ BEGIN
     WHERE one.group_id = g AND one.version = v;
     GET DIAGNOSTICS gone = ROW_COUNT;
     PERFORM set_config('fairlead.pruning', 'off', true);
-    INSERT INTO fairlead_raw.plan_pruned AS known (group_id, versions, last_at)
-    SELECT g, count(*), now() FROM unnest(groups) g GROUP BY g
-    ON CONFLICT (group_id) DO UPDATE SET
-        versions = known.versions + excluded.versions, last_at = excluded.last_at;
+    INSERT INTO fairlead_raw.plan_pruned AS known (group_id, versions)
+    SELECT g, count(*) FROM unnest(groups) g GROUP BY g
+    ON CONFLICT (group_id) DO UPDATE SET versions = known.versions + excluded.versions;
     what := 'versions never followed';
     RETURN NEXT;
     DELETE FROM fairlead_raw.group_diagnosis WHERE until < before;

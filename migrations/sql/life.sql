@@ -8,8 +8,8 @@
 -- caller. Each sets its own search path, so that a caller's search path cannot replace its functions.
 
 
--- Only prune_rows deletes append-only rows. Others lack the right; the owner of the schema has it, and
--- this trigger prevents mistakes.
+-- Keeps a table append-only. Only prune_rows deletes append-only rows. Others lack the right; the owner of the
+-- schema has it, and this trigger prevents mistakes.
 CREATE FUNCTION fairlead_raw.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND current_setting('fairlead.pruning', true) = 'on' THEN
@@ -18,7 +18,6 @@ BEGIN
     RAISE EXCEPTION '%.% is written once: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
         USING ERRCODE = 'FL002';
 END $$;
-COMMENT ON FUNCTION fairlead_raw.refuse_change IS 'Keeps a table append-only.';
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.plan_event
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
@@ -38,7 +37,6 @@ CREATE FUNCTION fairlead_raw.lock_group(wanted text) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted FOR NO KEY UPDATE
 $$;
-COMMENT ON FUNCTION fairlead_raw.lock_group IS 'Locks a group until the transaction ends.';
 
 -- Locks the groups of a batch. It waits for groups locked by other transactions for `patience` in total,
 -- then leaves them out: a transaction that stays open delays only its own groups.
@@ -73,8 +71,6 @@ BEGIN
     PERFORM set_config('lock_timeout', before, true);
     RETURN QUERY SELECT unnest(held);
 END $$;
-COMMENT ON FUNCTION fairlead_raw.lock_groups IS
-    'Locks groups until the transaction ends; returns those that were locked in time.';
 
 
 -- Plans of the groups in the table four_eyes need four eyes. The owner of the schema writes that table;
@@ -90,9 +86,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         )
     )
 $$;
-COMMENT ON FUNCTION fairlead_raw.needs_four_eyes IS
-    'Whether the owner of the schema requires four eyes for the plans of a group.';
 
+-- Why the session's user cannot be the second person of any plan; null: no objection.
 CREATE FUNCTION fairlead_raw.objection_to_approver() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
@@ -103,8 +98,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
             THEN 'is no member of fairlead_approver'
     END
 $$;
-COMMENT ON FUNCTION fairlead_raw.objection_to_approver IS
-    'Why the session''s user cannot be the second person of any plan; null: no objection.';
 
 -- The web server names the person for whom it acts, so its login must have no other role.
 CREATE FUNCTION fairlead.objection_to_pages() RETURNS text
@@ -123,15 +116,15 @@ $$;
 COMMENT ON FUNCTION fairlead.objection_to_pages IS
     'Why the session''s user may not act for people on pages; null: no objection.';
 
--- The planner may write events directly; the web server's login only through act_as.
+-- Whether the session's user is a service, which names the person for whom it acts. The planner may write events
+-- directly; the web server's login only through act_as.
 CREATE FUNCTION fairlead_raw.speaks_for_others() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT has_column_privilege(session_user, 'fairlead_raw.plan_event', 'actor', 'INSERT')
         OR fairlead.objection_to_pages() IS NULL
 $$;
-COMMENT ON FUNCTION fairlead_raw.speaks_for_others IS
-    'Whether the session''s user is a service, which names the person for whom it acts.';
 
+-- Refuses the session's user as approver if it is the proposer, a planner, or no approver.
 CREATE FUNCTION fairlead_raw.check_four_eyes(group_id text, version integer) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -155,10 +148,9 @@ BEGIN
     RAISE EXCEPTION 'group %: version % needs four eyes: % % and cannot approve it',
         group_id, version, session_user, objection USING ERRCODE = 'FL004';
 END $$;
-COMMENT ON FUNCTION fairlead_raw.check_four_eyes IS
-    'Refuses the session''s user as approver if it is the proposer, a planner, or no approver.';
 
 
+-- Versions have no gaps; plans start as proposed.
 CREATE FUNCTION fairlead_raw.plan_insert() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -175,12 +167,12 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_insert IS 'Versions have no gaps; plans start as proposed.';
 
 CREATE TRIGGER next_version BEFORE INSERT ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_insert();
 
 
+-- Writes the event proposed of a new plan.
 CREATE FUNCTION fairlead_raw.plan_propose() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -188,12 +180,12 @@ BEGIN
     VALUES (NEW.group_id, NEW.version, NEW.state, NEW.reason, NEW.sha256);
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_propose IS 'Writes the event proposed of a new plan.';
 
 CREATE TRIGGER propose AFTER INSERT ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_propose();
 
 
+-- Only a plan_event changes the state of a plan.
 CREATE FUNCTION fairlead_raw.plan_update() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -206,7 +198,6 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_update IS 'Only a plan_event changes the state of a plan.';
 
 CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_update();
@@ -217,8 +208,8 @@ CREATE FUNCTION fairlead_raw.is_visible(content text) RETURNS boolean LANGUAGE s
 SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(content, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'
 $$;
-COMMENT ON FUNCTION fairlead_raw.is_visible IS 'Whether a text has a visible character.';
 
+-- Refuses a reason that is too long.
 CREATE FUNCTION fairlead_raw.check_length(what text, reason text) RETURNS void LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -226,7 +217,6 @@ BEGIN
         RAISE EXCEPTION '%: a reason has 2,000 characters at most', what USING ERRCODE = 'FL001';
     END IF;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.check_length IS 'Refuses a reason that is too long.';
 
 -- A step needs a reason in words. A plan that has expired cannot be approved: publication would refuse
 -- it. An approved plan is published in two steps, each committed: sending, before the record is sent, and
@@ -299,7 +289,6 @@ BEGIN
         WHERE group_id = NEW.group_id AND version = NEW.version;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_event_apply IS 'Applies a step to a plan; refuses steps that its state does not allow.';
 
 CREATE TRIGGER apply BEFORE INSERT ON fairlead_raw.plan_event
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_event_apply();
@@ -336,7 +325,7 @@ COMMENT ON FUNCTION fairlead.reject_plan IS
 
 
 -- A publisher locks the row of a partition of the plan topic, fences earlier publishers, and commits its
--- outbox entries, in this order. Only the planner may lock the row.
+-- outbox entries, in this order. Only the planner may lock the row. Returns the number of this turn.
 CREATE FUNCTION fairlead_raw.lock_partition(topic text, partition integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -344,24 +333,19 @@ DECLARE
 BEGIN
     INSERT INTO fairlead_raw.plan_partition (topic, partition)
     VALUES (lock_partition.topic, lock_partition.partition) ON CONFLICT DO NOTHING;
-    UPDATE fairlead_raw.plan_partition held
-    SET taken_at = clock_timestamp(), taken_by = session_user, turn = held.turn + 1
+    UPDATE fairlead_raw.plan_partition held SET turn = held.turn + 1
     WHERE held.topic = lock_partition.topic AND held.partition = lock_partition.partition
     RETURNING held.turn INTO mine;
     RETURN mine;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.lock_partition IS
-    'Locks a partition of the plan topic until the transaction ends; returns the number of this turn.';
 
 -- A publisher may record that a record was not sent only if no other publisher has had a turn since and
--- may have sent the record. This lock prevents new turns until the transaction ends.
+-- may have sent the record. Returns the number of the last turn, and prevents new turns until the transaction ends.
 CREATE FUNCTION fairlead_raw.partition_turn(topic text, partition integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT held.turn FROM fairlead_raw.plan_partition held
     WHERE held.topic = partition_turn.topic AND held.partition = partition_turn.partition FOR SHARE
 $$;
-COMMENT ON FUNCTION fairlead_raw.partition_turn IS
-    'The number of the last turn at a partition of the plan topic; no turn begins until the transaction ends.';
 
 
 -- The assignment of a version, and the differences between two, read from the stored documents.

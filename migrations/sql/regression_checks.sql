@@ -19,12 +19,12 @@ COMMENT ON COLUMN fairlead.back_off.since IS 'When the verdict was stored.';
 COMMENT ON COLUMN fairlead.back_off.times IS 'Number of regressions of the group in the thirty days before.';
 
 
+-- Stores that the published version caused a regression, and the version to return to. Each further verdict within
+-- thirty days doubles the back-off. A group that needs four eyes waits for a person.
 -- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. A group
 -- returns only to the version that was in force before.
 CREATE FUNCTION fairlead_raw.record_regression(
-    group_id text, version integer, seen_s double precision, before_s double precision,
-    error_s double precision, over_objective integer, over_objective_before integer, evidence text,
-    automatic boolean
+    group_id text, version integer, evidence text, automatic boolean
 ) RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     times integer;
@@ -32,13 +32,6 @@ DECLARE
     eyes text;
 BEGIN
     PERFORM fairlead_raw.lock_group(record_regression.group_id);
-    IF NOT (
-        fairlead_raw.is_visible(evidence)
-        AND (seen_s > before_s + error_s OR over_objective > over_objective_before)
-    ) THEN
-        RAISE EXCEPTION 'group %: nothing shows that version % caused a regression', group_id, version
-            USING ERRCODE = 'FL001';
-    END IF;
     SELECT plan.four_eyes INTO eyes FROM fairlead_raw.plan
         WHERE plan.group_id = record_regression.group_id AND plan.version = record_regression.version
             AND plan.state = 'published' AND plan.rolled_back_from IS NULL;
@@ -49,26 +42,18 @@ BEGIN
         RETURN NULL;
     END IF;
     -- The version in force before; none if that version was withdrawn.
-    SELECT plan.version INTO back_to FROM fairlead_raw.plan
+    SELECT CASE plan.state WHEN 'superseded' THEN plan.version END INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_regression.group_id AND plan.version < record_regression.version
             AND plan.state IN ('superseded', 'withdrawn')
         ORDER BY plan.version DESC LIMIT 1;
-    SELECT plan.version INTO back_to FROM fairlead_raw.plan
-        WHERE plan.group_id = record_regression.group_id AND plan.version = back_to
-            AND plan.state = 'superseded';
     SELECT count(*) INTO times FROM fairlead_raw.regression known
         WHERE known.group_id = record_regression.group_id AND known.at > now() - interval '30 days';
     INSERT INTO fairlead_raw.regression
-        (group_id, version, at, seen_s, before_s, error_s, over_objective, over_objective_before, evidence,
-         automatic, back_to, back_off_until)
-    VALUES (record_regression.group_id, record_regression.version, clock_timestamp(), seen_s, before_s,
-            error_s, over_objective, over_objective_before, record_regression.evidence,
+        (group_id, version, at, evidence, automatic, back_to, back_off_until)
+    VALUES (record_regression.group_id, record_regression.version, clock_timestamp(),
+            record_regression.evidence,
             automatic AND eyes IS NULL AND NOT fairlead_raw.needs_four_eyes(record_regression.group_id),
             back_to,
             clock_timestamp() + least(interval '30 minutes' * 2 ^ times, interval '7 days'));
     RETURN record_regression.version;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.record_regression IS
-    'Stores that the published version caused a regression, and the version to return to; returns the stored '
-    'row, or null if there is nothing to do. Each further verdict within thirty days doubles the back-off. A group '
-    'that needs four eyes waits for a person.';

@@ -1,12 +1,10 @@
 -- Views for people: stored figures, their sums and maxima. Only the diagnoses are ordered: a query for the
 -- newest row of a group must not sort all rows.
 
+-- Arrival rate times seconds per record: the share of one consumer's time that the records take.
 CREATE FUNCTION fairlead_raw.time_share(arrival_rate double precision, seconds double precision)
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
 'SELECT arrival_rate * seconds AS time_share';
-
-COMMENT ON FUNCTION fairlead_raw.time_share IS
-    'Arrival rate times seconds per record: the share of one consumer''s time that the records take.';
 
 
 -- Views that are copies of tables.

@@ -20,7 +20,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
             AND plan.version = asked.version
     ) people
 $$;
-COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same action on pages within a day.';
 
 
 -- A freeze on a page waits, as in fairlead.freeze, until a hanging publisher has lost its session.
@@ -148,4 +147,3 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SET outcome = answer_act.outcome, answer = answer_act.answer, answered_at = clock_timestamp()
     WHERE asked.id = answer_act.id AND asked.outcome = 'asked'
 $$;
-COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Stores the result of a requested rollback or withdrawal.';

@@ -15,6 +15,7 @@ from alembic import op
 
 from fairlead.domain import figures
 from fairlead.store import models
+from fairlead.store.models.base import Base
 
 SQL = Path(__file__).parents[1] / "sql"
 BEFORE_TABLES = SQL / "roles.sql"
@@ -32,6 +33,6 @@ depends_on = None
 def upgrade() -> None:
     """Create everything, in the order in which the objects need each other."""
     op.execute(BEFORE_TABLES.read_text())
-    models.Base.metadata.create_all(op.get_bind(), checkfirst=False)
+    Base.metadata.create_all(op.get_bind(), checkfirst=False)
     for source in AFTER_TABLES:
         op.execute(source.read_text())

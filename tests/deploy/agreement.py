@@ -4,8 +4,8 @@ import sys
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import load_settings
-from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.differences import differences
 
 if __name__ == "__main__":

@@ -62,9 +62,7 @@ def exposed(week: str) -> list[Metric]:
     engine = create_store_engine(week)
     freeze_plans(engine, "orders", reason="incident")
     published = next(plan for plan in PlanStore(engine).in_state("published"))
-    found = Regression(
-        900.0, 60.0, 30.0, 1, 0, "later than before", np.zeros(1, np.int32), sure=True
-    )
+    found = Regression("later than before", np.zeros(1, np.int32), sure=True)
     assert record_regression(engine, published.group, published.version, found, automatic=False)
     metrics = list(build_registry(engine).collect())
     engine.dispose()
@@ -102,10 +100,9 @@ def approve_for_another_group(url: str) -> None:
                 " VALUES ('invoices', 's', now(), 'plan', 'better', 1)"
             ),
             (  # the version before the published one
-                "INSERT INTO fairlead_raw.regression (group_id, version, at, seen_s, before_s,"
-                " error_s, over_objective, over_objective_before, evidence, automatic,"
-                " back_off_until)"
-                " SELECT group_id, version, now(), 900, 60, 30, 1, 0, 'later', false, now()"
+                "INSERT INTO fairlead_raw.regression"
+                " (group_id, version, at, evidence, automatic, back_off_until)"
+                " SELECT group_id, version, now(), 'later', false, now()"
                 " FROM fairlead_raw.plan_event WHERE state = 'superseded'"
             ),
         ):

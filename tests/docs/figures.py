@@ -14,8 +14,8 @@ _HEAD: Final = """\
 
 What does a figure mean? The name is a column in SQL and a key in JSON. The label is its heading on
 pages, in tables of commands and in Dagster. Columns in SQL have suffixes: `_before` (before a
-plan), `_predicted` (by the plan), `_achieved` (last measured under it); `_first`, `_last`, `_worst`
-(of a day). "No value" is null in SQL and JSON, and absent in metrics.
+plan), `_predicted` (by the plan), `_achieved` (last measured under it); `_worst` (of a
+day). "No value" is null in SQL and JSON, and absent in metrics.
 
 """
 

@@ -19,9 +19,10 @@ from fairlead.domain.as_problem import planned
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples.lag import LAG_HISTORY
 from fairlead.spark.lag import lag_of
-from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, PublishRequest
+from fairlead.store.plans import PlanStore
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import PlanDocument, content_hash
 from fairlead.workflows.adoption import check

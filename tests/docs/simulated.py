@@ -166,7 +166,6 @@ class SimulatedGroup:
             LiveMember(
                 member_id=f"{name}-id",
                 client_id=name,
-                host="here",
                 instance_id=None,
                 name=name,
                 topics=(self.name,),

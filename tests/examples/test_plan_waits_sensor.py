@@ -8,7 +8,8 @@ import dagster as dg
 import psycopg
 import pytest
 
-from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import make_draft
 from tests.logins import logins
 from tests.stored import record_decision

@@ -96,11 +96,11 @@ final class Checks {
             }
             PlanState state = cache.state();
             List<Object> fields = new ArrayList<>();
-            fields.add(state.plan() == null ? null : state.plan().version());
+            fields.add(state.plan == null ? null : state.plan.version);
             fields.add(state.seen.toJson());
             fields.add(state.leaseUntil == null ? null : state.leaseUntil.toEpochMilli());
-            fields.add(state.problem() != null);
-            fields.add(state.skipped());
+            fields.add(state.problem != null);
+            fields.add(state.skipped);
             states.add(fields);
         }
         return states;
@@ -150,10 +150,7 @@ final class Checks {
             : PlanDocument.object(request.get("subscriptions"), "subscriptions").entrySet()) {
             subscriptions.put(member.getKey(), strings(member.getValue()));
         }
-        Map<String, Object> shares = new LinkedHashMap<>();
-        Fit.fit(plan, subscriptions, counts(request.get("counts")))
-            .forEach((member, share) -> shares.put(member, lists(share)));
-        return shares;
+        return lists(Fit.fit(plan, subscriptions, counts(request.get("counts"))));
     }
 
     /** Returns a leader's first round of shares, whether a second one follows, and the members' notes. */
@@ -175,13 +172,11 @@ final class Checks {
         }
         Group group = new Group(members, counts(request.get("counts")));
         byte[] plan = request.get("plan") == null ? null : bytes(request.get("plan"));
-        Map<String, Map<String, int[]>> shares =
+        Map<String, List<TopicPartition>> shares =
             plan == null ? group.range() : Follower.fit(PlanDocument.parse(plan), group);
-        Map<String, Map<String, int[]>> first = group.firstRound(shares);
-        Map<String, Object> fields = new LinkedHashMap<>();
-        first.forEach((member, share) -> fields.put(member, lists(share)));
+        Map<String, List<TopicPartition>> first = group.firstRound(shares);
         List<Object> answer = new ArrayList<>();
-        answer.add(fields);
+        answer.add(lists(first));
         answer.add(Group.size(first) < Group.size(shares));
         notes.forEach((member, note) -> answer.add(text(note.encode())));
         return answer;
@@ -208,37 +203,42 @@ final class Checks {
         return counts;
     }
 
-    private static Map<String, Object> lists(Map<String, int[]> share) {
-        Map<String, Object> lists = new LinkedHashMap<>();
-        share.forEach((topic, partitions) -> lists.put(
-            topic, IntStream.of(partitions).boxed().collect(Collectors.toList())));
+    /** Returns member to topic to partition numbers. */
+    private static Object lists(Map<String, List<TopicPartition>> shares) {
+        Map<String, Map<String, List<Integer>>> lists = new LinkedHashMap<>();
+        shares.forEach((member, share) -> {
+            lists.put(member, new LinkedHashMap<>());
+            share.forEach(one -> lists.get(member)
+                .computeIfAbsent(one.topic(), topic -> new ArrayList<>()).add(one.partition()));
+        });
         return lists;
     }
 
-    private static int[] expanded(int[] ranges) {
+    private static List<Integer> expanded(int[] ranges) {
         return IntStream.range(0, ranges.length / 2)
-            .flatMap(range -> IntStream.rangeClosed(ranges[2 * range], ranges[2 * range + 1])).toArray();
+            .flatMap(range -> IntStream.rangeClosed(ranges[2 * range], ranges[2 * range + 1]))
+            .boxed().collect(Collectors.toList());
     }
 
     /** Returns all fields that Python's reader takes from a document, in the same order. */
     private static Object document(byte[] value) throws InvalidPlanException {
         PlanDocument plan = PlanDocument.parse(value);
         Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("group", plan.group());
-        fields.put("version", plan.version());
-        fields.put("partition_counts", plan.partitionCounts());
+        fields.put("group", plan.group);
+        fields.put("version", plan.version);
+        fields.put("partition_counts", plan.partitionCounts);
         Map<String, Object> members = new LinkedHashMap<>();
-        plan.members().forEach((name, share) -> {
+        plan.members.forEach((name, share) -> {
             List<Object> pair = new ArrayList<>();
             pair.add(share.topics);
-            Map<String, int[]> partitions = new LinkedHashMap<>();
+            Map<String, List<Integer>> partitions = new LinkedHashMap<>();
             share.ranges.forEach((topic, ranges) -> partitions.put(topic, expanded(ranges)));
-            pair.add(lists(partitions));
+            pair.add(partitions);
             members.put(name, pair);
         });
         fields.put("members", members);
         Map<String, Object> weights = new LinkedHashMap<>();
-        plan.weights().forEach((topic, values) -> {
+        plan.weights.forEach((topic, values) -> {
             List<Object> bits = new ArrayList<>();
             for (double weight : values) {
                 bits.add(Double.doubleToLongBits(weight));
@@ -246,7 +246,7 @@ final class Checks {
             weights.put(topic, bits);
         });
         fields.put("weights", weights);
-        fields.put("topic_ids", plan.topicIds());
+        fields.put("topic_ids", plan.topicIds);
         return fields;
     }
 

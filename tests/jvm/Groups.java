@@ -3,7 +3,6 @@ package fairlead.kafka;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -310,12 +309,12 @@ final class Groups {
             Roster known = book.roster("g");
             String name = known == null ? null : known.names.get(member.id);
             name = name == null ? member.instance : name;
-            if (name == null || !used.add(name) || !plan.members().containsKey(name)) {
+            if (name == null || !used.add(name) || !plan.members.containsKey(name)) {
                 continue;
             }
             Map<Uuid, Set<Integer>> share = assignment.members().get(member.id).partitions();
-            plan.members().get(name).ranges.forEach((topic, ranges) -> {
-                Uuid id = Uuid.fromString(plan.topicIds().get(topic));
+            plan.members.get(name).ranges.forEach((topic, ranges) -> {
+                Uuid id = Uuid.fromString(plan.topicIds.get(topic));
                 if (member.reads.contains(id)) {
                     var numbers = IntStream.range(0, ranges.length / 2)
                         .flatMap(range -> IntStream.rangeClosed(ranges[2 * range], ranges[2 * range + 1]));

@@ -17,8 +17,7 @@ from fairlead.wire.members import (
     SubscriptionNote,
     decode_assignment,
     decode_subscription,
-    encode_assignment,
-    encode_subscription,
+    encode_note,
 )
 from fairlead.wire.record import NOTHING, Identity
 from tests.jvm.asking import Checks
@@ -57,7 +56,7 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
     """Return the input of Checks.java about a member, and its user data."""
     instance_id = member.instance_id if rng.random() < 0.5 else None
     note = SubscriptionNote(member.client_id, instance_id, member.seen, lapsed=member.lapsed)
-    user_data = encode_subscription(note) if member.client_id else b"\x00somebody else's"
+    user_data = encode_note(note) if member.client_id else b"\x00somebody else's"
     return {
         "member_id": member.member_id,
         "topics": list(member.topics),
@@ -94,7 +93,7 @@ def test_decisions_of_leaders_are_equal(checks: Checks) -> None:
         assert mine == [
             left,
             left != decision.shares,
-            *(encode_subscription(replace(decode_subscription(note), again=0)).decode()
+            *(encode_note(replace(decode_subscription(note), again=0)).decode()
               for note in notes),
         ], question  # fmt: skip
 
@@ -108,11 +107,11 @@ NOTES = [
 
 @pytest.mark.parametrize(
     "user_data",
-    [*map(encode_assignment, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
+    [*map(encode_note, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
 )
 def test_notes_of_assignments_are_equal(checks: Checks, user_data: bytes) -> None:
     """Both languages write and read the same note; other bytes are no note."""
     note = decode_assignment(user_data)
     written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())
-    assert written == encode_assignment(note).decode()
+    assert written == encode_note(note).decode()
     assert followed.replace("the fallback: ", "range: ") == note.followed()

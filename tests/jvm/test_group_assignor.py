@@ -91,7 +91,6 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
     assert 0 <= found["ReadSecondsAgo"] < PATIENCE_S
     assert found["Plans"] >= 1
     assert found["Rosters"] >= 1
-    assert found["RecordsRead"] >= 2
 
 
 @pytest.mark.kafka

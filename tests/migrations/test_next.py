@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 
 from fairlead.errors import ConfigurationError
-from fairlead.store import create_store_engine, migrate, models
-from fairlead.store.engine import transaction
+from fairlead.store import migrate, models
+from fairlead.store.engine import create_store_engine, transaction
 
 NEXT = """
 import sqlalchemy as sa
@@ -63,11 +63,10 @@ INSERT INTO page_act (id, at, actor, proof, act, group_id, reason, database_user
 VALUES (gen_random_uuid(), '2026-01-31+00', 'kim', 'token 1', 'freeze', 'g', 'incident', 'web',
     'done');
 
-INSERT INTO regression (group_id, version, at, seen_s, before_s, error_s, over_objective,
-    over_objective_before, evidence, automatic, back_off_until)
-VALUES ('g', 1, '2026-01-31+00', 900, 60, 30, 3, 1, 'late', true, '2026-02-01+00');
+INSERT INTO regression (group_id, version, at, evidence, automatic, back_off_until)
+VALUES ('g', 1, '2026-01-31+00', 'late', true, '2026-02-01+00');
 
-INSERT INTO plan_pruned (group_id, versions, last_at) VALUES ('h', 3, '2026-01-31+00');
+INSERT INTO plan_pruned (group_id, versions) VALUES ('h', 3);
 
 INSERT INTO moved_partition (group_id, version, topic, partition, member, weight)
 VALUES ('g', 1, 't', 0, 'c0', 2.5);
@@ -90,10 +89,7 @@ INSERT INTO group_sample (group_id, sampled_at, digest, forecast_time_lag_s, gro
 VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
     '{1,0.25}', '{3,9}', '{0.125,NaN}');
 
-INSERT INTO group_sample_last (group_id, sampled_at, digest, forecast_time_lag_s, group_type,
-    protocol, topics, counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
-SELECT group_id, sampled_at, digest, forecast_time_lag_s, group_type, protocol, topics, counts,
-    members, owner, lag, arrival_rate, behind_s, capacity_share FROM group_sample;
+INSERT INTO group_sample_last SELECT * FROM group_sample;
 
 INSERT INTO group_shadow VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
 
@@ -107,8 +103,8 @@ INSERT INTO partition_lag (group_id, snapshot_at, topic, partition, lag, arrival
 SELECT group_id, snapshot_at, 't', p, 10 * p, p / 3.0::float8
 FROM lag_snapshot, generate_series(0, 2) p;
 
-INSERT INTO member_capacity (group_id, member, records_per_s, measured, measured_at, evidence)
-VALUES ('g', 'c0', 12.5, true, '2026-01-31+00', 'at its limit');
+INSERT INTO member_capacity (group_id, member, records_per_s, measured, measured_at)
+VALUES ('g', 'c0', 12.5, true, '2026-01-31+00');
 
 INSERT INTO group_diagnosis (group_id, since, last_seen, diagnosis, names, evidence, consumers_why,
     costs, reported)

@@ -18,7 +18,7 @@ def test_failed_run_is_reported_and_the_next_one_starts(
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions(COHORT, ["a", "b", "other", "c"])
-        failures = list(run("planning", ["a", "b", "c"], instance, log_level="CRITICAL"))
+        failures = list(run(["a", "b", "c"], instance, log_level="CRITICAL"))
         ended = {record.run_id for record in instance.get_runs()}
     assert len(failures) == len(ended) == 2
     for failure, cohorts in zip(failures, ("a to b", "c"), strict=True):

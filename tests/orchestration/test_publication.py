@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from fairlead.domain.records import StoredPlan
-from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
+from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.step_pages import sheet
 from tests.fixtures.pipelines import StartConsumers

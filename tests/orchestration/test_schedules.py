@@ -12,7 +12,7 @@ from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 from assets.partitions import COHORT
 from orchestration.definitions import build_defs
 from orchestration.schedules import build_planning_schedule
-from orchestration.tick_intervals import tick_every_s
+from orchestration.tick_intervals import at_loading, ticks_of
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_intervals_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
-    assert tick_every_s() == 5
+    assert ticks_of(at_loading()[1]) == 5
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "now and then")
     assert build_planning_schedule().cron_schedule == "*/15 * * * *"
 

@@ -8,9 +8,9 @@ import dagster as dg
 import pytest
 
 from fairlead.archive import SampleArchive, Taken
-from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
-from fairlead.store.attempts import Attempt
+from fairlead.store.attempts import Attempt, record_attempts
+from fairlead.store.engine import create_store_engine
 from orchestration.samples import IN_A_TICK_S
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
@@ -103,10 +103,10 @@ def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: s
     pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)
     why, later = "Group billing: The group is rebalancing", now + timedelta(minutes=5)
-    pipeline.store.record_attempts([Attempt("billing", 1, now, why, later)])
+    record_attempts(pipeline.store.engine, [Attempt("billing", 1, now, why, later)])
     tick = pipeline.sensor("approved_plans")
     assert f"billing: {why}, tried again at {later:%H:%M:%S} UTC" in str(tick.skip_message)
-    pipeline.store.record_attempts([Attempt("billing", 1, now, why, now)])
+    record_attempts(pipeline.store.engine, [Attempt("billing", 1, now, why, now)])
     pipeline.sensor("approved_plans")
     assert pipeline.store.get("billing", 1).state == "stale"
 
@@ -119,7 +119,7 @@ def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: 
     assert plan is not None
     now = datetime.now(UTC)
     later = now + timedelta(minutes=5)
-    pipeline.store.record_attempts([Attempt("orders", plan.version, now, "frozen", later)])
+    record_attempts(pipeline.store.engine, [Attempt("orders", plan.version, now, "frozen", later)])
     with logins(migrated) as make:
         engine = create_store_engine(make("fairlead_web"))
         wanted = Act(

@@ -15,11 +15,13 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from fairlead.domain.policy import Policy
+from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings, Settings, WebSettings
-from fairlead.store import PlanStore, StoredPlan, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.web import build_app
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.delivery import PublishOptions

@@ -26,46 +26,21 @@ _MEDIAN_CHI2: Final = 0.4549
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Arrivals of P partitions.
+    """Arrivals of P partitions, shapes (P,)."""
 
-    Parameters
-    ----------
-    per_s
-        Records a second, float64 of shape (P,); 0: unknown.
-    deviation
-        Its standard deviation, float64 of shape (P,).
-    known
-        Whether there was a step with known arrivals, bool of shape (P,).
-    seconds
-        Length of the stretch of the mean, float64 of shape (P,).
-    """
-
+    #: Records a second, and its standard deviation, float64; 0: unknown.
     per_s: Float64
     deviation: Float64
+    #: Whether there was a step with known arrivals, bool.
     known: Mask
+    #: Length of the stretch of the mean, float64.
     seconds: Float64
-
-    def of(self, partitions: slice) -> "Rates":
-        """Return the arrivals of some of the partitions."""
-        return Rates(
-            self.per_s[partitions],
-            self.deviation[partitions],
-            self.known[partitions],
-            self.seconds[partitions],
-        )
 
 
 def arrival_rates(series: SampleSeries) -> Rates:
-    """Estimate the present arrival rate of each partition.
+    """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    Parameters
-    ----------
-    series
-        Samples of about the last hour.
-
-    Notes
-    -----
-    O(L P). If a rate changes by a half, the change shows after 64 usual records.
+    If a rate changes by a half, the change shows after 64 usual records.
 
     Examples
     --------
@@ -109,14 +84,7 @@ def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.
     """Return rates corrected by slow changes that all partitions of a topic share.
 
     A change with the time of day, for example, is too small to show in a single partition, but
-    shows in the sum.
-
-    Parameters
-    ----------
-    rates, series
-        As of `arrival_rates`.
-    kind
-        Topic of each partition, an integer of shape (P,).
+    shows in the sum. `kind`: topic of each partition, shape (P,).
     """
     steady = rates.known & (rates.seconds >= series.now - series.at[0])
     if not steady.any():

@@ -14,13 +14,13 @@ from assignors.assignment import Assignment
 from assignors.metrics import moved_partitions
 from assignors.problem import InvalidProblemError, Problem
 from assignors.rack_traffic import Bounds, reduce_rack_traffic
-from assignors.racks import far_partitions
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
-from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.common.words import plural
+from fairlead.domain.analysis.forecast import Forecast
 from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.analysis.thresholds import MOSTLY, NAMED, NEGLIGIBLE
 from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
 
@@ -33,8 +33,6 @@ ROOM: Final = 0.25
 BAND: Final = 0.05
 #: Maximum number of points of the curve of time lag by moves.
 POINTS: Final = 50
-#: Maximum number of owners in one array, to bound memory.
-_CELLS: Final = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +41,8 @@ class Candidate:
 
     Parameters
     ----------
-    assignor
-        Its name.
-    assignment
+    assignment, forecast
         None if the assignor failed.
-    forecast
-        Forecast of the assignment; None if it failed.
     moved
         Number of partitions that move away from a present owner.
     error
@@ -81,42 +75,24 @@ def candidates(
     """
     for name in names:
         check_options(name, options.get(name, {}))
-    results = [_assigned(inputs, name, options.get(name, {})) for name in names]
-    assignments = [assignment for assignment in results if isinstance(assignment, Assignment)]
-    owners = np.array([assignment.owner for assignment in assignments], np.int32)
-    owners = owners.reshape(len(assignments), inputs.problem.partition_total)
-    forecasts = iter(inputs.outlook.forecasts(owners, inputs.rules.horizon_s))
-    return tuple(
-        with_figures(inputs, name, assignment, next(forecasts))
-        if isinstance(assignment, Assignment)
-        else Candidate(name, error=assignment)
-        for name, assignment in zip(names, results, strict=True)
-    )
+    return tuple(_candidate(inputs, name, options.get(name, {})) for name in names)
 
 
-def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment | str:
-    """Return an assignor's assignment, or its error."""
+def _candidate(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Candidate:
     try:
         assignment = _run(inputs, name, options)
     except InvalidProblemError as error:
-        return str(error)
+        return Candidate(name, error=str(error))
     except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
-        return f"The assignor failed: {error!r}"
+        return Candidate(name, error=f"The assignor failed: {error!r}")
     if broken := violations(inputs.problem, assignment):
-        return f"The assignment is invalid: {'; '.join(broken)}"
-    return assignment
-
-
-def with_figures(
-    inputs: CandidateInputs, name: str, assignment: Assignment, forecast: Forecast
-) -> Candidate:
-    """Return an assignment as a candidate with its figures."""
-    before, after = inputs.problem.owner, assignment.owner
+        return Candidate(name, error=f"The assignment is invalid: {'; '.join(broken)}")
+    after = assignment.owner
     return Candidate(
         assignor=name,
         assignment=assignment,
-        forecast=forecast,
-        moved=moved_partitions(before, after),
+        forecast=inputs.outlook.forecast(after, inputs.rules.horizon_s),
+        moved=moved_partitions(inputs.problem.owner, after),
         frontier=_frontier(inputs, assignment) if assignment.frontier else (),
         rack_gb_per_day=None if inputs.traffic is None else inputs.traffic.gb_per_day(after),
     )
@@ -134,70 +110,86 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
         )
     else:
         assignment = _relieved(inputs, options)
-    return _with_less_rack_traffic(inputs, assignment, _work(inputs), options)
+    return _with_less_rack_traffic(inputs, assignment, options)
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    """Plan each reader set separately, the most behind first.
+    """Plan each reader set that is behind or lacks an owner separately, the most behind first.
 
     Sets for which a plan is not worth its moves keep their owners.
     """
-    problem, left = inputs.problem, options.get("max_moves")
-    worth, needless = list[Assignment](), list[Assignment]()
-    for of_set, partitions in _reader_sets(inputs):
+    problem, peers, budget = inputs.problem, inputs.peers, options.get("max_moves")
+    sets = [] if peers.one_subscription else _sets_to_plan(inputs)
+    if not sets:
+        return _relieved_set(inputs, options)
+    owner, reasons, outcomes = problem.owner.copy(), dict[int, str](), dict[str, None]()
+    for number in sets:
+        left = None if budget is None else budget - moved_partitions(problem.owner, owner)
+        of_set = _of_set(inputs, number)
         plan = _relieved_set(of_set, {**options, "max_moves": left})
-        plan = replace(
-            plan,
-            problem=problem,
-            owner=np.where(partitions, plan.owner, problem.owner),
-            reasons={index: why for index, why in plan.reasons.items() if partitions[index]},
-        )
-        if not _pays(of_set, plan.owner):
-            needless.append(plan)
-            continue
-        worth.append(plan)
-        left = None if left is None else left - moved_partitions(problem.owner, plan.owner)
-    owner, reasons = problem.owner.copy(), dict[int, str]()
-    included = worth or needless[:1]
-    for plan in included:
-        owner = np.where(plan.owner == problem.owner, owner, plan.owner)
-        reasons |= plan.reasons
-    outcome = "; ".join(dict.fromkeys(plan.outcome or "" for plan in included[:NAMED]))
-    if len(included) > NAMED:
-        outcome += f"; and {len(included) - NAMED:,} more sets of readers"
-    return Assignment(problem, owner, outcome, reasons, included[0].frontier)
+        changed = (plan.owner != problem.owner) & (peers.of_partition == number)
+        if _pays(of_set, np.where(changed, plan.owner, problem.owner)):
+            owner[changed] = plan.owner[changed]
+            reasons |= {index: why for index, why in plan.reasons.items() if changed[index]}
+            outcomes[plan.outcome or ""] = None
+    return Assignment(problem, owner, "; ".join([*outcomes][:NAMED]), reasons)
+
+
+def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
+    work = _work(inputs)
+    limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work)}
+    plan = assign(FLAGSHIP, work, **{**limits, **options})
+    if (band := _band(work)) < BAND and _overfull(inputs, plan):
+        closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
+        plan = plan if _overfull(inputs, closer) else closer
+    harmless = _harmless_moves(inputs, plan)
+    if harmless is not None:
+        plan = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": harmless})
+    return replace(plan, problem=inputs.problem)
+
+
+def _overfull(inputs: CandidateInputs, plan: Assignment) -> bool:
+    return bool(inputs.outlook.utilisation(plan.owner).max(initial=0.0) > 1.0)
+
+
+def _harmless_moves(inputs: CandidateInputs, plan: Assignment) -> int | None:
+    """Return how many moves bring no other member of an overloaded group over the objective.
+
+    None: all. Members that were not measured count with their largest possible capacity.
+    """
+    outlook = replace(inputs.outlook, capacities=inputs.at_most)
+    if outlook.arrivals.sum() <= outlook.capacities.sum():
+        return None
+
+    def late(owner: Int32) -> Mask:
+        return outlook.forecast_time_lag(owner, inputs.horizon_s) > inputs.rules.objective_s
+
+    before = late(inputs.problem.owner)
+    if not (late(plan.owner) & ~before).any():
+        return None
+    steps = _owners_after(inputs, plan, len(plan.reasons) + 1)
+    return next(
+        (moves - 1 for moves, owner in steps if moves and (late(owner) & ~before).any()), None
+    )
 
 
 def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
     """Whether a plan gives an owner to partitions without one, or is worth its moves."""
-    before, rules = inputs.problem.owner, inputs.rules
-    if ((before < 0) & (owner >= 0)).any():
-        return True
-    saved = gain(inputs, owner)
-    return (
-        not saved.slight
-        and saved.avoided_s > moved_partitions(before, owner) * rules.move_downtime_s
-    )
+    before, saved = inputs.problem.owner, gain(inputs, owner)
+    price = moved_partitions(before, owner) * inputs.rules.move_downtime_s
+    placed = ((before < 0) & (owner >= 0)).any()
+    return bool(placed or (saved.avoided_s > price and not saved.slight))
 
 
-def _reader_sets(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
-    """Return the inputs of each reader set to plan, and its partitions, bool of shape (P,).
-
-    Only sets that are behind or have a partition without an owner; the whole group if no set does.
-    """
+def _sets_to_plan(inputs: CandidateInputs) -> list[int]:
+    """Return the numbers of reader sets that are behind or lack an owner, most behind first."""
     problem, peers = inputs.problem, inputs.peers
-    numbers = np.union1d(
-        peers.reader_set[behind(inputs)],
-        peers.of_partition[problem.assignable & (problem.owner < 0)],
-    )
-    if peers.one_subscription or not numbers.size:
-        return [(inputs, np.ones(problem.partition_total, dtype=bool))]
+    unowned = peers.of_partition[problem.assignable & (problem.owner < 0)]
     time_lag = inputs.outlook.forecast_time_lag(problem.owner, inputs.rules.horizon_s)
-    latest = [time_lag[peers.reader_set == number].max() for number in numbers]
-    return [
-        (_of_set(inputs, number), peers.of_partition == number)
-        for number in numbers[np.argsort(latest, kind="stable")[::-1]].tolist()
-    ]
+    return sorted(
+        {*peers.reader_set[behind(inputs)].tolist(), *unowned.tolist()},
+        key=lambda number: -time_lag[peers.reader_set == number].max(),
+    )
 
 
 def _of_set(inputs: CandidateInputs, number: int) -> CandidateInputs:
@@ -217,19 +209,6 @@ def _of_set(inputs: CandidateInputs, number: int) -> CandidateInputs:
     )
 
 
-def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    work = _work(inputs)
-    limits = {"horizon": inputs.horizon_s, "enough": _enough(inputs, work)}
-    plan = assign(FLAGSHIP, work, **{**limits, **options})
-    if (band := _band(work)) is not None and _overfull(inputs, plan):
-        closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
-        plan = plan if _overfull(inputs, closer) else closer
-    harmless = _harmless_moves(inputs, plan)
-    if harmless is not None:
-        plan = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": harmless})
-    return plan
-
-
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an assignor's options, with no more moves than the rules allow."""
     asked = options.get("max_moves")
@@ -241,23 +220,20 @@ def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mappi
 
 
 def _with_less_rack_traffic(
-    inputs: CandidateInputs, assignment: Assignment, work: Problem, options: Mapping[str, Any]
+    inputs: CandidateInputs, assignment: Assignment, options: Mapping[str, Any]
 ) -> Assignment:
-    """Return an assignment with less traffic between racks and no larger time lag.
+    """Return an assignment with less rack traffic and no larger time lag.
 
-    In a group over its objective, the number of moves stays the same: further moves would delay it.
+    In a group over its objective, there are no further moves.
     """
-    traffic, before = inputs.traffic, inputs.problem.owner
-    if traffic is None or not work.members:
+    traffic, before, work = inputs.traffic, inputs.problem.owner, _work(inputs)
+    if traffic is None or not work.members or work.arrival_rates is None:
         return assignment
-    load: Float64 = work.weights.astype(np.float64)
-    if work.arrival_rates is not None:
-        load += work.arrival_rates * inputs.horizon_s
+    moves = moved_partitions(before, assignment.owner)
+    load: Float64 = work.weights + work.arrival_rates * inputs.horizon_s
     bounds = Bounds(
         load=_enough(inputs, work),
-        moves=options.get("max_moves")
-        if inputs.racks_only
-        else moved_partitions(before, assignment.owner),
+        moves=options.get("max_moves") if inputs.racks_only else moves,
         least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
@@ -266,14 +242,15 @@ def _with_less_rack_traffic(
     time_lag_s = max(inputs.rules.objective_s, _late(inputs, assignment.owner))
     if (owner == assignment.owner).all() or _late(inputs, owner) > time_lag_s:
         return assignment
-    moves = moved_partitions(before, owner)
-    for_racks = f"{moves:,} move{'' if moves == 1 else 's'}: for racks"
-    return replace(
-        assignment,
-        owner=owner,
-        outcome=for_racks if inputs.racks_only else assignment.outcome,
-        reasons=_reasons(inputs.problem, assignment, owner),
-    )
+    reasons = {
+        index: why for index, why in assignment.reasons.items() if owner[index] != before[index]
+    }
+    for index in np.flatnonzero((owner != assignment.owner) & (owner != before)).tolist():
+        reasons[index] = f"is then read in rack {inputs.problem.racks[owner[index]]}"
+    outcome = assignment.outcome
+    if inputs.racks_only:
+        outcome = f"{plural(moved_partitions(before, owner), 'move')}: for racks"
+    return replace(assignment, owner=owner, outcome=outcome, reasons=reasons)
 
 
 def _late(inputs: CandidateInputs, owner: Int32) -> float:
@@ -281,84 +258,27 @@ def _late(inputs: CandidateInputs, owner: Int32) -> float:
     return float(time_lag_s.max(initial=0.0))
 
 
-def _reasons(problem: Problem, assignment: Assignment, owner: Int32) -> dict[int, str]:
-    """Return why partitions move: earlier reasons that still apply, then racks."""
-    moves = (problem.owner >= 0) & (owner != problem.owner)
-    reasons = {index: why for index, why in assignment.reasons.items() if moves[index]}
-    far_before, far = (far_partitions(problem, owners) for owners in (assignment.owner, owner))
-    for index in np.flatnonzero(moves & (owner != assignment.owner)).tolist():
-        rack = problem.racks[owner[index]]
-        near = far_before[index] and not far[index]
-        reasons[index] = (
-            f"is then read in rack {rack}"
-            if near
-            else "makes room for a move that saves rack traffic"
-        )
-    return reasons
+def _frontier(inputs: CandidateInputs, assignment: Assignment) -> tuple[tuple[int, float], ...]:
+    """Return `Candidate.frontier`."""
+    steps = _owners_after(inputs, assignment, POINTS)
+    return tuple((moves, _late(inputs, owner)) for moves, owner in steps)
 
 
-def _harmless_moves(inputs: CandidateInputs, assignment: Assignment) -> int | None:
-    """Return how many moves bring no other member of an overloaded group over the objective.
-
-    None: all moves do so, or the group is not overloaded. Members that were not measured count with
-    their largest possible capacity.
-    """
-    horizon_s, objective_s = inputs.horizon_s, inputs.rules.objective_s
-    outlook = replace(inputs.outlook, capacities=inputs.at_most)
-    if outlook.arrivals.sum() <= outlook.capacities.sum():
-        return None
-    before = inputs.problem.owner
-    late = outlook.forecast_time_lag(before, horizon_s) > objective_s
-
-    def spoils(owner: Int32) -> bool:
-        after = outlook.forecast_time_lag(owner, horizon_s) > objective_s
-        return bool((after & ~late).any())
-
-    if not spoils(assignment.owner):
-        return None
-    moves = _moves(inputs, assignment)
-    counts = np.arange(1, moves.size + 1)
-    after = _time_lag_after(inputs, outlook, assignment, counts, horizon_s)
-    spoilt = ((time_lag > objective_s) & ~late for time_lag in after)
-    return next((count for count, members in enumerate(spoilt) if members.any()), moves.size)
-
-
-def _moves(inputs: CandidateInputs, assignment: Assignment) -> Int64:
-    """Return the owned partitions that an assignment moves, in its order."""
-    moved = np.fromiter(assignment.reasons, np.int64, len(assignment.reasons))
-    return moved[inputs.problem.owner[moved] >= 0]
-
-
-def _time_lag_after(
-    inputs: CandidateInputs,
-    outlook: Outlook,
-    assignment: Assignment,
-    counts: Int64,
-    horizon_s: float,
-) -> Iterator[Float64]:
-    """Yield each member's time lag after each of several numbers of moves, float64 of shape (M,).
+def _owners_after(
+    inputs: CandidateInputs, assignment: Assignment, points: int
+) -> Iterator[tuple[int, Int32]]:
+    """Yield numbers of moves, from none to all, and the owners after these moves.
 
     Partitions without an owner are placed first.
     """
-    moves, before = _moves(inputs, assignment), inputs.problem.owner
+    before, after = inputs.problem.owner, assignment.owner
+    moves = np.array([index for index in assignment.reasons if before[index] >= 0], np.int64)
     number = np.full(before.size, moves.size)
     number[moves] = np.arange(moves.size)
-    placed = np.where(before < 0, assignment.owner, before)
-    at_once = max(_CELLS // max(before.size, 1), 1)
-    for first in range(0, counts.size, at_once):
-        done = number < counts[first : first + at_once, None]
-        yield from outlook.forecast_time_lags(np.where(done, assignment.owner, placed), horizon_s)
-
-
-def _frontier(inputs: CandidateInputs, assignment: Assignment) -> tuple[tuple[int, float], ...]:
-    """Return `Candidate.frontier`."""
-    moves = _moves(inputs, assignment)
-    counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64))
-    after = _time_lag_after(inputs, inputs.outlook, assignment, counts, inputs.rules.horizon_s)
-    return tuple(
-        (count, float(time_lag.max(initial=0.0)))
-        for count, time_lag in zip(counts.tolist(), after, strict=True)
-    )
+    placed = np.where(before < 0, after, before)
+    counts = np.unique(np.linspace(0, moves.size, points).round().astype(np.int64))
+    for count in counts.tolist():
+        yield count, np.where(number < count, after, placed)
 
 
 def _work(inputs: CandidateInputs) -> Problem:
@@ -366,11 +286,11 @@ def _work(inputs: CandidateInputs) -> Problem:
 
     A held partition has no weight, so that it stays, and its arrivals reduce its owner's capacity.
     The same applies to a partition that is too large for every member, if its owner is about the
-    fastest: all other partitions should leave that owner. Loads are capped at one member's
-    capacity: otherwise, other partitions would not be improved.
+    fastest. Loads are capped at one member's capacity, so that the others still improve.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
-    capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
+    fastest = float(outlook.capacities.max(initial=0.0))
+    capacities: Float64 = np.maximum(outlook.capacities, max(1e-6, 1e-6 * fastest))  # divisors
     most = inputs.rules.target_utilisation * float(capacities.max(initial=0.0))
     at_most = np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
@@ -389,40 +309,22 @@ def _work(inputs: CandidateInputs) -> Problem:
     )
 
 
-def _least(capacities: Float64) -> float:
-    """Return the smallest capacity that is used as a divisor."""
-    return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
-
-
 def _enough(inputs: CandidateInputs, work: Problem) -> float:
-    """Return the load of the most loaded member at which a plan ends, in seconds of work.
-
-    Between an even load and the target utilisation: a small change of load must not require another
-    plan, and unnecessary moves cost time.
-    """
+    """Return the load of the most loaded member at which a plan ends, in seconds of work."""
+    assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     horizon_s = inputs.horizon_s
-    rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
-    total = float(work.weights.sum() + rates.sum() * horizon_s)
+    total = float(work.weights.sum() + work.arrival_rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
     roomy = even + ROOM * max(1.0 - even, 0.0)
     if even < 1.0 and horizon_s > inputs.rules.horizon_s:
-        # Members have large backlogs, which are temporary.
-        return roomy * horizon_s
+        return roomy * horizon_s  # members have large backlogs, which are temporary
     return min(roomy, inputs.rules.target_utilisation) * horizon_s
 
 
-def _overfull(inputs: CandidateInputs, assignment: Assignment) -> bool:
-    return bool(inputs.outlook.utilisation(assignment.owner).max(initial=0.0) > 1.0)
-
-
-def _band(work: Problem) -> float | None:
-    """Return the share by which a member may exceed the mean utilisation without falling behind.
-
-    Half of the unused capacity over the arrivals. None: this is more than `BAND`, or the group is
-    overloaded.
-    """
+def _band(work: Problem) -> float:
+    """Return `BAND`, or less in a nearly full group: half of the unused capacity over arrivals."""
     assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
     if not capacity / (1.0 + BAND) < arrivals < capacity:
-        return None
+        return BAND
     return 0.5 * (capacity / arrivals - 1.0)  # the other half is for the backlog

@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.peers import Peers
-from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries, median
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, median
 from fairlead.domain.analysis.thresholds import (
     DAY_S,
     NEGLIGIBLE,
@@ -48,43 +48,27 @@ LARGEST_RATE: Final = 1e18
 
 @dataclass(frozen=True)
 class Capacity:
-    """Capacity of a member, or a lower bound.
+    """Capacity of a member, or a lower bound."""
 
-    Parameters
-    ----------
-    records_per_s
-        Not negative.
-    measured
-        Whether the member was at its limit; else it is a lower bound.
-    at
-        Time of the measurement, seconds since the epoch.
-    """
-
+    #: Not negative.
     records_per_s: float
+    #: Whether the member was at its limit; else it is a lower bound.
     measured: bool
+    #: Time of the measurement, seconds since the epoch.
     at: float
 
 
 @dataclass(frozen=True, eq=False)
 class Speeds:
-    """Assumed capacities of M members.
-
-    Parameters
-    ----------
-    per_s
-        Records a second, float64 of shape (M,).
-    measured
-        Whether it was measured; bool of shape (M,).
-    at_most
-        Largest possible capacity, records a second, float64 of shape (M,): more than `per_s` for
-        members that were never at their limit and have bounds near the capacity of measured peers.
-    surely_at_most
-        The same, but more if fewer than `SEVERAL` peers were measured, float64 of shape (M,).
-    """
+    """Assumed capacities of M members, records a second, float64 of shape (M,)."""
 
     per_s: Float64
+    #: Whether it was measured; bool of shape (M,).
     measured: Mask
+    #: Largest possible capacity: more than `per_s` for members that were never at their limit and
+    #: have bounds near the capacity of measured peers.
     at_most: Float64
+    #: The same, but more if fewer than `SEVERAL` peers were measured.
     surely_at_most: Float64
 
 
@@ -92,97 +76,56 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
     """Return capacities or lower bounds by member name, from samples.
 
     Members that consumed nothing, or have too few samples, are missing.
-
-    Notes
-    -----
-    Means are taken without the fastest and the slowest fifth of steps: a rebalance stops a member
-    for a moment, and a reset offset jumps.
     """
-    capacities: dict[str, Capacity] = {}
-    prompt = ~commits.rare
-    steps = np.ceil(SEVERAL * commits.held_back_s / max(series.step, 1e-9))
-    needed = np.clip(steps, STEPS, max(len(series) - 1, STEPS)).astype(np.intp)
-    whole = prompt & commits.steady.all(axis=0) & (needed == STEPS)
-    capacities |= _by_steps(
-        series, commits, np.flatnonzero(whole), np.arange(len(series) - 1), STEPS
-    )
-    for member in np.flatnonzero(prompt & ~whole).tolist():
-        places = np.flatnonzero(commits.steady[:, member])
-        count = max(min(int(needed[member]), places.size), STEPS)
-        capacities |= _by_steps(series, commits, np.array([member]), places, count)
-    for member in np.flatnonzero(commits.rare).tolist():
-        capacities |= _by_intervals(series, commits, member, int(needed[member]))
-    return {name: capacity for name, capacity in capacities.items() if capacity.records_per_s > 0}
-
-
-def _by_steps(
-    series: SampleSeries, commits: Commits, members: Places, places: Places, count: int
-) -> dict[str, Capacity]:
-    """Return `observed_capacities` of members that commit in every step.
-
-    Parameters
-    ----------
-    members
-        Members that own the same partitions in all steps.
-    places
-        Steps that count.
-    count
-        Length of a stretch.
-    """
-    if places.size < count or not members.size:
-        return {}
-    cells = np.ix_(places, members)
-    per_s = commits.consumed[cells] / series.seconds[places, None]
-    limited, throughout = (commits.busy & commits.marked)[cells], commits.throughout[cells]
-    window = np.arange(places.size - count + 1)[:, None] + np.arange(count)
-    cut = count // STEPS
-    middle = np.sort(per_s[window], axis=1)[:, cut : count - cut].mean(axis=1)
-    best = middle.argmax(axis=0)
-    most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
-    seen_at = series.at[places[best + count - 1] + 1]
-    capacities = {
-        series.members[member]: Capacity(value, measured=False, at=at)
-        for member, value, at in zip(members.tolist(), most.tolist(), seen_at.tolist(), strict=True)
-    }
-    for column in np.flatnonzero(limited.sum(axis=0) >= count).tolist():
-        run = _newest_run(limited[:, column], throughout[:, column], count)
-        if run is not None:
-            first, last = run
-            at, since = float(series.at[places[last - 1] + 1]), middle[last:, column]
-            capacity = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
-            if since.size and since.max() > _NOISE * capacity.records_per_s:
-                # Later the member did more without being at its limit.
-                later = places[last + int(since.argmax()) + count - 1] + 1
-                capacity = Capacity(float(since.max()), measured=False, at=float(series.at[later]))
-            capacities[series.members[members[column]]] = capacity
+    capacities = {}
+    for member, name in enumerate(series.members):
+        observe = _by_intervals if commits.rare[member] else _by_steps
+        capacity = observe(series, commits, member)
+        if capacity is not None and capacity.records_per_s > 0:
+            capacities[name] = capacity
     return capacities
 
 
-def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | None:
-    """Return the newest run of at least `count` steps with a backlog: its first step, and its end.
+def _by_steps(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
+    """Return the capacity of a member that commits in every step, from stretches of steps.
 
-    Without the first step if the backlog may have begun in it. A single step without a backlog
-    does not end a run: nothing was committed in it.
+    Without the fastest and the slowest step of a stretch: a rebalance stops a member for a moment,
+    and a reset offset jumps.
+    """
+    places = np.flatnonzero(commits.steady[:, member])
+    if places.size < STEPS:
+        return None
+    per_s = commits.consumed[places, member] / series.seconds[places]
+    stretches = np.sort(sliding_window_view(per_s, STEPS), axis=1)[:, 1:-1].mean(axis=1)
+    ends = series.at[places[STEPS - 1 :] + 1]
+    run = _newest_run((commits.busy & commits.marked)[places, member])
+    first, last = run or (0, 0)
+    speed = _measured(per_s[first:last]) if run else 0.0
+    later = stretches[last:]
+    if run and not (later > _NOISE * speed).any():
+        return Capacity(speed, measured=True, at=float(ends[last - STEPS]))
+    # Never at its limit, or later the member did more without being at its limit.
+    best = int(later.argmax())
+    return Capacity(float(later[best]), measured=False, at=float(ends[last + best]))
+
+
+def _newest_run(busy: Mask) -> tuple[int, int] | None:
+    """Return the newest run of several steps with a backlog: its first step, and its end.
+
+    A single step without a backlog does not end a run: nothing was committed in it.
     """
     filled = busy.copy()
     filled[1:-1] |= busy[:-2] & busy[2:]
     padded = np.concatenate(([False], filled, [False]))
-    edges = np.flatnonzero(padded[1:] != padded[:-1])
-    for first, last in zip(edges[::2][::-1].tolist(), edges[1::2][::-1].tolist(), strict=True):
-        begin = first if throughout[first] else first + 1
-        if last - begin >= count:
-            return begin, last
-    return None
+    edges = np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
+    long = edges[edges[:, 1] - edges[:, 0] >= STEPS]
+    return (int(long[-1, 0]), int(long[-1, 1])) if len(long) else None
 
 
-def _measured(stretch: Float64, count: int) -> float:
-    """Return the speed in a run at the limit; if it has changed, in the newest `count` steps."""
-    stretch = stretch[-max(RECENT_STEPS, count) :]
-    newest = stretch[-count:]
-    usual, now = _trimmed(stretch), _trimmed(newest)
-    if abs(now - usual) > NEGLIGIBLE * usual:
-        stretch, usual = newest, now
-    return max(usual, float(_without_fastest(stretch)))
+def _measured(run: Float64) -> float:
+    """Return the speed in a run at the limit; if it has changed, in the newest steps."""
+    usual, now = _trimmed(run[-RECENT_STEPS:]), _trimmed(run[-STEPS:])
+    return now if abs(now - usual) > NEGLIGIBLE * usual else usual
 
 
 def _trimmed(values: Float64) -> float:
@@ -191,36 +134,25 @@ def _trimmed(values: Float64) -> float:
     return float(np.sort(values)[cut : values.size - cut].mean())
 
 
-def _without_fastest(values: Float64) -> Float64:
-    """Return the mean of each column without its highest value, which may be a jump."""
-    mean: Float64 = (values.sum(axis=0) - values.max(axis=0)) / (values.shape[0] - 1)
-    return mean
+def _by_intervals(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
+    """Return the capacity of a member that commits less often than samples are taken.
 
-
-def _by_intervals(
-    series: SampleSeries, commits: Commits, member: int, least_steps: int
-) -> dict[str, Capacity]:
-    """Return `observed_capacities` of a member that commits less often than samples are taken.
-
-    From stretches of several commit intervals that last for at least `least_steps`.
+    From stretches of several commit intervals that last for at least `SAMPLES_NEEDED` samples.
     """
     marks = np.flatnonzero(commits.marked[:, member])
     if marks.size <= SEVERAL:
-        return {}
+        return None
     # Commit times are known only to within a step, a small error of a long stretch.
-    least = round(max(SAMPLES_NEEDED, least_steps) * series.step / commits.interval_s[member])
+    least = round(SAMPLES_NEEDED * series.step / commits.interval_s[member])
     count = min(max(SEVERAL, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1
-    busy = commits.busy[marks, member]
     rate = (total[ends[count:]] - total[ends[:-count]]) / (
         series.at[ends[count:]] - series.at[ends[:-count]]
     )
-    behind = sliding_window_view(busy, count + 1).all(axis=1)
-    measured = bool(behind.any())
-    place = int(np.flatnonzero(behind)[-1]) if measured else int(rate.argmax())
-    at = float(series.at[ends[place + count]])
-    return {series.members[member]: Capacity(float(rate[place]), measured, at)}
+    behind = np.flatnonzero(sliding_window_view(commits.busy[marks, member], count + 1).all(axis=1))
+    place = int(behind[-1]) if behind.size else int(rate.argmax())
+    return Capacity(float(rate[place]), bool(behind.size), float(series.at[ends[place + count]]))
 
 
 def remembered(
@@ -228,14 +160,7 @@ def remembered(
 ) -> dict[str, Capacity]:
     """Return the known capacities: the newest measurement, or the best bound since.
 
-    Parameters
-    ----------
-    known
-        Capacities known before.
-    observed
-        From `observed_capacities`.
-    now
-        Seconds since the epoch.
+    `known`: capacities known before; `observed`: from `observed_capacities`.
 
     Examples
     --------
@@ -282,29 +207,20 @@ def speeds(
     at_rest: Mask,
     now: float,
     *,
-    peers: Peers | None = None,
+    peers: Peers,
 ) -> Speeds:
     """Return the assumed capacity of each member.
 
-    Parameters
-    ----------
-    members
-        M names.
-    known
-        From `remembered`.
-    arrivals
-        Arrivals in each member's partitions, records a second, float64 of shape (M,).
-    at_rest
-        Whether a member has no backlog, bool of shape (M,): it can process what arrives.
-    now
-        Seconds since the epoch.
-    peers
-        Members that read the same topics: only these are compared. None: all do.
-
-    Notes
-    -----
     Old measurements are raised, up to `FASTER` times from `FRESH_S` to a day: a member that was
     slow yesterday may be used again.
+
+    Parameters
+    ----------
+    known
+        From `remembered`.
+    arrivals, at_rest
+        Arrivals in each member's partitions, records a second, float64 of shape (M,). Whether it
+        has no backlog, bool of shape (M,): it can process what arrives.
     """
     count = len(members)
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)
@@ -340,20 +256,14 @@ def speeds(
 
 
 def _by_peers(
-    value: Float64, known: Mask, peers: Peers | None, figure: Callable[[Float64], float]
+    value: Float64, known: Mask, peers: Peers, figure: Callable[[Float64], float]
 ) -> Float64:
     """Return for each member a figure of the known members with the same subscription, (M,).
 
     If none is known, of those in its reader set; 0 if there are none.
     """
     figures = np.zeros(value.size)
-    if peers is None:
-        classes = [np.zeros(value.size, np.int32)]
-    elif peers.one_subscription:
-        classes = [peers.alike]
-    else:
-        classes = [peers.reader_set, peers.alike]
-    for numbers in classes:
+    for numbers in (peers.reader_set, peers.alike):
         for number in set(numbers[known].tolist()):
             among = numbers == number
             figures[among] = _of(value, among & known, figure)

@@ -5,76 +5,89 @@ not: which lag is a backlog (`commits`), nor what makes no progress (`stalled`).
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from fairlead.domain.analysis.per_member import PerMember, any_owned
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
-from fairlead.domain.analysis.stalled import never_committed, own_interval, waiting_seconds
 from fairlead.domain.analysis.thresholds import FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
+
+#: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
+STUCK_S: Final = 120.0
 
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """How M members commit P partitions in S steps.
+    """How M members commit P partitions in S steps between samples."""
 
-    Parameters
-    ----------
-    rest
-        Lag of each partition that is no backlog (`at_rest`), int64 of shape (P,).
-    retained
-        Whether a partition kept its owner in each step, bool of shape (S, P).
-    committed, due
-        Whether it was committed in such a step, and whether it had records to commit, bool of
-        shape (S, P).
-    marked
-        Whether a member committed any partition in each step, bool of shape (S, M).
-    waiting_s, owned_s
-        Time for which a partition has had records to commit and no commit: under all owners, and
-        under the present one; float64 of shape (P,).
-    interval_s, rare
-        As in `Commits`.
-    committed_rarely
-        Partitions that are committed less often than samples are taken, bool of shape (P,).
-    unpunctual
-        Members that are `rare`, or own such a partition, bool of shape (M,).
-    """
-
+    series: SampleSeries
+    per_member: PerMember
+    #: Lag of each partition that is no backlog (`at_rest`), int64 of shape (P,).
     rest: Int64
+    #: Whether a partition kept its owner in each step; whether it was committed in such a step; and
+    #: whether it had records to commit; bool of shape (S, P).
     retained: Mask
     committed: Mask
     due: Mask
+    #: Whether a member committed any partition in each step, bool of shape (S, M).
     marked: Mask
+    #: Seconds for which a partition has had records to commit and no commit, under all owners, and
+    #: under the present one; float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
+    #: Usual time between commits of a member, and members that commit less often than samples are
+    #: taken, shape (M,): see `Commits`.
     interval_s: Float64
     rare: Mask
+    #: Partitions that are committed less often than samples are taken, bool of shape (P,).
     committed_rarely: Mask
+    #: Members that are `rare`, or own such a partition, bool of shape (M,).
     unpunctual: Mask
 
-    def beyond_own_interval(self, series: SampleSeries, seconds: Float64) -> Mask:
-        """Whether times without a commit exceed several usual intervals of the partition, (P,)."""
-        return seconds >= SEVERAL * own_interval(series, self.committed, self.due, seconds)
+    @property
+    def patience_s(self) -> Float64:
+        """Seconds without a commit after which a member is silent, float64 of shape (M,)."""
+        step = self.series.step
+        usual = np.where(np.isfinite(self.interval_s), self.interval_s, step)
+        seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * step), STUCK_S)
+        return seconds
+
+    def beyond_own_interval(self, waiting_s: Float64) -> Mask:
+        """Whether times without a commit exceed several usual intervals of the partition, (P,).
+
+        Partitions that are committed after a number of records have longer intervals if fewer
+        records arrive. True for a partition that was never committed.
+        """
+        marks = self.committed.sum(axis=0)
+        due_s = self.series.seconds @ self.due - waiting_s
+        interval_s = np.where(marks > 0, np.maximum(due_s, 0.0) / np.maximum(marks, 1), 0.0)
+        beyond: Mask = waiting_s >= SEVERAL * interval_s
+        return beyond
 
 
-def commit_habits(series: SampleSeries, per_member: PerMember) -> Habits:
+def commit_habits(series: SampleSeries) -> Habits:
     """Return how members commit their partitions."""
-    rest, owner = at_rest(series), series.owner
-    retained = (owner[1:] == owner[:-1]) & (owner[1:] >= 0) & series.in_one_log[:-1]
+    rest, owner, per_member = at_rest(series), series.owner, PerMember(series)
+    same = owner[1:] == owner[:-1]
+    retained = same & (owner[1:] >= 0) & series.in_one_log[:-1]
     committed = retained & series.committed_again
-    uncommitted = (series.lag > rest) | never_committed(series)
+    uncommitted = (series.lag > rest) | _never_committed(series)
     due = retained & (uncommitted[:-1] | committed)
     marked = per_member.any(committed)
     interval_s, rare = _intervals(series, marked, per_member.any(due))
     _, committed_rarely = _intervals(series, committed, due)
+    still = uncommitted[:-1] & ~committed & series.in_one_log[:-1]
     return Habits(
+        series=series,
+        per_member=per_member,
         rest=rest,
         retained=retained,
         committed=committed,
         due=due,
         marked=marked,
-        waiting_s=waiting_seconds(series, committed, uncommitted, same_owner=False),
-        owned_s=waiting_seconds(series, committed, uncommitted),
+        waiting_s=_since(series, still & ~series.committed_again, uncommitted[-1]),
+        owned_s=_since(series, still & same, uncommitted[-1]),
         interval_s=interval_s,
         rare=rare,
         committed_rarely=committed_rarely,
@@ -82,29 +95,42 @@ def commit_habits(series: SampleSeries, per_member: PerMember) -> Habits:
     )
 
 
+def _since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
+    """Return how long something has held: in each step, (S, P), and now, (P,); seconds, (P,)."""
+    holds = np.logical_and.accumulate(np.vstack((still, now))[::-1], axis=0)
+    first = len(series) - holds.sum(axis=0)
+    since: Float64 = series.at[np.minimum(first, len(series) - 1)]
+    return series.now - since
+
+
+def _never_committed(series: SampleSeries) -> Mask:
+    """Return whether records arrived in partitions without a commit, bool of shape (L, P).
+
+    Only if consumers without a commit start at the end of the log: such a partition has no lag, but
+    its arrivals can be committed.
+    """
+    grown = np.zeros(series.end.shape, dtype=bool)
+    grown[1:] = series.latest & series.in_one_log[1:] & (series.arrived > 0)
+    return (series.committed < 0) & np.logical_or.accumulate(grown, axis=0)
+
+
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return the usual times between commits, and whether commits are rare.
+    """Return the usual times between commits of N members or partitions, and whether they are rare.
+
+    Rare: more than a tenth of the steps, and more than one, had records to commit and no commit.
 
     Parameters
     ----------
     marked, due
-        Whether each of N members, or partitions, committed in a step, and had records to commit:
-        bool of shape (S, N).
-
-    Returns
-    -------
-    Seconds, float64 of shape (N,), and whether more than a tenth of the steps, and more than one,
-    had records to commit and no commit: bool of shape (N,).
+        Whether each committed in a step, and had records to commit: bool of shape (S, N).
     """
-    marks = marked.sum(axis=0)
+    marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
     # Time since the last commit does not lengthen the usual interval, once there are several.
     until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
-    due_s = (until_last * due * series.seconds[:, None]).sum(axis=0) if len(series) > 1 else 0.0
-    steps_due = due.sum(axis=0)
-    missed = steps_due - marks
     never = np.where(steps_due > 0, np.inf, 0.0)
+    due_s = series.seconds @ (until_last & due)
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
-    rare = (marks > 0) & (missed > np.maximum(NEGLIGIBLE * steps_due, 1))
+    rare = (marks > 0) & (steps_due - marks > np.maximum(NEGLIGIBLE * steps_due, 1))
     return np.maximum(interval, series.step), rare
 
 

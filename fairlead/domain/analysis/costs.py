@@ -51,24 +51,14 @@ _EQUAL: Final = 0.003
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Costs of P partitions, in records of the usual kind.
+    """Costs of P partitions, in records of the usual kind, float64 of shape (P,)."""
 
-    Parameters
-    ----------
-    value
-        The cost that decisions use, float64 of shape (P,): 1 unless it surely deviates.
-    estimate
-        The most likely cost, float64 of shape (P,).
-    deviation
-        Standard deviation of its logarithm, float64 of shape (P,); infinite: unknown.
-    at
-        Time of the newest sample that it was estimated from, seconds since the epoch, float64 of
-        shape (P,).
-    """
-
+    #: The cost that decisions use: 1 unless it surely deviates.
     value: Float64
+    #: The most likely cost, and the standard deviation of its logarithm; infinite: unknown.
     estimate: Float64
     deviation: Float64
+    #: Time of the newest sample that it was estimated from, seconds since the epoch.
     at: Float64
 
     @classmethod
@@ -85,35 +75,22 @@ class Costs:
         return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)
 
     def with_estimates(
-        self,
-        partitions: Places,
-        logarithm: Float64,
-        deviation: Float64,
-        *,
-        since: float,
-        now: float,
+        self, partitions: Places, logarithm: Float64, deviation: Float64, series: SampleSeries
     ) -> "Costs":
-        """Return these remembered costs with estimates from the samples since a time.
+        """Return these remembered costs with estimates of some partitions from samples.
 
         A cost from earlier samples stays unless the new estimate, which includes it, contradicts
         it. Other costs are replaced if the new estimate is precise enough.
-
-        Parameters
-        ----------
-        partitions, logarithm, deviation
-            Estimates of N partitions, shapes (N,).
-        since, now
-            Times of the first and the last of the samples, seconds since the epoch.
         """
         old = self.deviation[partitions]
         apart = np.abs(logarithm - np.log(self.estimate[partitions]))
-        settled = (self.at[partitions] < since) & (apart <= SURE * old)
+        settled = (self.at[partitions] < series.at[0]) & (apart <= SURE * old)
         better = ~np.isfinite(old) | (~settled & (deviation <= np.maximum(old, KNOWN)))
         chosen = partitions[better]
         estimate, error, at = self.estimate.copy(), self.deviation.copy(), self.at.copy()
         estimate[chosen] = np.exp(logarithm[better]).clip(_LEAST, _MOST)
         error[chosen] = deviation[better].clip(_LEAST, _MOST)
-        at[chosen] = now
+        at[chosen] = series.now
         return Costs.of(estimate, error, at)
 
     def known(self) -> Float64:
@@ -139,10 +116,7 @@ class Costs:
     def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
         """Return remembered costs of existing partitions that are not older than a week.
 
-        Raises
-        ------
-        ValueError, TypeError, AttributeError
-            A value is not a cost.
+        Raises `ValueError`, `TypeError` or `AttributeError` if a value is not a cost.
         """
         usual = cls.usual(problem.partition_total)
         estimate, deviation, at = usual.estimate.copy(), usual.deviation.copy(), usual.at.copy()
@@ -182,25 +156,21 @@ def reported_costs(
 ) -> Costs:
     """Return the costs of P partitions.
 
+    The deviations of topics and consumers solve one linear system per round, from which those of
+    partitions are eliminated. O(P (T + M)²) for T topics and M consumers.
+
     Parameters
     ----------
-    work
-        Reported work, of K pairs of a partition and a consumer, of which some means are known.
-    series
-        The samples of `work`.
+    work, series
+        Reported work, some means of which are known, and its samples.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates
         Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
     before
         Remembered costs.
-
-    Notes
-    -----
-    The deviations of topics and consumers solve one linear system per round, from which those of
-    partitions are eliminated. O(P (T + M)²) for T topics and M consumers.
     """
-    known, since = work.known, float(series.at[0])
+    known = work.known
     read, pair = np.unique(work.partition[known], return_inverse=True)
     topics, topic = np.unique(topic_of[read], return_inverse=True)
     members, member = np.unique(work.member[known], return_inverse=True)
@@ -208,7 +178,7 @@ def reported_costs(
     per_s = np.maximum(rates[read], 1e-9)
     logarithm -= weighted_median(logarithm, per_s[pair])
     # A remembered cost counts like a report of a consumer of the usual speed.
-    settled = np.flatnonzero(np.isfinite(before.deviation[read]) & (before.at[read] < since))
+    settled = np.flatnonzero(np.isfinite(before.deviation[read]) & (before.at[read] < series.at[0]))
     pair = np.concatenate((pair, settled))
     member = np.concatenate((member, np.full(settled.size, members.size)))
     logarithm = np.concatenate((logarithm, np.log(before.estimate[read[settled]])))
@@ -246,7 +216,7 @@ def reported_costs(
     variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
     variance[-1] = 0.0
     deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
-    return before.with_estimates(read, relative, deviation, since=since, now=series.now)
+    return before.with_estimates(read, relative, deviation, series)
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:

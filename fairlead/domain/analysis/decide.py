@@ -11,21 +11,20 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from assignors.problem import Problem
-from fairlead.common.words import length
+from fairlead.common.words import length, plural
 from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
 from fairlead.domain.analysis.forecast import Forecast, Outlook
-from fairlead.domain.analysis.per_member import sum_by_owner
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
-from fairlead.domain.analysis.sample_series import Int32
+from fairlead.domain.analysis.sample_series import Int32, Mask, median
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
+from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
 #: Commits of the median member that show the effect of a plan: the first may be of earlier records.
@@ -48,10 +47,6 @@ class PlanDecision:
 
     Parameters
     ----------
-    outcome, reason
-        Whether the group gets a plan, and the reason, in words.
-    diagnosis
-        The problem of the group.
     kept
         Forecast with the present owners.
     candidates
@@ -60,12 +55,6 @@ class PlanDecision:
         The candidate that is the plan; None without a plan.
     capacities
         Known capacities by member, for the next analysis.
-    costs
-        Costs of records by partition.
-    outlook
-        Expected loads and capacities.
-    size
-        Number of consumers now, and the number needed.
     traffic
         Traffic between racks; None: impossible, or ignored.
     work
@@ -101,10 +90,6 @@ class PlanDecision:
         """Owned partitions that the plan moves."""
         return 0 if self.chosen is None else self.chosen.moved
 
-    def reported(self, problem: Problem) -> dict[str, Any]:
-        """Return the reported work as JSON, by `MeasuredWork.row`; empty if there is none."""
-        return {} if self.work is None else self.work.row(problem)
-
     @property
     def for_racks(self) -> bool:
         """Whether the plan only reduces traffic between racks, in a healthy group."""
@@ -123,12 +108,8 @@ def decide(
 
     Parameters
     ----------
-    question
-        The group.
-    assignors
-        Assignors whose candidates may become the plan, in order of preference.
-    options
-        Assignor name to its options.
+    assignors, options
+        Assignors whose candidates may become the plan, in order of preference, and their options.
     choose
         `first`: the first assignor's candidate, or the next one's if the first assignor fails.
         `best`: the least time lag at the horizon, then the least rack traffic, the lowest
@@ -143,10 +124,6 @@ def decide(
 
     Notes
     -----
-    Deterministic. `_hold` returns a reason for no plan: nothing can be decided now (there are no
-    members, too little is known, or the effect of the last change cannot be seen yet), the group
-    stays within its objective, or it catches up as fast as any assignment could.
-
     ==================  =============  ============  ==========================  ==================
     reason for no plan  lacks owners   racks only    candidates                  a plan, if
     ==================  =============  ============  ==========================  ==================
@@ -157,56 +134,28 @@ def decide(
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
 
-    The columns are `_hold`, `Analysis.places` and `_reduces_traffic`. A candidate is worth it
-    (`_worth`) if it brings the forecast within the objective, or improves it by `BETTER`, and saves
-    more time lag, summed over partitions, than the moves cost.
-
-    Examples
-    --------
-    One sample of two members is too little for a plan, but a partition without an owner gets one.
-
-    >>> from assignors.problem import Member
-    >>> from fairlead.domain.analysis.sample_series import SampleSeries
-    >>> def ask(owned_by_b):
-    ...     owner = np.array([[0, 1 if owned_by_b else -1]], np.int32)
-    ...     members = {
-    ...         "a": Member(["t"], owned={"t": [0]}),
-    ...         "b": Member(["t"], owned={"t": owned_by_b}),
-    ...     }
-    ...     none = np.zeros((1, 2), np.int64)
-    ...     series = SampleSeries(np.zeros(1), none, none, none, ("a", "b"), owner)
-    ...     return decide(Question(Problem.of({"t": 2}, members, {"t": [0, 0]}), series))
-    >>> answer = ask([1])
-    >>> answer.outcome, answer.reason[:35]
-    ('no change', 'unknown: There is 1 sample of the g')
-    >>> answer = ask([])
-    >>> answer.outcome, answer.owner.tolist(), answer.moved
-    ('plan', [0, 1], 0)
+    The columns are `_hold`, `Analysis.places` and `_reduces_traffic`.
     """
     analysis = analyse(question)
-    hold = _hold(analysis)
+    hold, places, limit = _hold(analysis), analysis.places, question.rules.max_moves
+    racks_only = hold is not None and not places and _reduces_traffic(analysis)
+    inputs = replace(analysis.inputs, racks_only=racks_only)
     offered: tuple[Candidate, ...] = ()
-    if hold is not None and analysis.places:
-        # Partitions without an owner get an owner; no other partition moves.
-        placing = replace(analysis.inputs, rules=replace(question.rules, max_moves=0))
+    if hold is not None and places:
+        placing = replace(inputs, rules=replace(question.rules, max_moves=0))
         offered = candidates(placing, assignors, options or {})
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
-            return _decision(analysis, offered, *_choice(analysis, offered, choose, limit=0))
-    racks_only = hold is not None and not analysis.places and _reduces_traffic(analysis)
-    if hold is None or compare or analysis.places or racks_only:
-        inputs = replace(analysis.inputs, racks_only=racks_only)
+            limit = 0
+        else:
+            offered = ()
+    if not offered and (hold is None or places or racks_only or compare):
         offered = candidates(inputs, assignors, options or {})
+    chosen, reason = None, hold or ""
     if racks_only:
         chosen, why = _rack_plan(analysis, offered, choose)
-        return _decision(analysis, offered, chosen, why if chosen else f"{hold}; {why}")
-    free = hold is None or analysis.places
-    chosen, reason = _choice(analysis, offered, choose) if free else (None, hold)
-    return _decision(analysis, offered, chosen, reason or "")
-
-
-def _decision(
-    analysis: Analysis, offered: tuple[Candidate, ...], chosen: Candidate | None, reason: str
-) -> PlanDecision:
+        reason = why if chosen else f"{hold}; {why}"
+    elif hold is None or places:
+        chosen, reason = _choice(analysis, offered, choose, limit)
     return PlanDecision(
         outcome="no change" if chosen is None else "plan",
         reason=reason,
@@ -218,7 +167,7 @@ def _decision(
         costs=analysis.estimates.costs,
         outlook=analysis.outlook,
         size=analysis.size,
-        traffic=analysis.inputs.traffic,
+        traffic=inputs.traffic,
         work=analysis.observations.work,
     )
 
@@ -253,12 +202,11 @@ def _waits(analysis: Analysis) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
-    back_off_ends_at = _back_off_ends_at(plans, changed_at)
-    samples_since = int(
-        (analysis.observations.recent.at > changed_at + rules.move_downtime_s).sum()
-    )
-    shows_at = changed_at + rules.move_downtime_s + _commits_s(analysis)
-    shows = samples_since >= SAMPLES_NEEDED and now >= max(back_off_ends_at, shows_at)
+    back_off_ends_at = changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - AT_ONCE + 1)
+    began_at = changed_at + rules.move_downtime_s
+    samples = int((analysis.observations.recent.at > began_at).sum())
+    shows_at = began_at + _commits_s(analysis)
+    shows = samples >= SAMPLES_NEEDED and now >= max(back_off_ends_at, shows_at)
     if shows or _changed_since(analysis, changed_at):
         return None
     if now < back_off_ends_at:
@@ -266,47 +214,21 @@ def _waits(analysis: Analysis) -> str | None:
             f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
             f"{length(back_off_ends_at - now)} more"
         )
-    if samples_since >= SAMPLES_NEEDED:
-        return (
-            f"the last plan took effect {length(now - changed_at)} ago: members commit rarely, and "
-            f"samples will show its effect in {length(shows_at - now)}"
-        )
-    return (
-        f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {samples_since} of "
-        f"the {SAMPLES_NEEDED} samples that show its effect have been taken"
-    )
-
-
-def _back_off_ends_at(plans: Sequence[float], changed_at: float) -> float:
-    """Return the end of the back-off, which becomes shorter as plans stop being recent.
-
-    Parameters
-    ----------
-    plans
-        Times of recent plans, ascending.
-    changed_at
-        Time of the last plan.
-    """
-    return min(
-        max(changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - gone - AT_ONCE + 1), at)
-        for gone, at in enumerate([changed_at, *(plan + LATELY_S for plan in plans)])
-    )
+    ago = f"the last plan took effect {length(max(now - changed_at, 0.0))} ago"
+    if samples >= SAMPLES_NEEDED:
+        wait = length(shows_at - now)
+        return f"{ago}: members commit rarely, and samples will show its effect in {wait}"
+    return f"{ago}: {samples} of the {SAMPLES_NEEDED} samples that show its effect have been taken"
 
 
 def _commits_s(analysis: Analysis) -> float:
     """Return the seconds in which commits of the median member show the effect of a plan.
 
-    `COMMITS_NEEDED` intervals, or enough to measure its capacity. Not of the member with the
-    longest intervals: it would delay plans for all others.
+    Not of the member with the longest intervals: it would delay plans for all others.
     """
-    commits = analysis.estimates.commits
-    known = np.isfinite(commits.interval_s)
-    if not known.any():
-        return 0.0
-    interval_s, held_s = np.median(
-        [commits.interval_s[known], commits.held_back_s[known]], axis=1
-    ).tolist()
-    return COMMITS_NEEDED * float(max(interval_s, SEVERAL * held_s))
+    interval_s = analysis.estimates.commits.interval_s
+    known = interval_s[np.isfinite(interval_s)]
+    return COMMITS_NEEDED * median(known) if known.size else 0.0
 
 
 def doubled_s(first_s: float, times: int) -> float:
@@ -325,13 +247,11 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
 
     If so, the group neither waits for the plan's effect nor backs off.
     """
-    problem, rules = analysis.problem, analysis.rules
-    late = analysis.outlook.forecast_time_lag(problem.owner, rules.horizon_s) > rules.objective_s
-    theirs = (problem.owner >= 0) & late[problem.owner]
+    owner, late = analysis.owner, analysis.time_lag_s > analysis.rules.objective_s
     rates, series = analysis.estimates.rates, analysis.observations.recent
-    changed = theirs & (rates.seconds <= series.now - changed_at)
+    changed = of_owner(late, owner, none=False) & (rates.seconds <= series.now - changed_at)
     changed &= rates.seconds < series.now - series.at[0]
-    raised = sum_by_owner(np.where(changed, rates.per_s, 0.0), problem.owner, late.size)
+    raised = sum_by_owner(np.where(changed, rates.per_s, 0.0), owner, late.size)
     return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
 
 
@@ -343,16 +263,16 @@ def _settles(analysis: Analysis) -> str | None:
     group members come and go all the time.
     """
     series, changed_at = analysis.observations.recent, analysis.question.changed_at
-    members = len(analysis.problem.members)
     for back in range(2, min(SAMPLES_NEEDED, len(series)) + 1):
         before = series.owner[-back]
         if (before < 0).all():
             continue  # the coordinator returned none
-        changed = _owners(series.owner[-1]) ^ _owners(before)
+        changed = np.setxor1d(series.owner[-1], before)
+        changed = changed[changed >= 0]
         if changed_at is not None and changed_at >= series.at[-back]:
-            changed = {member for member in changed if member >= members}  # absent now
-        if changed and _matters(analysis, before, sorted(changed)):
-            names = [series.members[member] for member in sorted(changed)]
+            changed = changed[changed >= len(analysis.problem.members)]  # absent now
+        if changed.size and _matters(analysis, np.isin(before, changed), changed):
+            names = [series.members[member] for member in changed.tolist()]
             ago = length(series.now - series.at[-back])
             return (
                 f"{a_few(names)} joined or left within the last {ago}: {SAMPLES_NEEDED} samples "
@@ -361,30 +281,23 @@ def _settles(analysis: Analysis) -> str | None:
     return None
 
 
-def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
+def _matters(analysis: Analysis, owned_before: Mask, changed: Int32) -> bool:
     """Whether members that came or went have, or had, many arrivals or a backlog."""
-    owner, rules = analysis.problem.owner, analysis.rules
-    touched = np.isin(before, changed) | np.isin(owner, changed)
-    arrivals = analysis.estimates.rates.per_s
-    if arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any():
-        return True
-    late = analysis.outlook.forecast_time_lag(owner, rules.horizon_s) > rules.objective_s
-    return bool(late[owner[touched & (owner >= 0)]].any())
-
-
-def _owners(owner: Int32) -> set[int]:
-    return set(owner[owner >= 0].tolist())
+    owner, arrivals = analysis.owner, analysis.estimates.rates.per_s
+    touched = owned_before | np.isin(owner, changed)
+    late = analysis.time_lag_s > analysis.rules.objective_s
+    many = arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any()
+    return bool(many or of_owner(late, owner, none=False)[touched].any())
 
 
 def _choice(
-    analysis: Analysis, offered: Sequence[Candidate], choose: Choose, limit: int | None = None
+    analysis: Analysis, offered: Sequence[Candidate], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
     """Choose a candidate, and compare it with the present owners."""
     usable = [candidate for candidate in offered if candidate.forecast is not None]
     if not usable:
         errors = "; ".join(f"{candidate.assignor}: {candidate.error}" for candidate in offered)
         return None, f"every assignor failed: {errors or 'none was asked'}"
-    limit = analysis.rules.max_moves if limit is None else limit
     usable = [candidate for candidate in usable if limit is None or candidate.moved <= limit]
     if not usable:
         return (
@@ -421,15 +334,10 @@ def _rack_plan(
     traffic, rules = analysis.inputs.traffic, analysis.rules
     if plan is None or plan.assignment is None or traffic is None:
         return None, f"only {FLAGSHIP} makes plans only for racks"
-    before, after = analysis.problem.owner, plan.assignment.owner
+    before, after = analysis.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
     if not plan.moved:
         return None, f"no assignment reduces the traffic without a larger time lag; {what}"
-    if rules.max_moves is not None and plan.moved > rules.max_moves:
-        return (
-            None,
-            f"it moves {plan.moved:,} partitions, a plan may move {rules.max_moves:,}; {what}",
-        )
     if not _saves_enough(analysis, traffic, traffic.between(before) - traffic.between(after)):
         return None, f"not worth {plan.moved:,} moves; {what}"
     return plan, f"{plan.assignor}: {what}"
@@ -438,11 +346,14 @@ def _rack_plan(
 def _reduces_traffic(analysis: Analysis) -> bool:
     """Whether a healthy group may get a plan that only reduces its traffic between racks."""
     traffic = analysis.inputs.traffic
-    if traffic is None or analysis.diagnosis.name != "healthy" or analysis.orphans:
-        return False
-    if analysis.kept.time_lag_s > analysis.rules.objective_s or _blocked(analysis) is not None:
-        return False
-    return _saves_enough(analysis, traffic, traffic.between(analysis.problem.owner))
+    return (
+        traffic is not None
+        and analysis.diagnosis.name == "healthy"
+        and not analysis.orphans
+        and analysis.kept.time_lag_s <= analysis.rules.objective_s
+        and _blocked(analysis) is None
+        and _saves_enough(analysis, traffic, traffic.between(analysis.owner))
+    )
 
 
 def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> bool:
@@ -469,8 +380,7 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     if analysis.inputs.traffic is not None:
         what += f"; {analysis.inputs.traffic.describe(problem.owner, owner, rules.price_per_gb)}"
     if analysis.orphans:
-        placed = "1 partition" if analysis.orphans == 1 else f"{analysis.orphans:,} partitions"
-        return True, f"{placed} without an owner get one; {what}"
+        return True, f"{plural(analysis.orphans, 'partition')} without an owner get one; {what}"
     if not candidate.moved:
         known = "" if analysis.estimates.speeds.measured.all() else ", as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"

@@ -30,39 +30,25 @@ from fairlead.domain.analysis.thresholds import STEPS
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Present estimates for P partitions and M members.
+    """Present estimates for P partitions and M members."""
 
-    Parameters
-    ----------
-    rates
-        Arrivals in records a second. A new partition gets the mean of its topic.
-    costs
-        Cost of a record of each partition, in usual records.
-    commits
-        Findings from commits; `consumed` is in usual records.
-    known
-        Member name to capacity, in records a second of its own mix, for the next analysis.
-    speeds
-        Assumed capacity of each member, in usual records a second.
-    backlog
-        Records that wait to be read, float64 of shape (P,); 0 for `held` partitions, and for topics
-        without a subscriber.
-    silent
-        Members that commit nothing, bool of shape (M,).
-    held
-        Partitions that `sticky-lag-aware` does not move, bool of shape (P,): stuck and throttled
-        ones, and those of silent members.
-    peers
-        Peers and reader sets.
-    """
-
+    #: Arrivals in records a second. A new partition gets the mean of its topic.
     rates: Rates
+    #: Cost of a record of each partition, in usual records.
     costs: Costs
+    #: Findings from commits; `consumed` is in usual records.
     commits: Commits
+    #: Member name to capacity, in records a second of its own mix, for the next analysis.
     known: Mapping[str, Capacity]
+    #: Assumed capacity of each member, in usual records a second.
     speeds: Speeds
+    #: Records that wait to be read, float64 of shape (P,); 0 for `held` partitions, and for topics
+    #: without a subscriber.
     backlog: Float64
+    #: Members that commit nothing, bool of shape (M,).
     silent: Mask
+    #: Partitions that `sticky-lag-aware` does not move, bool of shape (P,): stuck and throttled
+    #: ones, and those of silent members.
     held: Mask
     peers: Peers
 

@@ -42,11 +42,9 @@ class Forecast:
         Arrivals over capacity of the most utilised member; above 1 it falls behind.
     loss_s
         Seconds until retention overtakes the first partition; None: never.
-    catch_up_s
-        Seconds until every partition is within the objective for ten minutes; 0: now; None: never.
-        Without throttled and stuck partitions.
-    catch_up_between_s
-        90 % interval of `catch_up_s`; an end of None: perhaps never.
+    catch_up_s, catch_up_between_s
+        Seconds until every partition, unless throttled or stuck, is within the objective for ten
+        minutes, and their 90 % interval; None: never.
     """
 
     time_lag_s: float
@@ -57,7 +55,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """Loads of M members in N assignments, shapes (N, M): records a second, records, seconds."""
+    """Loads of M members, shape (M,): records a second, records, seconds."""
 
     arrivals: Float64
     waiting: Float64
@@ -66,25 +64,20 @@ class _Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """Expected loads of P partitions and capacities of M members.
+    """Expected loads of P partitions and capacities of M members, in usual records.
 
     Parameters
     ----------
-    arrivals
-        Records a second, float64 of shape (P,).
-    deviation
-        Their standard deviations, float64 of shape (P,).
-    backlog
-        Records that wait now, float64 of shape (P,).
-    time_lag_s
-        Time lag now, seconds, float64 of shape (P,).
+    arrivals, deviation
+        Records a second, and their standard deviations, float64 of shape (P,).
+    backlog, time_lag_s
+        Records that wait now, and the time lag in seconds, float64 of shape (P,).
     capacities
         Records a second, float64 of shape (M,).
     costs
-        Cost of a record of each partition in usual records, float64 of shape (P,). None: all equal.
+        Usual records for a record of each partition, float64 of shape (P,).
     unread
-        Partitions that may not be read at all, bool of shape (P,): losses are forecast as if they
-        were not read. None: no such partitions.
+        Partitions that may not be read: their losses are forecast so, bool of shape (P,).
     retention
         Distance of retention from the group; None: retention deletes nothing.
     objective_s
@@ -96,15 +89,15 @@ class Outlook:
     backlog: Float64
     time_lag_s: Float64
     capacities: Float64
-    costs: Float64 | None = None
-    unread: Mask | None = None
+    costs: Float64 | float = 1.0
+    unread: Mask | bool = False
     retention: Retention | None = None
     objective_s: float = 60.0
 
     @property
     def records(self) -> Float64:
         """Arrivals in records a second, not in usual records, float64 of shape (P,)."""
-        return self.arrivals if self.costs is None else self.arrivals / self.costs
+        return self.arrivals / self.costs
 
     def in_records(self, per_s: float, partitions: Mask) -> float:
         """Convert a rate from usual records to records of the mix of some partitions, bool (P,)."""
@@ -117,59 +110,36 @@ class Outlook:
 
     def utilisation(self, owner: Int32) -> Float64:
         """Return arrivals over capacity of each member, float64 of shape (M,); 0: no capacity."""
-        return self._utilisation(self.by_member(self.arrivals, owner))
+        return quotient(self.by_member(self.arrivals, owner), self.capacities, 0.0)
 
     def capacity_share(self, owner: Int32) -> Float64:
         """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
-        can = of_owner(self.capacities, owner, none=0.0)
-        return quotient(self.arrivals, can, np.nan)
-
-    def _utilisation(self, arrivals: Float64) -> Float64:
-        return quotient(arrivals, self.capacities, 0.0)
+        return quotient(self.arrivals, of_owner(self.capacities, owner, none=0.0), np.nan)
 
     def forecast_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return each member's time lag at the horizon, seconds, float64 of shape (M,).
+        """Return each member's time lag at the horizon (or one for each), float64 of shape (M,).
 
-        At most the present time lag plus the horizon. For a member of unknown capacity: the present
-        time lag.
-
-        Parameters
-        ----------
-        horizon_s
-            One horizon, or one for each member.
+        At most the present time lag plus the horizon; the present one if no capacity is known.
         """
-        time_lag: Float64 = self.forecast_time_lags(owner[None], horizon_s)[0]
-        return time_lag
-
-    def forecast_time_lags(self, owners: Int32, horizon_s: float | Float64) -> Float64:
-        """Return `forecast_time_lag` for N assignments, int32 (N, P): float64 of shape (N, M)."""
-        return self._time_lag(self._loads(owners), horizon_s)
+        return self._time_lag(self._loads(owner), horizon_s)
 
     def sure_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's time lag if, by chance, fewer records arrive than estimated.
+        """Return each member's time lag if, by chance, fewer records arrive than estimated, (M,).
 
-        With a few records an hour, a member at nine tenths of its capacity seems overloaded now and
-        then. float64 of shape (M,), at most `forecast_time_lag`.
+        With a few records an hour, a member at nine tenths of its capacity may seem overloaded.
         """
-        loads = self._loads(owner[None])
+        loads = self._loads(owner)
         arrivals = loads.arrivals
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
         fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
         sure = self._time_lag(loads._replace(arrivals=fewest), horizon_s)
-        least: Float64 = np.minimum(sure, self._time_lag(loads, horizon_s))[0]
-        return least
+        return np.minimum(sure, self._time_lag(loads, horizon_s))
 
-    def _loads(self, owners: Int32) -> _Loads:
-        number, partition = (owners >= 0).nonzero()
-        shape = len(owners), self.capacities.size
-        size = shape[0] * shape[1]
-        cell = number * shape[1] + owners[number, partition]
-        oldest = np.zeros(size)
-        np.maximum.at(oldest, cell, self.time_lag_s[partition])
+    def _loads(self, owner: Int32) -> _Loads:
+        oldest = np.zeros(self.capacities.size)
+        np.maximum.at(oldest, owner[owner >= 0], self.time_lag_s[owner >= 0])
         return _Loads(
-            np.bincount(cell, self.arrivals[partition], size).astype(np.float64).reshape(shape),
-            np.bincount(cell, self.backlog[partition], size).astype(np.float64).reshape(shape),
-            oldest.reshape(shape),
+            self.by_member(self.arrivals, owner), self.by_member(self.backlog, owner), oldest
         )
 
     def _time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
@@ -179,18 +149,17 @@ class Outlook:
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        """Return the mean time lag of each member's partitions, seconds, (N, M)."""
+        """Return the mean time lag of each member's partitions, seconds, (M,)."""
         grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
     def _left(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        """Return the backlog at the horizon, records, (N, M)."""
-        more = (loads.arrivals - self.capacities) * horizon_s
-        return np.maximum(loads.waiting + more, 0.0)
+        """Return the backlog at the horizon, records, (M,)."""
+        return np.maximum(loads.waiting + (loads.arrivals - self.capacities) * horizon_s, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the forecast of an assignment.
+        """Return the forecast of an assignment; partitions without an owner are not read.
 
         Examples
         --------
@@ -201,41 +170,25 @@ class Outlook:
         (163.63636363636363, 1.1)
         >>> outlook.forecast(one_each, 1800.0).time_lag_s
         0.0
-        >>> none, hour = np.zeros(1), np.array([3600.0])
-        >>> behind = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
-        >>> behind.forecast(np.array([0], np.int32), 1800.0).catch_up_s
-        5310.0
         """
-        return self.forecasts(owner[None], horizon_s)[0]
+        loads = self._loads(owner)
+        unowned = (owner < 0) & ((self.arrivals > 0) | (self.backlog > 0))
+        unread_s = (self.time_lag_s + horizon_s)[unowned].max(initial=0.0)
+        likely, soonest, latest = (
+            np.full(3, np.inf) if unowned.any() else self._catch_up_s(loads)
+        ).tolist()
+        return Forecast(
+            float(max(unread_s, self._time_lag(loads, horizon_s).max(initial=0.0))),
+            float(self.utilisation(owner).max(initial=0.0)),
+            _finite(float(self.losses_s(owner).min(initial=np.inf))),
+            _finite(likely),
+            (_finite(soonest), _finite(latest)),
+        )
 
-    def forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
-        """Return `forecast` for N assignments, int32 of shape (N, P).
-
-        A partition without an owner is not read at all.
-        """
-        loads = self._loads(owners)
-        unowned = (owners < 0) & ((self.arrivals > 0) | (self.backlog > 0))
-        unread_s = np.where(unowned, self.time_lag_s + horizon_s, 0.0).max(axis=1, initial=0.0)
-        time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
-        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
-        rows = zip(owners, unread_s.tolist(), time_lag_s.tolist(), used.tolist(), strict=True)
-        return [
-            Forecast(
-                max(unread, late),
-                share,
-                self.loss_s(owner),
-                None if unread else likely,
-                (None, None) if unread else (soonest, latest),
-            )
-            for (owner, unread, late, share), (likely, soonest, latest) in zip(
-                rows, self._catch_up_s(loads), strict=True
-            )
-        ]
-
-    def _catch_up_s(self, loads: _Loads) -> list[list[float | None]]:
-        """Return the seconds until all are within the objective: likely, soonest, latest."""
+    def _catch_up_s(self, loads: _Loads) -> Float64:
+        """Return the likely, shortest and longest seconds until all are within the objective."""
         arrivals, waiting, oldest = loads
-        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None, None]
+        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
         late = (oldest > self.objective_s) | ~stays
@@ -243,19 +196,10 @@ class Outlook:
         # whole backlog; a member that reads one partition after the other is not.
         alike = np.minimum(_seconds(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
-        through = quotient(left, spare, np.inf)
-        longest = np.where(late, through, 0.0).max(axis=2, initial=0.0)
-        return [
-            [seconds if np.isfinite(seconds) else None for seconds in each]
-            for each in longest.T.tolist()
-        ]
-
-    def loss_s(self, owner: Int32) -> float | None:
-        """Return the seconds until the first unread records are deleted; None: never."""
-        if self.retention is None:
-            return None
-        soonest = float(self.losses_s(owner).min(initial=np.inf))
-        return soonest if np.isfinite(soonest) else None
+        longest: Float64 = np.where(late, quotient(left, spare, np.inf), 0.0).max(
+            axis=1, initial=0.0
+        )
+        return longest
 
     def losses_s(self, owner: Int32) -> Float64:
         """Return the seconds until unread records of each partition are deleted, float64 (P,).
@@ -266,29 +210,19 @@ class Outlook:
         if self.retention is None:
             return np.full(owner.size, np.inf)
         arrivals = self.by_member(self.arrivals, owner)
-        waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
-        through = quotient(waiting, spare, np.inf)
+        through = quotient(self.by_member(self.backlog, owner), self.capacities - arrivals, np.inf)
+        until = of_owner(through, owner, none=np.inf)
         share = np.minimum(quotient(self.capacities, arrivals, 1.0), 1.0)
-        catch_up_s = of_owner(np.where(np.isfinite(through), through, 0.0), owner, none=0.0)
-        catches_up = of_owner(np.isfinite(through), owner, none=False)
-        more = quotient(self.backlog, catch_up_s, 0.0)
-        read = self.arrivals * of_owner(share, owner, none=0.0) + more
-        until = np.where(catches_up, catch_up_s, np.inf)
-        waits = (self.backlog > 0) | (owner < 0)
-        if self.unread is not None:
-            read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
-            waits |= self.unread
-        records = read if self.costs is None else read / self.costs
-        return self.retention.seconds(waits, records, until)
+        read = self.arrivals * of_owner(share, owner, none=0.0)
+        read += quotient(self.backlog, until, 0.0)
+        read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
+        waits = (self.backlog > 0) | (owner < 0) | self.unread
+        return self.retention.seconds(waits, read / self.costs, until)
 
     def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return the usual time lag times the number of partitions, seconds, float64 of shape (M,).
-
-        Unlike `forecast_time_lag`, does not use the most delayed partition.
-        """
+        """Return each member's mean time lag times its number of partitions, float64 (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
-        time_lag_s: Float64 = self._usual_time_lag(self._loads(owner[None]), horizon_s)[0]
-        return time_lag_s * partitions
+        return self._usual_time_lag(self._loads(owner), horizon_s) * partitions
 
 
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
@@ -302,11 +236,15 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
         backlog=estimates.backlog * costs,
         time_lag_s=observations.series.time_lag(estimates.backlog, estimates.rates.per_s),
         capacities=estimates.speeds.per_s,
-        costs=None if estimates.costs.equal else costs,
-        unread=held if held.any() else None,
+        costs=costs,
+        unread=held,
         retention=retention_of(observations.series, estimates.rates.per_s),
         objective_s=question.rules.objective_s,
     )
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if np.isfinite(seconds) else None
 
 
 def _seconds(records: Float64, per_s: Float64) -> Float64:

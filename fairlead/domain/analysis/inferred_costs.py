@@ -26,7 +26,7 @@ from fairlead.domain.analysis.costs import (
     Costs,
     weighted_median,
 )
-from fairlead.domain.analysis.sample_series import Float64, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. The length of a stretch: several commits, so that their exact times matter little.
@@ -48,21 +48,8 @@ def inferred_costs(
     rates: Float64,
     before: Costs,
 ) -> Costs:
-    """Return the costs of P partitions.
+    """Return the costs of P partitions; parameters as of `costs.reported_costs`.
 
-    Parameters
-    ----------
-    series, commits
-        Samples, and the findings from their commits.
-    topic_of
-        Topic of each partition, an integer of shape (P,).
-    rates
-        Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
-    before
-        Remembered costs.
-
-    Notes
-    -----
     The unknowns are logarithms: Newton's method, with Student's t priors by reweighting.
     O(E² (P + M)) a round, for E equations and M consumers.
     """
@@ -117,18 +104,12 @@ def inferred_costs(
     gain = np.linalg.solve(square, matrix * free)
     variance = own**2 @ free - ((own * free) @ matrix.T * (own @ gain.T)).sum(axis=1)
     deviation = np.sqrt(np.maximum(variance, 0.0))
-    return before.with_estimates(
-        read, logarithm, deviation, since=float(series.at[0]), now=series.now
-    )
+    return before.with_estimates(read, logarithm, deviation, series)
 
 
-def _stretches(
-    series: SampleSeries, commits: Commits
-) -> tuple[npt.NDArray[np.intp], Float64, Float64]:
+def _stretches(series: SampleSeries, commits: Commits) -> tuple[Places, Float64, Float64]:
     """Return stretches of time in which a consumer was at its limit.
 
-    Returns
-    -------
     The consumer, intp of shape (E,); the seconds, float64 of shape (E,); the records of each
     partition, float64 of shape (E, P).
     """

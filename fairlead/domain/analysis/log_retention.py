@@ -16,30 +16,18 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, 
 
 @dataclass(frozen=True, eq=False)
 class Retention:
-    """Distance between the first offsets of P logs and the group's position.
+    """Distance between the first offsets of P logs and the group's position, shapes (P,)."""
 
-    Parameters
-    ----------
-    room
-        Records until retention reaches the group's position, float64 of shape (P,); 0: reached.
-    per_s
-        Speed of first offsets, records a second, float64 of shape (P,); 0: they did not move.
-    """
-
+    #: Records until retention reaches the group's position; 0: reached.
     room: Float64
+    #: Speed of first offsets, records a second; 0: they did not move.
     per_s: Float64
 
     def seconds(self, waits: Mask, read: Float64, catch_up_s: Float64) -> Float64:
         """Return the seconds until records are lost, float64 of shape (P,); infinite: never.
 
-        Parameters
-        ----------
-        waits
-            Whether there is a backlog, bool of shape (P,).
-        read
-            Records read a second, float64 of shape (P,).
-        catch_up_s
-            Seconds until the backlog is read, float64 of shape (P,); infinite: never.
+        `waits`: whether there is a backlog; `read`: records read a second; `catch_up_s`: seconds
+        until the backlog is read, infinite: never.
 
         Examples
         --------
@@ -55,19 +43,9 @@ class Retention:
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
-    """Return the distance of retention; None: no first offset has moved.
+    """Return the distance of retention from all samples; None: no first offset has moved.
 
-    Parameters
-    ----------
-    series
-        All samples.
-    arrivals
-        Records a second, float64 of shape (P,): the assumed speed of a first offset that jumped
-        only once.
-
-    Notes
-    -----
-    O(L P).
+    `arrivals`, records a second, is the assumed speed of a first offset that jumped only once.
     """
     known = series.in_one_log & (series.begin >= 0)
     jumps = np.where(known[1:] & known[:-1], np.diff(series.begin, axis=0), 0)

@@ -20,21 +20,11 @@ from fairlead.domain.analysis.sample_series import Int32, Mask, Places
 
 @dataclass(frozen=True, eq=False)
 class Peers:
-    """Sets of M members, T topics and P partitions.
+    """Sets of M members, T topics and P partitions, as int32."""
 
-    Parameters
-    ----------
-    alike
-        Equal for members with the same subscription, int32 of shape (M,).
-    reader_set
-        Number of each member's reader set, int32 of shape (M,).
-    of_topic
-        Number of each topic's reader set, int32 of shape (T,); -1: no subscriber.
-    of_partition
-        Number of each partition's reader set, int32 of shape (P,); -1: no subscriber.
-    """
-
+    #: Equal for members with the same subscription, shape (M,).
     alike: Int32
+    #: Number of the reader set of each member, topic (T,) and partition (P,); -1: no subscriber.
     reader_set: Int32
     of_topic: Int32
     of_partition: Int32
@@ -68,12 +58,9 @@ class Peers:
         return self.reader_set is self.alike
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return a member's peers: those with its subscription, else those in its reader set.
+        """Return a member's peers among some members, bool of shape (M,).
 
-        Parameters
-        ----------
-        among
-            Members that may be peers, bool of shape (M,).
+        Those with its subscription, else those in its reader set.
         """
         others = among.copy()
         others[member] = False

@@ -48,30 +48,13 @@ class PerMember:
 
 
 def sum_by_owner(values: Float64 | Mask, owner: Int32, members: int) -> Float64:
-    """Sum values of shape (P,) over each member's partitions, float64 of shape (M,).
-
-    Parameters
-    ----------
-    owner
-        int32 of shape (P,); -1: none.
-    members
-        M.
-    """
+    """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
     owned = owner >= 0
     return np.bincount(owner[owned], values[owned], members).astype(np.float64)
 
 
 def of_owner(values: npt.NDArray[Scalar], owner: Int32, none: float) -> npt.NDArray[Scalar]:
-    """Return the value of each partition's owner.
-
-    Parameters
-    ----------
-    values
-        Values of members, of shape (..., M).
-    owner
-        int32 of shape (P,); -1: none.
-    none
-        The value of a partition without an owner.
+    """Return the value of each partition's owner, from members' values of shape (..., M).
 
     Examples
     --------

@@ -8,7 +8,6 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
-from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, SampleSeries
@@ -16,53 +15,35 @@ from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """All input of an analysis.
+    """All input of an analysis."""
 
-    Parameters
-    ----------
-    problem
-        Partition counts, members with subscriptions, and present owners (`Problem.of`): P
-        partitions, M members. `weights` are the lags that lag-based assignors use; its
-        capacities and rates are ignored.
-    series
-        At least one sample, of the same partitions; `series.members` begins with `problem.members`.
-    rules
-        Of the policy.
-    capacities
-        Member name to capacity: `PlanDecision.capacities` of the last analysis.
-    costs
-        Remembered costs: `Costs.rows` of the last analysis.
-    forgotten
-        Whether the memory was invalid: the evidence mentions it.
-    changes
-        Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
-    eager
-        Whether each rebalance stops all partitions, not only those that move.
-    record_bytes
-        Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
-    reports
-        Reports of work in `series`; None: there are none.
-    observations
-        Result of `read_together` for `series`; None: the analysis reads the series.
-    """
-
+    #: Partition counts, members with subscriptions, present owners (`Problem.of`). `weights` are
+    #: the lags that lag-based assignors use; its capacities and rates are ignored.
     problem: Problem
+    #: At least one sample, of the same partitions; its members begin with `problem.members`.
     series: SampleSeries
+    #: Of the policy.
     rules: Rules = field(default_factory=Rules)
+    #: Member name to capacity: `PlanDecision.capacities` of the last analysis.
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
+    #: Whether the memory was invalid: the evidence mentions it.
     forgotten: bool = False
+    #: Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
     changes: Sequence[float] = ()
+    #: Whether each rebalance stops all partitions, not only those that move.
     eager: bool = False
+    #: Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
     record_bytes: Float64 | None = None
+    #: Reports of work in `series`; None: there are none.
     reports: ReportSeries | None = None
-    observations: Observations | None = None
 
     def with_series(self, series: SampleSeries) -> "Question":
         """Return the question with only some of its samples, and their reports."""
         rows = np.searchsorted(self.series.at, series.at)
         reports = None if self.reports is None else self.reports.of(rows)
-        return replace(self, series=series, reports=reports, observations=None)
+        return replace(self, series=series, reports=reports)
 
     @property
     def changed_at(self) -> float | None:

@@ -15,7 +15,7 @@ import numpy as np
 from assignors.problem import Problem
 from assignors.racks import far_partitions
 from fairlead.common.words import gigabytes
-from fairlead.domain.analysis.sample_series import Float64, Int32, Int64
+from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, quotient
 from fairlead.domain.analysis.thresholds import DAY_S
 
 _GIGABYTE: Final = 1e9
@@ -23,17 +23,7 @@ _GIGABYTE: Final = 1e9
 
 @dataclass(frozen=True, eq=False)
 class RackTraffic:
-    """Bytes a second of P partitions.
-
-    Parameters
-    ----------
-    problem
-        The group, with racks of members and of replicas.
-    per_s
-        Bytes a second of each partition, or records if `in_bytes` is false; float64 of shape (P,).
-    in_bytes
-        Whether sizes of records are known.
-    """
+    """Bytes a second of P partitions, float64 of shape (P,); records if `in_bytes` is false."""
 
     problem: Problem
     per_s: Float64
@@ -47,18 +37,15 @@ class RackTraffic:
 
         Parameters
         ----------
-        arrivals
-            Records a second, float64 of shape (P,).
         record_bytes
-            Mean bytes of a record, float64 of shape (P,); NaN: unknown; then the mean of the topic
-            is used, or else of the group. None: all unknown.
+            Mean bytes of a record, float64 of shape (P,), or None. If NaN, the mean of the topic is
+            used, or else of the group.
         """
         if problem.rack_set_of is None or not any(problem.racks) or not any(problem.rack_sets):
             return None
-        sizes = None if record_bytes is None else _filled(problem, record_bytes)
-        if sizes is None:
+        if record_bytes is None or np.isnan(record_bytes).all():
             return cls(problem, arrivals, in_bytes=False)
-        return cls(problem, arrivals * sizes, in_bytes=True)
+        return cls(problem, arrivals * _filled(problem, record_bytes), in_bytes=True)
 
     def between(self, owner: Int32) -> float:
         """Return the traffic from other racks a second, as far as racks are known."""
@@ -95,9 +82,8 @@ def average_bytes(log_bytes: Int64, begin: Int64, end: Int64) -> Float64:
     >>> average_bytes(np.array([5000, 0, -1]), np.array([10, 7, 0]), np.array([60, 7, 9])).tolist()
     [100.0, nan, nan]
     """
-    known = (log_bytes >= 0) & (begin >= 0) & (end > begin)
-    offsets = np.where(known, end - begin, 1)
-    return np.where(known, log_bytes / offsets, np.nan)
+    known = (log_bytes >= 0) & (begin >= 0)
+    return np.where(known, quotient(log_bytes, end - begin, np.nan), np.nan)
 
 
 def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float | None:
@@ -105,15 +91,11 @@ def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float 
     return None if gb_per_day is None or price_per_gb is None else gb_per_day * price_per_gb
 
 
-def _filled(problem: Problem, sizes: Float64) -> Float64 | None:
-    """Return sizes, unknown ones replaced by a mean; None: no size is known."""
+def _filled(problem: Problem, sizes: Float64) -> Float64:
+    """Return sizes, unknown ones replaced by the mean of the topic, or else of the group."""
     known = ~np.isnan(sizes)
-    if not known.any():
-        return None
-    if known.all():
-        return sizes
     topics = len(problem.topics)
     counted = np.bincount(problem.topic_of[known], minlength=topics)
     total = np.bincount(problem.topic_of[known], sizes[known], topics)
-    usual = np.where(counted > 0, total / np.maximum(counted, 1), sizes[known].mean())
+    usual = quotient(total, counted, sizes[known].mean())
     return np.where(known, sizes, usual[problem.topic_of])

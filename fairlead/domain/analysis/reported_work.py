@@ -15,7 +15,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask, Places, SampleSeries
+from fairlead.domain.analysis.sample_series import (
+    Float64,
+    Int32,
+    Int64,
+    Mask,
+    Places,
+    SampleSeries,
+    quotient,
+)
 from fairlead.domain.analysis.stalled import newest_steps
 from fairlead.domain.analysis.thresholds import (
     CLEARLY,
@@ -59,31 +67,22 @@ _WAITING: Final = 0.3
 class ReportSeries:
     """The reports in a group's samples: L samples, P partitions, M consumers as in `SampleSeries`.
 
-    Parameters
-    ----------
-    by
-        The consumer that wrote the report of each partition, as an index into
-        `SampleSeries.members`: int32 of shape (L, P). -1: no report, or not by a member.
-    records, busy_s, squares_s2
-        Records of the partition, seconds of processing them, and the sum of the squared seconds per
-        record: float64 of shape (L, P).
-    token
-        Tokens as numbers, int64 of shape (L, M); -1: no report.
-    elapsed_s, waiting_s, handler_s
-        Seconds since each consumer was created; of these, seconds of waiting for records, and
-        seconds in the application: float64 of shape (L, M).
-    paused
-        Number of paused partitions, float64 of shape (L, M); NaN: times are unknown.
+    Values are float64 of shape (L, P) or, from `elapsed_s`, (L, M), unless stated otherwise.
     """
 
+    #: Consumer that wrote each partition's report, int32; -1: no report, or not by a member.
     by: Int32
     records: Float64
+    #: Seconds of processing the records, and the sum of the squared seconds per record.
     busy_s: Float64
     squares_s2: Float64
+    #: Tokens of consumers as numbers, int64 of shape (L, M); -1: no report.
     token: Int64
+    #: Seconds since each consumer was created; of these, waiting for records, in the application.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
+    #: Number of paused partitions; NaN: times are unknown.
     paused: Float64
 
     def of(self, samples: Int64 | slice) -> "ReportSeries":
@@ -95,48 +94,33 @@ class ReportSeries:
 class MeasuredWork:
     """The work of M consumers, with K pairs of a partition and a consumer.
 
-    Parameters
-    ----------
-    partition, member
-        Partition and consumer of each pair, intp of shape (K,).
-    records, mean_s, error
-        Records of the pair since its mean changed, seconds per record, and the standard error as a
-        share of these seconds: float64 of shape (K,).
-    seconds
-        Processing time of the pair in all samples, float64 of shape (K,).
-    offsets_per_record
-        Number of offsets by which the commits advanced per record, at least 1, float64 of shape
-        (K,). Compaction, transaction markers and aborted transactions leave offsets without a
-        record.
-    busy
-        Share of the time in which each consumer did not wait for records, float64 of shape (M,);
-        NaN: unknown.
-    busy_s
-        Seconds in which each consumer did not wait, float64 of shape (M,).
-    waiting
-        Share of the newest steps in which each consumer waited for records, float64 of shape (M,);
-        0: unknown.
-    reporting
-        Whether each consumer reports, bool of shape (M,).
-    slower
-        Ratio of the present to the earlier seconds per record, if all consumers became slower at
-        the same time; else 1.
-    ignored
-        Number of impossible differences.
+    Values are float64 of shape (K,) or, from `busy`, (M,), unless stated otherwise.
     """
 
+    #: Partition and consumer of each pair, intp.
     partition: Places
     member: Places
+    #: Since the last change of the mean: records, seconds per record, and their standard error as a
+    #: share.
     records: Float64
     mean_s: Float64
     error: Float64
+    #: Processing time in all samples.
     seconds: Float64
+    #: Offsets by which commits advanced per record, at least 1: compaction, transaction markers and
+    #: aborted transactions leave offsets without a record.
     offsets_per_record: Float64
+    #: Share of the time (NaN: unknown) and seconds in which each consumer did not wait for records.
     busy: Float64
     busy_s: Float64
+    #: Share of the newest steps in which it waited; 0: unknown.
     waiting: Float64
+    #: Whether it reports, bool.
     reporting: Mask
+    #: Ratio of the present to the earlier seconds per record, if all consumers became slower at the
+    #: same time; else 1.
     slower: float
+    #: Number of impossible differences.
     ignored: int
 
     def share(self, partition: int, member: int) -> float:
@@ -164,16 +148,9 @@ class MeasuredWork:
         return self.mean_s / width, self.mean_s * width
 
     def seconds_per_record(self, owner: Int32) -> Float64:
-        """Return seconds per record of each partition on its present owner.
+        """Return seconds per record of each partition on its present owner, of shape (P, 3).
 
-        Parameters
-        ----------
-        owner
-            int32 of shape (P,).
-
-        Returns
-        -------
-        Lower end, mean and upper end, float64 of shape (P, 3); NaN: unknown.
+        Lower end, mean and upper end; NaN: unknown.
         """
         rows = np.full((owner.size, 3), np.nan)
         present = self.known & (owner[self.partition] == self.member)
@@ -184,10 +161,8 @@ class MeasuredWork:
     def row(self, problem: Problem) -> dict[str, Any]:
         """Return the work of present members as JSON.
 
-        Returns
-        -------
-        `partitions`: topic to partition to lower end, mean and upper end, in seconds per record.
-        `consumers`: name to busy share; None: unknown.
+        `partitions`: topic to partition to lower end, mean and upper end, in seconds per record;
+        `consumers`: name to busy share, None: unknown.
         """
         partitions: dict[str, dict[str, list[float]]] = {}
         seconds = self.seconds_per_record(problem.owner)
@@ -220,64 +195,42 @@ class MeasuredWork:
     def speeds(self, costs: Float64) -> Float64:
         """Return the capacity of consumers in usual offsets a second, float64 of shape (M,).
 
-        NaN if too little of a consumer's busy time is assigned to records. It might process larger
-        batches in about the same time.
-
-        Parameters
-        ----------
-        costs
-            Processing time of each partition's offset in usual offsets, float64 of shape (P,).
+        NaN if too little of a consumer's busy time is assigned to records: it might process larger
+        batches in about the same time. `costs`: of each partition, float64 of shape (P,).
         """
         known = self.known
         assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)
         share = np.minimum(assigned_s / np.maximum(self.busy_s, 1e-9), 1.0)
-        per_s: Float64 = share / self._seconds_per_usual(
-            costs, self.records * self.offsets_per_record
-        )
-        return np.where(share >= _KNOWN_SHARE, per_s, np.nan)
+        offsets = self.records * self.offsets_per_record
+        return np.where(share >= _KNOWN_SHARE, share / self._seconds_per(offsets, costs), np.nan)
 
     def seconds_per_usual_record(self, costs: Float64) -> Float64:
-        """Return the seconds per usual record of consumers, float64 of shape (M,); NaN: unknown.
+        """Return the seconds per usual record of consumers, float64 of shape (M,); NaN: unknown."""
+        return self._seconds_per(self.records, costs)
 
-        Parameters
-        ----------
-        costs
-            As for `speeds`.
-        """
-        return self._seconds_per_usual(costs, self.records)
-
-    def _seconds_per_usual(self, costs: Float64, counts: Float64) -> Float64:
+    def _seconds_per(self, counts: Float64, costs: Float64) -> Float64:
         known, members = self.known, self.busy.size
         member = self.member[known]
         work = np.bincount(member, (counts * costs[self.partition])[known], members)
         seconds = np.bincount(member, (self.records * self.mean_s)[known], members)
-        return np.where(work > 0, seconds / np.maximum(work, 1e-9), np.nan)
+        return quotient(seconds, work, np.nan)
 
 
 def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
-    """Return the work that consumers report.
+    """Return the work that consumers report, from the samples of about the last hour.
 
-    Parameters
-    ----------
-    reports
-        The reports in `series`.
-    series
-        The samples of about the last hour.
-
-    Notes
-    -----
     A mean covers all steps, or those since its last change: means of the newest and of earlier
     steps differ by more than `DEVIATIONS` standard errors.
     """
-    steps = _steps(reports, series)
-    count = len(series.members)
+    steps, count = _Steps(reports, series), len(series.members)
     pair_of = np.where(steps.counts, np.arange(series.partitions) * count + steps.by, -1)
     pairs = np.unique(pair_of[pair_of >= 0])
     partition, member = np.divmod(pairs, count)
     of_pair = pair_of[:, partition] == pairs
     work = np.where(of_pair, steps.work[:, :, partition], 0.0)
-    means = _since_change(work)
     offsets = np.where(of_pair, steps.offsets[:, partition], 0.0)
+    busy, busy_s, waiting = steps.busy()
+    means = _since_change(work)
     return MeasuredWork(
         partition=partition,
         member=member,
@@ -286,9 +239,9 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         error=means.error,
         seconds=work[1].sum(axis=0),
         offsets_per_record=_offsets_per_record(offsets, work[0]),
-        busy=steps.busy,
-        busy_s=steps.worked_s,
-        waiting=steps.waiting,
+        busy=busy,
+        busy_s=busy_s,
+        waiting=waiting,
         reporting=(reports.token[-1] >= 0),
         slower=_slower(work, member),
         ignored=steps.ignored,
@@ -296,14 +249,10 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 
 
 def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
-    """Return `MeasuredWork.offsets_per_record`: of all steps, or of the newest, if that is less.
+    """Return `MeasuredWork.offsets_per_record`, from S steps and K pairs, shapes (S, K).
 
-    Records may be skipped in some steps, and older records may be compacted, unlike new ones.
-
-    Parameters
-    ----------
-    offsets, records
-        Of S steps and K pairs, float64 of shape (S, K).
+    Of all steps, or of the newest, if that is less: records may be skipped in some steps, and older
+    records may be compacted, unlike new ones.
     """
     read = records > 0
     usual = np.nanmedian(np.where(read, offsets / np.where(read, records, 1.0), np.nan), axis=0)
@@ -314,12 +263,10 @@ def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
 
 
 class _Means(NamedTuple):
-    """Means of K pairs.
-
-    Records, seconds per record, and its relative standard error: float64 of shape (K,).
-    """
+    """Means of K pairs, float64 of shape (K,)."""
 
     records: Float64
+    #: Seconds per record, and its relative standard error.
     seconds: Float64
     error: Float64
 
@@ -344,12 +291,7 @@ class _Means(NamedTuple):
 def _slower(work: Float64, member: Places) -> float:
     """Return `MeasuredWork.slower`.
 
-    Parameters
-    ----------
-    work
-        Records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
-    member
-        The consumer of each pair, intp of shape (K,).
+    `work`: records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
     """
     slower = 1.0
     for steps in _NEWEST:
@@ -391,82 +333,80 @@ def _since_change(work: Float64) -> _Means:
     return _Means.of(since)
 
 
-@dataclass(frozen=True, eq=False)
 class _Steps:
-    """Reports of P partitions and M consumers in S steps between samples.
+    """Differences between consecutive samples, checked: S steps, P partitions, M consumers."""
 
-    Parameters
-    ----------
-    counts
-        Whether the step of a partition has valid records, bool of shape (S, P).
-    by
-        The consumer of these records, int32 of shape (S, P).
-    work
-        Differences of `records`, `busy_s` and `squares_s2` in `ReportSeries`, float64 of shape
-        (3, S, P).
-    offsets
-        Offsets by which the commits advanced, float64 of shape (S, P).
-    busy, worked_s, waiting, ignored
-        As `busy`, `busy_s`, `waiting` and `ignored` in `MeasuredWork`.
-    """
+    @np.errstate(invalid="ignore")  # counters that are not reported are NaN
+    def __init__(self, reports: ReportSeries, series: SampleSeries) -> None:
+        self._reports, self._series = reports, series
+        #: Seconds elapsed, waiting and in the application, of shape (3, S, M).
+        self._counters = np.diff(
+            np.stack((reports.elapsed_s, reports.waiting_s, reports.handler_s)), axis=1
+        )
+        #: Records, seconds and squared seconds, of shape (3, S, P).
+        self.work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
+        #: The consumer of the records, int32 of shape (S, P).
+        self.by = by = reports.by[1:]
+        self._timed = _timed(reports)
+        records, busy_s, squares_s2 = self.work
+        elapsed_s, waiting_s, handler_s = self._counters
+        step = np.arange(len(series) - 1)[:, None]
+        in_time = elapsed_s <= series.seconds[:, None] + _age_s(reports.elapsed_s, series)
+        alive = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
+        # A report in the first sample may be of any age.
+        alive &= in_time | (reports.elapsed_s[:-1] != reports.elapsed_s[0])
+        sound = in_time & (self._counters >= 0).all(axis=0)
+        sound &= waiting_s + handler_s <= elapsed_s + SLACK_S
+        known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
+        advance = np.maximum(np.diff(series.committed, axis=0), 0)
+        possible = (self.work >= 0).all(axis=0) & (~known | (records <= advance))
+        # The squares are at least those of equal times: one time for each record and for the rest
+        # of its batch, and one for the record in progress at the first of the two reports.
+        least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
+        possible &= least_s2 <= squares_s2 + _EXACT_S**2
+        possible &= busy_s <= elapsed_s[step, by] + SLACK_S
+        linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]
+        valid = linked & possible & sound[step, by]
+        # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
+        sound &= ~(self._by_consumer(busy_s, valid) > elapsed_s + SLACK_S)
+        valid &= sound[step, by]
+        self._valid, self._alive = valid, alive & sound
+        #: Whether the step of a partition has valid records, bool of shape (S, P).
+        self.counts: Mask = valid & (records > 0)
+        #: Offsets by which the commits advanced, of shape (S, P).
+        self.offsets = np.where(known, advance, records)
+        #: As in `MeasuredWork`.
+        self.ignored = int((linked & ~valid).sum())
 
-    counts: Mask
-    by: Int32
-    work: Float64
-    offsets: Float64
-    busy: Float64
-    worked_s: Float64
-    waiting: Float64
-    ignored: int
-
-
-@np.errstate(invalid="ignore")  # counters that are not reported are NaN
-def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
-    """Return the differences between consecutive samples."""
-    by, step = reports.by[1:], np.arange(len(series) - 1)[:, None]
-    counters = np.diff(np.stack((reports.elapsed_s, reports.waiting_s, reports.handler_s)), axis=1)
-    alive, sound = _consumer_steps(counters, reports, series)
-    elapsed_s = counters[0]
-    work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
-    records, busy_s, _ = work
-    timed = _timed(reports)
-    linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & timed[by]
-    offsets = _offsets(series)
-    possible = _possible(work, offsets) & (busy_s <= elapsed_s[step, by] + SLACK_S)
-    counts = linked & possible & sound[step, by]
-
-    def by_consumer(values: Float64) -> Float64:
-        sums: Float64 = np.zeros(elapsed_s.shape)
-        np.add.at(sums, (np.broadcast_to(step, by.shape)[counts], by[counts]), values[counts])
+    def _by_consumer(self, values: Float64, valid: Mask) -> Float64:
+        sums = np.zeros(self._counters.shape[1:])
+        np.add.at(sums, (valid.nonzero()[0], self.by[valid]), values[valid])
         return sums
 
-    # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
-    assigned_s = by_consumer(busy_s)
-    sound &= ~(assigned_s > elapsed_s + SLACK_S)
-    counts &= sound[step, by]
-    valid = alive & sound
-    elapsed, waiting, handler, assigned, taken = (
-        np.where(valid, values, 0.0).sum(axis=0)
-        for values in (*counters, assigned_s, by_consumer(records))
-    )
-    busy = 1.0 - waiting / np.maximum(elapsed, 1e-9)
-    pauses = (valid & ~(reports.paused[1:] <= 0)).any(axis=0)
-    # The application may put its records into a queue, and process them on other threads.
-    queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
-    busy = np.where((elapsed > 0) & timed & ~pauses & ~queues, busy, np.nan)
-    newest = slice(-newest_steps(series), None)
-    recent_s, waited_s = np.where(valid, counters[:2], 0.0)[:, newest].sum(axis=1)
-    shows = recent_s >= _COVERED * series.seconds[newest].sum()
-    return _Steps(
-        counts=counts & (records > 0),
-        by=by,
-        work=work,
-        offsets=np.where(np.isfinite(offsets), offsets, records),
-        busy=busy,
-        worked_s=elapsed - waiting,
-        waiting=np.where(np.isfinite(busy) & shows, waited_s / np.maximum(recent_s, 1e-9), 0.0),
-        ignored=int((linked & ~counts).sum()),
-    )
+    def busy(self) -> tuple[Float64, Float64, Float64]:
+        """Return `busy`, `busy_s` and `waiting` of `MeasuredWork`."""
+        records, busy_s, _ = self.work
+        elapsed, waiting, handler, assigned, taken = (
+            np.where(self._alive, values, 0.0).sum(axis=0)
+            for values in (
+                *self._counters,
+                self._by_consumer(busy_s, self._valid),
+                self._by_consumer(records, self._valid),
+            )
+        )
+        pauses = (self._alive & ~(self._reports.paused[1:] <= 0)).any(axis=0)
+        # The application may put its records into a queue, and process them on other threads.
+        queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
+        known = (elapsed > 0) & self._timed & ~pauses & ~queues
+        newest = slice(-newest_steps(self._series), None)
+        recent = np.where(self._alive, self._counters[:2], 0.0)[:, newest]
+        recent_s, waited_s = recent.sum(axis=1)
+        shows = known & (recent_s >= _COVERED * self._series.seconds[newest].sum())
+        return (
+            np.where(known, 1.0 - waiting / np.maximum(elapsed, 1e-9), np.nan),
+            elapsed - waiting,
+            np.where(shows, waited_s / np.maximum(recent_s, 1e-9), 0.0),
+        )
 
 
 def _timed(reports: ReportSeries) -> Mask:
@@ -481,63 +421,15 @@ def _timed(reports: ReportSeries) -> Mask:
     return timed
 
 
-def _offsets(series: SampleSeries) -> Float64:
-    """Return by how many offsets commits advanced, float64 of shape (S, P); infinite: unknown."""
-    known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
-    return np.where(known, np.maximum(np.diff(series.committed, axis=0), 0), np.inf)
-
-
-def _possible(work: Float64, offsets: Float64) -> Mask:
-    """Return whether differences of the counters of partitions are possible, bool of shape (S, P).
-
-    Parameters
-    ----------
-    work
-        As in `_Steps`.
-    offsets
-        Offsets by which the commits advanced, float64 of shape (S, P); infinite: unknown.
-    """
-    records, busy_s, squares_s2 = work
-    # The squares are at least those of equal times: one time for each record and for the rest of
-    # its batch, and one for the record in progress at the first of the two reports.
-    times = 2.0 * records + 1.0
-    enough = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= times * (squares_s2 + _EXACT_S**2)
-    possible: Mask = (work >= 0).all(axis=0) & (records <= offsets) & enough
-    return possible
-
-
-def _consumer_steps(
-    counters: Float64, reports: ReportSeries, series: SampleSeries
-) -> tuple[Mask, Mask]:
-    """Return whether steps of consumers can be used, and whether their counters are possible.
-
-    Parameters
-    ----------
-    counters
-        Seconds elapsed, waiting and in the application, float64 of shape (3, S, M).
-
-    Returns
-    -------
-    Two arrays, bool of shape (S, M).
-    """
-    elapsed_s, waiting_s, handler_s = counters
-    in_time = elapsed_s <= series.seconds[:, None] + _age_s(reports.elapsed_s, series) + SAMPLE_S
-    alive = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
-    # A report in the first sample may be of any age.
-    alive &= in_time | (reports.elapsed_s[:-1] != reports.elapsed_s[0])
-    sound = in_time & (counters >= 0).all(axis=0) & (waiting_s + handler_s <= elapsed_s + SLACK_S)
-    return alive, sound
-
-
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of reports at all samples but the last, in seconds, shape (S, M).
 
     A value that appears in a sample may have been written right after the previous sample. The
-    first sample has no previous one, and is counted as one step after it.
+    first sample is counted as one step after it. Including the time that a sample takes.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.zeros(elapsed_s.shape, dtype=bool)
     repeated[1:] = elapsed_s[1:] == elapsed_s[:-1]
     written = np.maximum.accumulate(np.where(repeated, -np.inf, before), axis=0)
     age_s: Float64 = (series.at[:, None] - written)[:-1]
-    return age_s
+    return age_s + SAMPLE_S

@@ -4,10 +4,8 @@ Belongs here: the arrays of samples, and differences between samples. Does not: 
 (`fairlead.kafka`), nor observations from them (`read`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +25,6 @@ _FURTHEST = 2.0**62
 _SHORT = 0.25
 #: Maximum distance of a commit from the last stable offset: the marker that ended a transaction.
 _MARKER = 1
-#: Cached properties by partition that `part` copies.
-_BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced", "last_committed")
 
 
 def median(values: Float64) -> float:
@@ -62,35 +58,24 @@ class SampleSeries:
     """L offset samples of P partitions, with owners among M members.
 
     Partitions are in the order of `assignors.problem.Problem`: by topic, ascending.
-
-    Parameters
-    ----------
-    at
-        Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last is
-        now.
-    begin, end
-        First offset of the log and the offset after its last, int64 of shape (L, P); -1: unknown,
-        or the partition did not exist.
-    committed
-        Committed offsets, int64 of shape (L, P); -1: none.
-    members
-        Names of present members and of all earlier owners.
-    owner
-        Index into `members`, int32 of shape (L, P); -1: none, or unknown.
-    latest
-        Whether consumers without a commit start at the end of the log (`auto.offset.reset`).
-    stable_end
-        Last stable offset, int64 of shape (L, P): records at and after it belong to an open
-        transaction. -1: unknown. None: always unknown.
     """
 
+    #: Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last is now.
     at: Float64
+    #: First offset of the log and the offset after its last, int64 of shape (L, P); -1: unknown, or
+    #: the partition did not exist.
     begin: Int64
     end: Int64
+    #: Committed offsets, int64 of shape (L, P); -1: none.
     committed: Int64
+    #: Names of present members and of all earlier owners.
     members: tuple[str, ...]
+    #: Index into `members`, int32 of shape (L, P); -1: none, or unknown.
     owner: Int32
+    #: Whether consumers without a commit start at the end of the log (`auto.offset.reset`).
     latest: bool = False
+    #: Last stable offset, int64 of shape (L, P): records at and after it belong to an open
+    #: transaction. -1: unknown. None: always unknown.
     stable_end: Int64 | None = None
 
     def __len__(self) -> int:
@@ -116,51 +101,6 @@ class SampleSeries:
     def step(self) -> float:
         """Median of `seconds`; 0 for one sample."""
         return median(self.seconds) if len(self) > 1 else 0.0
-
-    @classmethod
-    def beside(cls, groups: "Sequence[SampleSeries]") -> "SampleSeries":
-        """Concatenate the samples of groups that were taken at the same times.
-
-        Members are concatenated as well, with repeated names; a group without members gets one that
-        owns nothing.
-        """
-        if len(groups) == 1 and groups[0].members:
-            return groups[0]
-        names = [group.members or ("",) for group in groups]
-        firsts = np.cumsum([0, *map(len, names)])
-        owners = [
-            np.where(group.owner >= 0, group.owner + np.int32(first), group.owner)
-            for group, first in zip(groups, firsts.tolist(), strict=False)
-        ]
-        begin, end, committed = (
-            np.concatenate([getattr(group, name) for group in groups], axis=1)
-            for name in ("begin", "end", "committed")
-        )
-        stable = [group.stable_end for group in groups]
-        return replace(
-            groups[0],
-            begin=begin,
-            end=end,
-            committed=committed,
-            members=tuple(chain.from_iterable(names)),
-            owner=np.concatenate(owners, axis=1),
-            stable_end=None
-            if all(ends is None for ends in stable)
-            else np.concatenate(
-                [
-                    np.full_like(group.end, NONE) if ends is None else ends
-                    for group, ends in zip(groups, stable, strict=True)
-                ],
-                axis=1,
-            ),
-        )
-
-    def part(self, group: "SampleSeries", columns: slice) -> "SampleSeries":
-        """Return a group's samples with cached properties copied from these columns."""
-        if group is not self:  # as `cached_property` does
-            vars(group).update({name: vars(self)[name][:, columns] for name in _BY_PARTITION})
-            vars(group).update(seconds=self.seconds, step=self.step)
-        return group
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
         """Return the samples of the last `seconds`, and at least the last `least`, if they exist.
@@ -383,18 +323,10 @@ class SampleSeries:
         return changed & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
-        """Return the age of the oldest record of each backlog, from end offsets of samples.
+        """Return the age of the oldest record of each backlog, seconds, float64 of shape (P,).
 
-        Parameters
-        ----------
-        behind
-            Records of the backlog, float64 of shape (P,).
-        rates
-            Records a second before the first sample, float64 of shape (P,).
-
-        Returns
-        -------
-        Seconds, float64 of shape (P,): interpolated between samples; 0 without a backlog.
+        Interpolated between end offsets of samples; 0 without a backlog. `behind`: records of the
+        backlog; `rates`: records a second before the first sample; float64 of shape (P,).
         """
         if not (behind > 0).any():
             return np.zeros(self.partitions)

@@ -4,13 +4,16 @@ Belongs here: the definitions of silent members, and of foreign, stuck and throt
 Does not: which lag is a backlog (`commits`), nor conclusions from these (`diagnosis`).
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from fairlead.domain.analysis.per_member import PerMember, of_owner
+from fairlead.domain.analysis.commit_habits import STUCK_S, Habits
+from fairlead.domain.analysis.per_member import any_owned, of_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
+    CLEARLY,
     DEVIATIONS,
     MOSTLY,
     SAMPLE_S,
@@ -18,8 +21,6 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
-STUCK_S: Final = 120.0
 #: Minimum ratio of the arrivals of another partition of the owner to the records read of the
 #: throttled one, and minimum number of such others: clients share their time more evenly.
 _FASTER: Final = 1.5
@@ -28,40 +29,60 @@ _OTHERS: Final = 2
 _HANDED_ON: Final = 2
 
 
-def waiting_seconds(
-    series: SampleSeries, moved: Mask, uncommitted: Mask, *, same_owner: bool = True
-) -> Float64:
-    """Return the time for which each partition has had records to commit and no commit, (P,).
+@dataclass(frozen=True, eq=False)
+class Stalls:
+    """Members and partitions without progress; bool of shape (P,) unless stated otherwise."""
 
-    Parameters
-    ----------
-    moved
-        Whether the owner committed in each step, bool of shape (S, P).
-    uncommitted
-        Whether there were records to commit at each sample, bool of shape (L, P).
-    same_owner
-        Whether time under earlier owners is left out.
-    """
-    # From the last sample backwards: samples with uncommitted records, steps without a commit.
-    still = uncommitted.copy()
-    waited = (series.owner[1:] == series.owner[:-1]) if same_owner else ~series.committed_again
-    still[:-1] &= ~moved & waited & series.in_one_log[:-1]
-    waits = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
-    first = len(series) - waits.sum(axis=0)
-    since: Float64 = series.at[np.minimum(first, len(series) - 1)]
-    return series.now - since
+    #: Members that have committed nothing for far longer than usual although they had records to
+    #: commit, or whose commits are foreign; bool of shape (M,).
+    silent: Mask
+    #: Partitions with commits beyond the end of their log, for example because commits were copied
+    #: from another cluster: the owner's position is unknown.
+    foreign: Mask
+    #: Partitions that wait while their owner commits others.
+    stuck: Mask
+    #: Partitions with a commit or an arrival: for others, it is unknown where consumers start.
+    started: Mask
+    #: Partitions that fall behind while their owner keeps up with others, or waits for records.
+    #: Clients share their time evenly, so the cause is not the owner's speed.
+    throttled: Mask
+    #: Records of each partition that were read a second recently, float64.
+    read_per_s: Float64
+    #: Partitions whose commit is overdue, by their own interval and their owner's, although more
+    #: records wait than usually gather before a commit.
+    overdue: Mask
 
 
-def never_committed(series: SampleSeries) -> Mask:
-    """Return whether records arrived in partitions without a commit, bool of shape (L, P).
-
-    Only if consumers without a commit start at the end of the log: such a partition has no lag, but
-    its arrivals can be committed.
-    """
-    if not series.latest:
-        return np.zeros(series.end.shape, dtype=bool)
-    grown = series.in_one_log & (np.concatenate((series.arrived[:1] * 0, series.arrived)) > 0)
-    return (series.committed < 0) & np.logical_or.accumulate(grown, axis=0)
+def stalls(habits: Habits, per_commit: Float64, waits: Mask | None) -> Stalls:
+    """Return what makes no progress; `per_commit` and `waits` as in `read_commits`."""
+    series, waiting_s = habits.series, habits.waiting_s
+    owner = series.owner[-1]
+    foreign = foreign_partitions(series)
+    # Time under earlier owners counts only if the commit is overdue by the partition's interval.
+    overdue = habits.beyond_own_interval(waiting_s)
+    silent = silent_members(habits, np.where(overdue, waiting_s, habits.owned_s))
+    overdue &= waiting_s >= of_owner(habits.patience_s, owner, none=STUCK_S)
+    stuck = stuck_partitions(habits) & habits.beyond_own_interval(habits.owned_s)
+    left, read_per_s = left_behind(habits)
+    stuck |= left & (read_per_s == 0) & overdue
+    stuck |= overdue & stuck_under_owners(series, waiting_s)
+    # Records that usually gather before a commit are not stuck.
+    gathers = series.lag[-1] <= np.maximum(habits.rest, CLEARLY * per_commit)
+    started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
+    stuck &= started & ~gathers
+    throttled = left & (read_per_s > 0)
+    if waits is not None:
+        throttled |= fetched_slowly(series, habits.rest, waits)
+    throttled &= ~stuck & ~of_owner(any_owned(series, stuck), owner, none=False)
+    return Stalls(
+        silent=silent | any_owned(series, foreign),
+        foreign=foreign,
+        stuck=stuck,
+        started=started,
+        throttled=throttled,
+        read_per_s=read_per_s,
+        overdue=overdue & ~gathers,
+    )
 
 
 def foreign_partitions(series: SampleSeries) -> Mask:
@@ -76,73 +97,42 @@ def foreign_partitions(series: SampleSeries) -> Mask:
     # Nothing is unread in an empty log.
     filled = series.end[newest] > np.maximum(series.begin[newest], 0)
     beyond = np.where(filled, (series.committed - series.end)[newest], 0)
-    if not (beyond > 0).any():
-        return np.zeros(series.partitions, dtype=bool)
     meanwhile = SAMPLE_S * (series.arrived / series.seconds[:, None]).max(axis=0)
     foreign: Mask = (beyond > meanwhile).all(axis=0)
     return foreign
 
 
-def patience(series: SampleSeries, interval_s: Float64) -> Float64:
-    """Return the seconds without a commit after which a member is silent, float64 of shape (M,)."""
-    usual = np.where(np.isfinite(interval_s), interval_s, series.step)
-    seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * series.step), STUCK_S)
-    return seconds
-
-
-def silent_members(
-    series: SampleSeries, per_member: PerMember, waiting_s: Float64, interval_s: Float64
-) -> Mask:
+def silent_members(habits: Habits, waiting_s: Float64) -> Mask:
     """Return whether members had records to commit for long and did not commit, (M,)."""
+    series, count = habits.series, len(habits.series.members)
     if len(series) <= STEPS:
-        return np.zeros(per_member.members, dtype=bool)
-    waits = (waiting_s > 0) & (series.owner[-1] >= 0)
-    longest = np.full(per_member.members, -1.0)
-    np.maximum.at(longest, series.owner[-1][waits], waiting_s[waits])
-    bound = patience(series, interval_s)
-    silent: Mask = longest >= bound
-    return silent & (series.now - _last_commit(series, per_member) >= bound)
+        return np.zeros(count, dtype=bool)
+    owner = series.owner
+    waits = (waiting_s > 0) & (owner[-1] >= 0)
+    longest = np.full(count, -1.0)
+    np.maximum.at(longest, owner[-1][waits], waiting_s[waits])
+    moved = habits.per_member.any(series.committed_again & (owner[1:] == owner[:-1]))
+    last = len(moved) - np.argmax(moved[::-1], axis=0)
+    last_at = np.where(moved.any(axis=0), series.at[np.minimum(last, len(series) - 1)], -np.inf)
+    silent: Mask = np.minimum(longest, series.now - last_at) >= habits.patience_s
+    return silent
 
 
-def _last_commit(series: SampleSeries, per_member: PerMember) -> Float64:
-    """Return the time of each member's last new commit, (M,); minus infinity: never."""
-    moved = series.committed_again & (series.owner[1:] == series.owner[:-1])
-    marked = per_member.any(moved)
-    last = marked.shape[0] - np.argmax(marked[::-1], axis=0)
-    return np.where(marked.any(axis=0), series.at[np.minimum(last, len(series) - 1)], -np.inf)
-
-
-def stuck_partitions(
-    series: SampleSeries, moved: Mask, marked: Mask, waiting_s: Float64, patience_s: Float64
-) -> Mask:
-    """Return whether partitions wait while their owner commits others several times, (P,).
-
-    Parameters
-    ----------
-    moved
-        Whether the owner committed the partition in each step, bool of shape (S, P).
-    marked
-        Whether each member committed anything, bool of shape (S, M).
-    waiting_s
-        `waiting_seconds`, shape (P,).
-    patience_s
-        `patience` of each member, shape (M,).
-    """
+def stuck_partitions(habits: Habits) -> Mask:
+    """Return whether partitions wait while their owner commits others several times, (P,)."""
+    series, waiting_s = habits.series, habits.owned_s
     stuck = np.zeros(series.partitions, dtype=bool)
     if len(series) <= STEPS:
         return stuck
-    owner = series.owner[-1]
-    place = np.maximum(owner, 0)
-    since = np.minimum(np.searchsorted(series.at, series.now - waiting_s - 1e-6), len(series) - 1)
+    owner, since = series.owner[-1], _sample_before(series, waiting_s)
     # Commits of each member since the partition began to wait.
-    commits = np.concatenate((np.zeros((1, marked.shape[1])), marked.cumsum(axis=0)))
-    others = commits[-1, place] - commits[since, place]
-    waits = (owner >= 0) & (waiting_s >= patience_s[place]) & (others >= SEVERAL)
+    commits = _total(habits.marked)
+    others = commits[-1, owner] - commits[since, owner]
+    waits = (owner >= 0) & (waiting_s >= habits.patience_s[owner]) & (others >= SEVERAL)
     if not waits.any():
         return stuck
     # Turns under earlier owners do not count.
-    took = _turns(series, moved & (series.owner[1:] == owner))
-    turns = np.concatenate((np.zeros((1, series.partitions)), took.cumsum(axis=0)))
+    turns = _total(_turns(series, habits.committed & (series.owner[1:] == owner)))
     for partition in np.flatnonzero(waits).tolist():
         beside = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
         taken = (turns[-1] - turns[since[partition]])[beside]
@@ -156,26 +146,29 @@ def stuck_under_owners(series: SampleSeries, waiting_s: Float64) -> Mask:
 
     A record that cannot be processed stops its consumer. The next owner fares likewise, and may
     commit nothing else meanwhile.
-
-    Parameters
-    ----------
-    waiting_s
-        `waiting_seconds` under all owners, shape (P,).
     """
     stuck = np.zeros(series.partitions, dtype=bool)
-    owner = series.owner
-    changes, commits = (
-        np.concatenate((np.zeros((1, series.partitions)), each.cumsum(axis=0)))
-        for each in ((owner[1:] != owner[:-1]) & (owner[1:] >= 0), series.committed_again)
-    )
-    since = np.minimum(np.searchsorted(series.at, series.now - waiting_s - 1e-6), len(series) - 1)
-    columns = np.arange(series.partitions)
-    handed_on = (owner[-1] >= 0) & (changes[-1] - changes[since, columns] >= _HANDED_ON)
+    owner, since = series.owner, _sample_before(series, waiting_s)
+    changes = _total((owner[1:] != owner[:-1]) & (owner[1:] >= 0))
+    commits = _total(series.committed_again)
+    handed_on = changes[-1] - changes[since, np.arange(series.partitions)] >= _HANDED_ON
+    waits = (owner[-1] >= 0) & (waiting_s >= STUCK_S)
     others = (owner[-1] >= 0) & (waiting_s < STUCK_S)
-    for partition in np.flatnonzero(handed_on & (waiting_s >= STUCK_S)).tolist():
+    for partition in np.flatnonzero(handed_on & waits).tolist():
         taken = (commits[-1] - commits[since[partition]])[others]
         stuck[partition] = taken.size > 0 and np.median(taken) >= SEVERAL
     return stuck
+
+
+def _sample_before(series: SampleSeries, seconds: Float64) -> Int64:
+    """Return the index of the sample so many seconds before now."""
+    since = np.searchsorted(series.at, series.now - seconds - 1e-6)
+    return np.minimum(since, len(series) - 1)
+
+
+def _total(steps: Mask) -> Int64:
+    """Return the number of true steps up to each sample, shape (L, N), of steps (S, N)."""
+    return np.vstack((np.zeros((1, steps.shape[1]), np.int64), steps.cumsum(axis=0)))
 
 
 def _turns(series: SampleSeries, moved: Mask) -> Mask:
@@ -212,13 +205,6 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
     A quota or the network limits the fetches, not the consumer, if the first unread record gets
     older. If the backlog neither grows nor shrinks, the consumer may process records only when they
     are old enough.
-
-    Parameters
-    ----------
-    rest
-        Lag of each partition that is no backlog, int64 of shape (P,).
-    waits
-        Whether each member waited for much of the newest steps, bool of shape (M,).
     """
     count, owner = newest_steps(series), series.owner
     owner_waits = of_owner(waits, owner[-1], none=False)
@@ -250,48 +236,37 @@ def _gets_older(series: SampleSeries, partition: int, steps: int) -> bool:
     return age_s(last) - age_s(max(last - steps, 1)) > series.step / 2
 
 
-def left_behind(
-    series: SampleSeries, retained: Mask, marked: Mask, rare: Mask
-) -> tuple[Mask, Float64]:
+def left_behind(habits: Habits) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner keeps up with others.
 
     Uses the newest steps in which a partition kept its owner, and the owner committed something. If
     commits are rare, uses fewer steps, from all samples.
 
-    Parameters
-    ----------
-    retained
-        Whether a partition kept its owner in each step, bool of shape (S, P).
-    marked
-        Whether each member committed anything, bool of shape (S, M).
-    rare
-        Members that commit less often than samples are taken, bool of shape (M,).
-
     Returns
     -------
     bool of shape (P,), and the records of each that are read a second, float64 of shape (P,).
     """
+    series, rare = habits.series, habits.rare
     nothing = np.zeros(series.partitions)
     count = newest_steps(series)
     if len(series) <= count:
         return nothing > 0, nothing
     newest = max(len(series) - 1 - SEVERAL * count, 0)
     steps = slice(0 if rare.any() else newest, None)
-    retained, owner = retained[steps], series.owner[1:][steps]
+    retained, owner = habits.retained[steps], series.owner[1:][steps]
     if rare.any():
         recent = np.arange(len(owner)) >= newest
         retained = retained & (recent[:, None] | of_owner(rare, owner, none=False))
-    shows = retained & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
+    shows = retained & np.take_along_axis(habits.marked[steps], np.maximum(owner, 0), axis=1)
     following = shows[::-1].cumsum(axis=0)[::-1]
     wanted = np.where(of_owner(rare, series.owner[-1], none=False), SEVERAL, count)
     counts = retained & (following >= 1) & (following <= wanted)
     shows &= counts
     # The commit left records that had arrived before the step.
     behind = series.position[1:][steps] < series.readable_end[:-1][steps]
-    seconds = series.seconds[steps]
-    span = np.maximum(seconds @ counts, 1e-9)
-    read_per_s = np.where(counts, series.advanced[steps], 0).sum(axis=0) / span
-    arrived_per_s = np.where(counts, series.arrived[steps], 0).sum(axis=0) / span
+    span = np.maximum(series.seconds[steps] @ counts, 1e-9)
+    read_per_s = (series.advanced[steps] * counts).sum(axis=0) / span
+    arrived_per_s = (series.arrived[steps] * counts).sum(axis=0) / span
     enough = (shows.sum(axis=0) == wanted) & (series.owner[-1] >= 0)
     left = enough & (behind | ~shows).all(axis=0) & (read_per_s < arrived_per_s)
     # The owner must have read another partition to its end at least once.
@@ -307,14 +282,3 @@ def left_behind(
         others = (beside & rests & faster).sum(axis=1) >= _OTHERS
         left[partition] = others.mean() >= MOSTLY
     return left, read_per_s
-
-
-def own_interval(series: SampleSeries, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
-    """Return the usual time between commits of each partition before it began to wait, (P,).
-
-    0 if it was never committed. Partitions that are committed after a number of records have longer
-    intervals if fewer records arrive.
-    """
-    marks = moved.sum(axis=0)
-    seconds = (due * series.seconds[:, None]).sum(axis=0) - waiting_s if len(series) > 1 else 0.0
-    return np.where(marks > 0, np.maximum(seconds, 0.0) / np.maximum(marks, 1), 0.0)

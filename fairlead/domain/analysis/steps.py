@@ -18,26 +18,16 @@ from fairlead.domain.analysis.weighing import CandidateInputs
 
 @dataclass(frozen=True, eq=False)
 class Analysis(Basis):
-    """The results of an analysis before the decision: the basis of the diagnosis, and more.
+    """The results of an analysis before the decision: the basis of the diagnosis, and more."""
 
-    Parameters
-    ----------
-    kept
-        Forecast of the group with its present owners.
-    diagnosis
-        The problem of the group.
-    size
-        Number of consumers now, and the number needed.
-    inputs
-        Input for computing candidates.
-    orphans
-        Number of partitions with subscribers and without an owner.
-    """
-
+    #: Forecast of the group with its present owners.
     kept: Forecast
     diagnosis: Diagnosis
+    #: Number of consumers now, and the number needed.
     size: Size
+    #: Input for computing candidates.
     inputs: CandidateInputs
+    #: Number of partitions with subscribers and without an owner.
     orphans: int
 
     @property
@@ -49,7 +39,7 @@ class Analysis(Basis):
 def analyse(question: Question) -> Analysis:
     """Read, estimate, forecast and diagnose."""
     problem, rules = question.problem, question.rules
-    observations = read(question.series, question.reports, question.observations)
+    observations = read(question.series, question.reports)
     estimates = estimate(question, observations)
     outlook = expect(question, observations, estimates)
     kept = outlook.forecast(problem.owner, rules.horizon_s)

@@ -31,16 +31,8 @@ class CandidateInputs:
 
     Parameters
     ----------
-    problem
-        As in `Question`.
-    outlook
-        Expected loads and capacities.
     held
         Partitions that must keep their owner, bool of shape (P,), as in `Estimates`.
-    rules
-        The policy's rules.
-    peers
-        Peers and reader sets.
     at_most
         Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`.
     traffic
@@ -65,16 +57,14 @@ class CandidateInputs:
         Long enough to read the whole backlog of the member's reader set: over a shorter time,
         members would get mostly backlog, and later too few arrivals.
         """
-        outlook, rules, peers = self.outlook, self.rules, self.peers
-        reader_set, count = peers.reader_set, peers.reader_set.size
+        outlook, horizon_s, reader_set = self.outlook, self.rules.horizon_s, self.peers.reader_set
         waits, arrives = (
-            sum_by_owner(amounts, peers.of_partition, count)
+            sum_by_owner(amounts, self.peers.of_partition, reader_set.size)
             for amounts in (outlook.backlog, outlook.arrivals)
         )
-        spare = np.bincount(reader_set, outlook.capacities, count) - arrives
+        spare = np.bincount(reader_set, outlook.capacities, reader_set.size) - arrives
         drained_s = CLEARLY * quotient(waits, spare, 0.0)
-        longest_s = FURTHEST * rules.horizon_s
-        horizons_s: Float64 = np.clip(drained_s, rules.horizon_s, longest_s)[reader_set]
+        horizons_s: Float64 = np.clip(drained_s, horizon_s, FURTHEST * horizon_s)[reader_set]
         return horizons_s
 
     @cached_property
@@ -86,16 +76,9 @@ class CandidateInputs:
 class Gain(NamedTuple):
     """The savings of a plan for the members that it changes, in seconds.
 
-    Parameters
-    ----------
-    members
-        Number of these members.
-    time_lag_s, planned_s
-        Their worst time lag at the horizon with the present owners, and as planned.
-    avoided_s
-        Reduction of time lag, summed over partitions, once the backlog can have been read.
-    slight
-        Whether the reduction is below `BETTER`, and they stay over the objective.
+    `time_lag_s` and `planned_s` are their worst time lag at the horizon without and with the plan.
+    `avoided_s` is summed over partitions, once the backlog can have been read; `slight`: it is a
+    share below `BETTER`, and the members stay over the objective.
     """
 
     members: int

@@ -33,13 +33,9 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
     if not known.any() or not work.dense_alike:  # costs are of offsets, not of records
         return sentences
     seconds = work.seconds_per_record(problem.owner)[:, 1]
-    furthest = np.argsort(-np.abs(np.log(costs.value)), kind="stable")
-    named = [
-        place
-        for place in furthest.tolist()
-        if costs.value[place] != 1.0 and np.isfinite(seconds[place])
-    ]
-    for place in named[:NAMED]:
+    unusual = np.flatnonzero((costs.value != 1.0) & np.isfinite(seconds))
+    unusual = unusual[np.argsort(-np.abs(np.log(costs.value[unusual])), kind="stable")]
+    for place in unusual[:NAMED].tolist():
         owner = int(problem.owner[place])
         share = work.share(place, owner)
         of_time = f": {share:.0%} of {problem.members[owner]}'s time" if np.isfinite(share) else ""
@@ -48,36 +44,30 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
             f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"
             f"{of_time}."
         )
-    if len(named) > NAMED:
-        more = plural(len(named) - NAMED, "more partition")
+    if unusual.size > NAMED:
+        more = plural(unusual.size - NAMED, "more partition")
         sentences.append(f"Records of {more} take longer or shorter than usual.")
     ratios = _ratios_to_peers(per_record[: len(problem.members)], peers)
     slow = np.flatnonzero(ratios > CLEARLY)
     for member in slow[np.argsort(-ratios[slow], kind="stable")][:NAMED].tolist():
-        name, ratio = problem.members[member], ratios[member]
         partitions = work.partition[work.known & (work.member == member)]
-        alike = partitions[costs.value[partitions] == 1.0]
-        record = "a record" if alike.size == partitions.size else "a usual record"
+        usual = partitions[costs.value[partitions] == 1.0]
         doubt = ""
-        if alike.size < _USUAL:
-            names = ", ".join(problem.partition_label(place) for place in alike[:NAMED].tolist())
+        if usual.size < _USUAL:
+            names = ", ".join(problem.partition_label(place) for place in usual[:NAMED].tolist())
             doubt = f": either it is slow, or records of {names} are expensive"
         sentences.append(
-            f"{name} takes {milliseconds(per_record[member])} for {record}, {ratio:.2g} times as "
-            f"long as the others{doubt}."
+            f"{problem.members[member]} takes {milliseconds(per_record[member])} for a usual "
+            f"record, {ratios[member]:.2g} times as long as the others{doubt}."
         )
     if slow.size > NAMED:
-        more = int(slow.size) - NAMED
-        verb = "is" if more == 1 else "are"
-        sentences.append(f"{plural(more, 'more consumer')} {verb} slow, too.")
+        others = plural(slow.size - NAMED, "more consumer")
+        sentences.append(f"{others} {'is' if slow.size == NAMED + 1 else 'are'} slow, too.")
     return sentences
 
 
 def _ratios_to_peers(seconds: Float64, peers: Peers) -> Float64:
-    """Return the seconds per record of M members over the median of each one's peers, shape (M,).
-
-    1 if they are unknown.
-    """
+    """Return the seconds per record of members over the median of their peers, (M,); 1: unknown."""
     known, ratios = np.isfinite(seconds), np.ones(seconds.size)
     for member in np.flatnonzero(known).tolist():
         among = np.append(peers.of_member(member, known), member)

@@ -14,16 +14,14 @@ from pydantic import ValidationError
 
 from assignors.problem import InvalidProblemError, Member, Problem
 from fairlead.common.json_lines import an_object, brief, check_keys
-from fairlead.common.nearest import known_keys, no_such
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.decide import PlanDecision, decide
-from fairlead.domain.analysis.forecast import Forecast
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.sample_series import NONE, Float64, Int32, Int64, SampleSeries
 from fairlead.domain.decide_json.memory import as_row, capacities_of, moment, recalled, written
-from fairlead.domain.decide_json.reports import reports_of
+from fairlead.domain.decide_json.reports import by_topic, reports_of
 from fairlead.domain.policy import Policy
 
 _KEYS: Final = frozenset(
@@ -77,11 +75,7 @@ def _policy(fields: Any) -> Policy:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["policy", *map(str, first["loc"])])
-        what = what_is_wrong(first)
-        if first["type"] == "extra_forbidden":
-            *above, key = first["loc"]
-            what = no_such("key", str(key), known_keys(Policy, above))
-        raise InvalidProblemError(f"{where}: {what}") from None
+        raise InvalidProblemError(f"{where}: {what_is_wrong(first, Policy)}") from None
 
 
 def _question(line: Mapping[str, Any], policy: Policy) -> Question:
@@ -171,36 +165,9 @@ def _at(snapshot: Any, place: int) -> float:
     return moment(snapshot["at"], f"{where}.at")
 
 
-def _by_topic(
-    by_topic: Any, layout: Problem, where: str, *, exact: bool
-) -> list[tuple[slice, list[Any], str]]:
-    """Return slice, values and name of each existing topic; `exact` refuses too many values.
-
-    Values of deleted topics and partitions are left out. If a topic has grown since the sample,
-    only its first partitions have values.
-    """
-    rows = []
-    values = {} if by_topic is None else an_object(by_topic, where)
-    for number, topic in enumerate(layout.topics):
-        row = values.get(topic)
-        if row is None:
-            continue
-        count = int(layout.partition_counts[number])
-        if not isinstance(row, list):
-            raise InvalidProblemError(f"{where}.{topic}: {brief(row)} is not a list")
-        if exact and len(row) > count:
-            raise InvalidProblemError(f"{where}.{topic}: {len(row)} values for {count} partitions")
-        row = row[:count]
-        first = int(layout.topic_offsets[number])
-        rows.append((slice(first, first + len(row)), row, f"{where}.{topic}"))
-    return rows
-
-
-def _read_offsets(
-    by_topic: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool
-) -> None:
+def _read_offsets(values: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool) -> None:
     """Read the offsets of a sample, int64 of shape (P,)."""
-    for place, row, topic in _by_topic(by_topic, layout, where, exact=exact):
+    for place, row, topic in by_topic(values, layout, where, exact=exact):
         if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
             for partition, value in enumerate(row):
                 wrong = type(value) is not int or not 0 <= value <= _LARGEST_OFFSET
@@ -212,7 +179,7 @@ def _read_offsets(
 
 
 def _read_owners(
-    by_topic: Any,
+    values: Any,
     owners: Int32,
     layout: Problem,
     numbers: dict[str, int],
@@ -221,7 +188,7 @@ def _read_owners(
     exact: bool,
 ) -> None:
     """Read the owners of a sample, int32 of shape (P,), and add new names to `numbers`."""
-    for place, row, topic in _by_topic(by_topic, layout, where, exact=exact):
+    for place, row, topic in by_topic(values, layout, where, exact=exact):
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
                 if name is not None and not isinstance(name, str):
@@ -269,7 +236,7 @@ def _answer(decision: PlanDecision, question: Question) -> dict[str, Any]:
         "evidence": decision.diagnosis.evidence,
         "forecast": {
             "horizon_s": question.rules.horizon_s,
-            "kept": _forecast(decision.kept),
+            "kept": asdict(decision.kept),
         },
         "capacities": {name: as_row(capacity) for name, capacity in decision.capacities.items()},
         "memory": written(
@@ -286,7 +253,7 @@ def _answer(decision: PlanDecision, question: Question) -> dict[str, Any]:
     }
     if chosen is not None and chosen.assignment is not None and chosen.forecast is not None:
         answer["assignment"] = chosen.assignment.by_member()
-        answer["forecast"]["planned"] = _forecast(chosen.forecast)
+        answer["forecast"]["planned"] = asdict(chosen.forecast)
     return answer
 
 
@@ -303,14 +270,4 @@ def _by_partition(values: Float64, problem: Problem) -> dict[str, list[list[floa
     return {
         topic: rows[problem.topic_offsets[number] : problem.topic_offsets[number + 1]]
         for number, topic in enumerate(problem.topics)
-    }
-
-
-def _forecast(forecast: Forecast) -> dict[str, Any]:
-    return {
-        "time_lag_s": forecast.time_lag_s,
-        "utilisation": forecast.utilisation,
-        "catch_up_s": forecast.catch_up_s,
-        "catch_up_between_s": forecast.catch_up_between_s,
-        "loss_s": forecast.loss_s,
     }

@@ -69,8 +69,7 @@ def reports_of(
             of_consumer["paused"][snapshot_number, who] = _number(
                 row.get("paused", 0), f"{at}.paused"
             )
-        rows = an_object(reports.get("partitions") or {}, f"{where}.partitions")
-        for place, row, at in _rows(rows, layout, f"{where}.partitions"):
+        for place, row, at in _rows(reports.get("partitions"), layout, f"{where}.partitions"):
             name = row["consumer"]
             by[snapshot_number, place] = numbers.get(name, NONE) if isinstance(name, str) else NONE
             for key, column in _OF_PARTITION.items():
@@ -78,21 +77,41 @@ def reports_of(
     return ReportSeries(by=by, token=token, **of_partition, **of_consumer)
 
 
-def _rows(
-    topics: Mapping[str, Any], layout: Problem, where: str
-) -> Iterator[tuple[int, Mapping[str, Any], str]]:
+def _rows(topics: Any, layout: Problem, where: str) -> Iterator[tuple[int, Mapping[str, Any], str]]:
     """Yield index, report and name of each existing partition with a report."""
-    for number, topic in enumerate(layout.topics):
-        rows, first = topics.get(topic) or [], int(layout.topic_offsets[number])
-        if not isinstance(rows, list):
-            raise InvalidProblemError(f"{where}.{topic}: {brief(rows)} is not a list")
-        for partition, row in enumerate(rows[: layout.partition_counts[number]]):
+    for place, rows, name in by_topic(topics, layout, where, exact=False):
+        for partition, row in enumerate(rows):
             if row is not None:
-                at = f"{where}.{topic}[{partition}]"
+                at = f"{name}[{partition}]"
                 check_keys(
                     an_object(row, at), _PARTITION_KEYS, required=("consumer",), where=f"{at}."
                 )
-                yield first + partition, row, at
+                yield place.start + partition, row, at
+
+
+def by_topic(
+    value: Any, layout: Problem, where: str, *, exact: bool
+) -> list[tuple[slice, list[Any], str]]:
+    """Return slice, values and name of each existing topic; `exact` refuses too many values.
+
+    Values of deleted topics and partitions are left out. If a topic has grown since the sample,
+    only its first partitions have values.
+    """
+    rows = []
+    values = {} if value is None else an_object(value, where)
+    for number, topic in enumerate(layout.topics):
+        row = values.get(topic)
+        if row is None:
+            continue
+        count = int(layout.partition_counts[number])
+        if not isinstance(row, list):
+            raise InvalidProblemError(f"{where}.{topic}: {brief(row)} is not a list")
+        if exact and len(row) > count:
+            raise InvalidProblemError(f"{where}.{topic}: {len(row)} values for {count} partitions")
+        row = row[:count]
+        first = int(layout.topic_offsets[number])
+        rows.append((slice(first, first + len(row)), row, f"{where}.{topic}"))
+    return rows
 
 
 def _number(value: Any, where: str) -> float:

@@ -4,7 +4,7 @@ Belongs here: choosing and ordering samples, and arrays over the partitions that
 not: storing samples (`archive`), nor analysing them (`fairlead.domain.analysis`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -158,18 +158,6 @@ def all_topics(rows: pa.Table, *, latest: bool = False) -> SampleSeries:
     """Return `arrays_of` a group's samples, by time, for all partitions of the newest sample."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
     return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
-
-
-def alike(series: Mapping[str, SampleSeries]) -> Iterator[tuple[list[str], SampleSeries]]:
-    """Yield groups that were sampled at the same times, with their arrays side by side.
-
-    Computing all partitions at once is faster than computing group by group.
-    """
-    groups: dict[tuple[bytes, bool], list[str]] = {}
-    for group, its in series.items():
-        groups.setdefault((its.at.tobytes(), its.latest), []).append(group)
-    for names in groups.values():
-        yield names, SampleSeries.beside([series[name] for name in names])
 
 
 def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:

@@ -1,7 +1,7 @@
 """Lag, rates, time lag and status of a group's partitions.
 
-Belongs here: their definitions. Does not: reading samples (`archive`), computing many groups
-(`fairlead.spark.lag`), nor planning (`fairlead.domain.analysis`).
+Belongs here: their definitions. Does not: reading samples (`archive`), nor planning
+(`fairlead.domain.analysis`).
 
 Lag counts the records that still exist, as in KAFKA-5337: with a commit, end - committed; without a
 commit, 0 if the reset policy is `latest`, else end - begin; never below 0. It follows that
@@ -35,8 +35,8 @@ Patience is three usual commit intervals, at least `STALLED_AFTER_S`. A group's 
 the median of its partitions'; a partition's patience is at least its group's.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -60,9 +60,6 @@ STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 #: Rates and statuses use the samples of this time, and at least this many before the last one.
 LAG_HISTORY: Final = timedelta(hours=1)
 LAG_SAMPLES: Final = 2
-
-#: Number of partitions measured at once: keeps intermediate arrays small compared to the samples.
-_AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +114,13 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
     return set(topics) - read if read else set()
 
 
-def partition_lag(
-    series: SampleSeries, group_of: Int64 | None = None, *, lost_within_s: float = LOST_WITHIN_S
-) -> PartitionLag:
-    """Measure the partitions of a group, or of several that were sampled at the same times.
+def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S) -> PartitionLag:
+    """Measure the partitions of a group.
 
     Parameters
     ----------
     series
         Samples of P partitions; owners do not matter.
-    group_of
-        Number of each partition's group, int64 of shape (P,); None: there is one group.
     lost_within_s
         Seconds for which a loss is reported after the first sample that shows it.
 
@@ -140,11 +133,7 @@ def partition_lag(
     `time_lag_s` is the time since the log ended at the group's position, interpolated between
     samples. If that was before the first sample, it is lag / `arrival_rate`. Without lag it is 0.
     """
-    blocks = [
-        vars(block.measured(still_s, usual_s))
-        for block, still_s, usual_s in _blocks(series, group_of, lost_within_s)
-    ]
-    return PartitionLag(**{name: np.concatenate([b[name] for b in blocks]) for name in blocks[0]})
+    return _History(series, lost_within_s).measured()
 
 
 def partition_statuses(series: SampleSeries) -> list[str]:
@@ -152,96 +141,40 @@ def partition_statuses(series: SampleSeries) -> list[str]:
 
     Only the samples of `LAG_HISTORY` count.
     """
-    series = series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
-    statuses = [
-        block.status(still_s, usual_s)[block.readable]
-        for block, still_s, usual_s in _blocks(series, None, LOST_WITHIN_S)
-    ]
-    return [STATUSES[status] for status in np.unique(np.concatenate(statuses))]
+    history = _History(series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1), LOST_WITHIN_S)
+    return [STATUSES[status] for status in np.unique(history.status()[history.readable])]
 
 
-def _blocks(
-    series: SampleSeries, group_of: Int64 | None, lost_within_s: float
-) -> Iterator[tuple["_Block", Float64, Float64]]:
-    """Yield blocks of partitions, with the silence and usual commit interval of their groups."""
-    blocks = [
-        _Block(series, slice(start, start + _AT_ONCE), lost_within_s)
-        for start in range(0, max(series.partitions, 1), _AT_ONCE)
-    ]
-    group_of = np.zeros(series.partitions, np.int64) if group_of is None else group_of
-    groups = int(group_of.max(initial=0)) + 1
-    still_s = np.full(groups, np.inf)
-    np.minimum.at(still_s, group_of, np.concatenate([block.still_s for block in blocks]))
-    interval_s = np.concatenate([block.interval_s for block in blocks])
-    usual_s = _median_by_group(interval_s, group_of, groups)
-    for block in blocks:
-        yield block, still_s[group_of[block.where]], usual_s[group_of[block.where]]
-
-
-def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
-    """Return the upper median of each group's known values, float64 (groups,); 0 if none."""
-    known = np.flatnonzero(~np.isnan(values))
-    order = known[np.lexsort((values[known], group_of[known]))]
-    counts = np.bincount(group_of[known], minlength=groups)
-    middle = np.cumsum(counts) - counts + counts // 2
-    medians = np.zeros(groups)
-    medians[counts > 0] = values[order[middle[counts > 0]]]
-    return medians
-
-
-def _patience(interval_s: Float64) -> Float64:
+def _patience(interval_s: Float64 | np.float64) -> Float64:
     """Return the seconds without a commit that are a stall, for usual commit intervals."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 
-class _Block:
-    """Some partitions in L samples; arrays are of shape (L, partitions) unless stated otherwise."""
+class _History:
+    """P partitions in L samples; arrays are of shape (L, P) unless stated otherwise."""
 
-    def __init__(self, series: SampleSeries, where: slice, lost_within_s: float) -> None:
-        self.where = where
-        if series.partitions > _AT_ONCE:  # else keep the object, which has cached arrays
-            by_partition: dict[str, Any] = {
-                field.name: value[:, where]
-                for field in fields(series)
-                if isinstance(value := getattr(series, field.name), np.ndarray) and value.ndim > 1
-            }
-            series = replace(series, **by_partition)
+    def __init__(self, series: SampleSeries, lost_within_s: float) -> None:
         self._series, self._lag, self._now = series, series.lag, series.now
         self._begin, self._end, self._committed = series.begin, series.end, series.committed
         self._at = np.broadcast_to(series.at[:, None], self._end.shape)
         self._readable = (self._begin >= 0) & (self._end >= 0)
-        # Index of the last earlier sample with readable offsets, or -1; None: all are readable.
-        self._before: Int64 | None = None
-        self._steps: Mask = np.broadcast_to(np.arange(len(series))[:, None] > 0, self._end.shape)
-        if not self._readable.all():
-            place = np.where(self._readable, np.arange(len(series))[:, None], -1)
-            earlier = np.maximum.accumulate(place, axis=0)[:-1]
-            self._before = np.concatenate((np.full_like(place[:1], -1), earlier))
-            self._steps = self._readable & (self._before >= 0)
+        # Index of the last earlier sample with readable offsets, or -1.
+        place = np.where(self._readable, np.arange(len(series))[:, None], -1)
+        earlier = np.maximum.accumulate(place, axis=0)[:-1]
+        self._before: Int64 = np.concatenate((np.full_like(place[:1], -1), earlier))
+        self._steps: Mask = self._readable & (self._before >= 0)
         self._step_s: Float64 = self._at - self._prior(self._at)
         self._rest = self._lag_at_rest()
         self._lost, self._lost_at = self._losses(lost_within_s)
-        self._moved: Mask = self._steps & (self._committed != self._prior(self._committed))
-        self._still_s = self._silence()
-        self.interval_s = self._interval()
-        #: Whether each partition could be read, bool of shape (partitions,).
-        self.readable: Mask = self._readable[-1]
-        #: Seconds without a commit; infinite if the partition cannot be read.
-        self.still_s = np.where(self.readable, self._still_s, np.inf)
-        #: Steps between two samples that both have a commit.
         prior = self._prior(self._committed)
+        self._moved: Mask = self._steps & (self._committed != prior)
+        #: Steps between two samples that both have a commit.
         self._counted: Mask = self._steps & (self._committed >= 0) & (prior >= 0)
+        #: Whether each partition could be read, bool of shape (P,).
+        self.readable: Mask = self._readable[-1]
 
-    def measured(self, group_still_s: Float64, group_interval_s: Float64) -> PartitionLag:
-        """Return lag and status.
-
-        Parameters
-        ----------
-        group_still_s
-            Seconds for which each partition's group has committed nothing.
-        group_interval_s
-            The group's usual commit interval, seconds.
-        """
+    def measured(self) -> PartitionLag:
+        """Return lag and status."""
         arrivals = arrival_rates(self._series)
         arrival_rate = np.where(arrivals.known, arrivals.per_s, np.nan)
         return PartitionLag(
@@ -252,17 +185,15 @@ class _Block:
             arrival_rate=arrival_rate,
             consumption_rate=self._consumption(),
             time_lag_s=self._time_lag(arrival_rate),
-            status=self.status(group_still_s, group_interval_s),
+            status=self.status(),
         )
 
     def _prior(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the values of the previous sample; they have no meaning if there is none."""
-        if self._before is None:
-            return np.concatenate((values[:1], values[:-1]))
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
 
     def _consumption(self) -> Float64:
-        """Return mean records read a second, recent ones weighted most, of shape (partitions,)."""
+        """Return mean records read a second, recent ones weighted most, of shape (P,)."""
         read = self._committed - self._prior(self._committed)
         usable = self._counted & (self._step_s > 0) & (read >= 0)
         step_s = np.where(usable, self._step_s, 1.0)
@@ -276,14 +207,14 @@ class _Block:
         return rate
 
     def _silence(self) -> Float64:
-        """Return the seconds since each commit last changed, of shape (partitions,)."""
+        """Return the seconds since each commit last changed, of shape (P,)."""
         moved_at = np.where(self._moved, self._at, -np.inf).max(axis=0)
         first_at = np.where(self._readable, self._at, np.inf).min(axis=0)
         still_s: Float64 = self._now - np.where(np.isfinite(moved_at), moved_at, first_at)
         return still_s
 
     def _interval(self) -> Float64:
-        """Return each partition's usual time between commits, seconds, of shape (partitions,).
+        """Return each partition's usual time between commits, seconds, of shape (P,).
 
         0 if each step with records to commit has a commit; NaN if there is no commit. The time
         since the last commit is left out, because it is later compared with this interval.
@@ -296,7 +227,7 @@ class _Block:
         return np.where(commits > 0, interval_s, np.nan)
 
     def _lag_at_rest(self) -> Int64:
-        """Return each partition's largest lag with everything read, of shape (partitions,).
+        """Return each partition's largest lag with everything read, of shape (P,).
 
         Records below the log's start count here: retention also deletes transaction markers.
         """
@@ -332,11 +263,14 @@ class _Block:
         guessed = quotient(lag, arrival_rate, np.nan)
         return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
 
-    def status(self, group_still_s: Float64, group_interval_s: Float64) -> Int64:
-        """Return `PartitionLag.status`; for the parameters see `measured`."""
+    def status(self) -> Int64:
+        """Return `PartitionLag.status`."""
         at, lag, rest = self._at, self._lag, self._rest
-        group_patience_s = _patience(group_interval_s)
-        patience_s = np.fmax(_patience(self.interval_s), group_patience_s)
+        still_s, interval_s = self._silence(), self._interval()
+        group_still_s = still_s[self.readable].min(initial=np.inf)
+        known = np.sort(interval_s[~np.isnan(interval_s)])
+        group_patience_s = _patience(known[known.size // 2] if known.size else np.float64(0))
+        patience_s = np.fmax(_patience(interval_s), group_patience_s)
         idle_at = np.where(self._readable & (lag <= rest), at, -np.inf).max(axis=0)
         behind = self._readable & (at > idle_at)
         behind_since = np.where(behind, at, np.inf).min(axis=0)
@@ -347,7 +281,7 @@ class _Block:
             ("REWIND", (self._counted & (self._committed < self._prior(self._committed)))[-1]),
             ("OK", lag[-1] <= rest),
             ("STOP", np.minimum(behind_s, group_still_s) >= group_patience_s),
-            ("STALL", np.minimum(behind_s, self._still_s) >= patience_s),
+            ("STALL", np.minimum(behind_s, still_s) >= patience_s),
             ("WARN", (behind_s >= patience_s) & (grown.sum(axis=0) > 0) & (grown.min(axis=0) >= 0)),
         )
         status = np.full(lag.shape[1], STATUSES.index("OK"))

@@ -36,7 +36,7 @@ from fairlead.followers.aiokafka.reporting import report_work
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.meter import Batch, Meter
 from fairlead.followers.core.plan_assignor import FollowingAssignor
-from fairlead.wire.members import GroupMember, decode_subscription
+from fairlead.wire.members import GroupMember
 from fairlead.wire.partitions import partition_counts
 
 
@@ -112,7 +112,11 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
             [member.subscription for member in members.values()], cluster.partitions_for_topic
         )
         shares, user_data = self._follower.assign(
-            [_member(member_id, metadata) for member_id, metadata in members.items()], counts
+            [
+                GroupMember.joining(member_id, metadata.subscription, metadata.user_data)
+                for member_id, metadata in members.items()
+            ],
+            counts,
         )
         return {
             member_id: ConsumerProtocolMemberAssignment(0, list(share.items()), user_data)
@@ -228,15 +232,3 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
 def _coordinator(consumer: AIOKafkaConsumer | None) -> Any:
     """Return the consumer's coordinator; None before it has started."""
     return None if consumer is None else consumer._coordinator  # noqa: SLF001 - there is no other way
-
-
-def _member(member_id: str, metadata: ConsumerProtocolMemberMetadata) -> GroupMember:
-    note = decode_subscription(metadata.user_data)
-    return GroupMember(
-        member_id=member_id,
-        topics=tuple(metadata.subscription),
-        instance_id=note.instance_id,
-        client_id=note.client_id,
-        seen=note.seen,
-        lapsed=note.lapsed,
-    )

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.partitions import Pair
@@ -26,42 +26,22 @@ Lags = Mapping[Pair, int]
 FetchLags = Callable[[Collection[str]], Lags]
 
 
-class Offsets(NamedTuple):
-    """A partition's offsets; `committed` is None without a commit of the group."""
+def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, Any]) -> Lags:
+    """Return partitions' lags in records, for a consumer with this configuration (KAFKA-5337).
 
-    begin: int
-    end: int
-    committed: int | None
-
-
-def lag(offsets: Offsets, *, reset_to_latest: bool) -> int:
-    """Return a partition's lag in records (KAFKA-5337).
-
-    Parameters
-    ----------
-    offsets
-        Begin, end and committed offset.
-    reset_to_latest
-        Whether a consumer without a committed offset starts at the end.
+    Without a committed offset, the lag depends on where the consumer would start.
 
     Examples
     --------
-    >>> [lag(Offsets(10, 100, at), reset_to_latest=latest)
-    ...  for at, latest in [(40, True), (140, True), (None, True), (None, False)]]
-    [60, 0, 0, 90]
+    >>> begin, end = (dict.fromkeys([("t", 0), ("t", 1), ("t", 2)], at) for at in (10, 100))
+    >>> lags_of(begin, end, {("t", 0): 40, ("t", 1): 140}, {"auto_offset_reset": "earliest"})
+    {('t', 0): 60, ('t', 1): 0, ('t', 2): 90}
+    >>> lags_of(begin, end, {}, {})
+    {('t', 0): 0, ('t', 1): 0, ('t', 2): 0}
     """
-    if offsets.committed is not None:
-        return max(offsets.end - offsets.committed, 0)
-    return 0 if reset_to_latest else offsets.end - offsets.begin
-
-
-def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, Any]) -> Lags:
-    """Return the lags of partitions from their offsets, for a consumer with this configuration."""
     latest = connection.get("auto_offset_reset", "latest") == "latest"
-    return {
-        where: lag(Offsets(begin[where], end[where], committed.get(where)), reset_to_latest=latest)
-        for where in begin
-    }
+    start = end if latest else begin
+    return {where: max(end[where] - committed.get(where, start[where]), 0) for where in begin}
 
 
 class LagReader:

@@ -113,49 +113,30 @@ class Sent:
             self.doubtful = error.str()
 
 
+@dataclass(eq=False)
 class AgreementLog:
     """One group's part of the coordination topic, read from its end at opening.
 
     For one thread. `check`, `partition_count` and `broker_assigns` wait for a broker's answer.
-
-    Parameters
-    ----------
-    tail
-        A consumer that nothing else uses.
-    producer, admin
-        Send records and requests; the tail's own requests would wait behind its fetches.
-    partition
-        The partition of the group's key, and the offset to begin at.
-    group
-        The group id.
-    identity
-        The topic's id; "": unknown.
-    secrets
-        Keys of the members' seals, from `seals.read_secrets`.
     """
 
-    def __init__(
-        self,
-        tail: Consumer,
-        producer: Sender,
-        admin: AdminClient,
-        partition: TopicPartition,
-        group: str,
-        *,
-        identity: str,
-        secrets: tuple[bytes, ...] = (),
-    ) -> None:
-        self._tail = tail
-        self._producer = producer
-        self._admin = admin
-        self._partition = partition
-        self._group = group
-        self._key = group.encode()
-        self._floor = partition.offset
-        self.identity = identity
-        self._seal = Seal(group, identity, secrets)
-        self.broken: str | None = None
-        tail.assign([partition])
+    #: A consumer that nothing else uses. The producer and the admin client send records and
+    #: requests: on the tail, requests would wait behind its fetches.
+    _tail: Consumer
+    _producer: Sender
+    _admin: AdminClient
+    #: The partition of the group's key, and the offset to begin at.
+    _partition: TopicPartition
+    _group: str
+    #: The topic's id; "": unknown.
+    identity: str
+    _seal: Seal
+    #: Why the log cannot be used any more; None: it can.
+    broken: str | None = None
+
+    def __post_init__(self) -> None:
+        self._key, self._floor = self._group.encode(), self._partition.offset
+        self._tail.assign([self._partition])
 
     def append(self, record: Record) -> Sent:
         """Send a record once. It has arrived when `read` returns it."""
@@ -319,14 +300,15 @@ class KafkaCoordinationTopic:
             number = partition_for_key(self.group, len(metadata.partitions))
             partition = TopicPartition(self.name, number)
             _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
+            log_id = identity.answer()
             return AgreementLog(
                 tail,
                 shared_client(Sender, self.connection),
                 admin,
                 TopicPartition(self.name, number, end),
                 self.group,
-                identity=identity.answer(),
-                secrets=self.secrets,
+                log_id,
+                Seal(self.group, log_id, self.secrets),
             )
         except BaseException:
             tail.close()

@@ -121,11 +121,6 @@ class PlanConsumer(Consumer):
             rng=rng,
         )
 
-    @property
-    def plan_version(self) -> int | None:
-        """The plan that this consumer's assignment follows; None: range, or none yet."""
-        return self._member.plan_version
-
     def status(self) -> FollowerStatus:
         """Return the present status of this consumer's follower."""
         status = self._member.status(() if self._closed else _Client(self).owned() or ())

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from fairlead.followers.confluent.agreement_log import Sent
+from fairlead.followers.confluent.agreement_log import AgreementLog, Sent
 from fairlead.followers.confluent.agreement_round import AgreementRound, Verdict, draw_up
-from fairlead.followers.confluent.log_listener import REQUEST_S, Log, LogListener
+from fairlead.followers.confluent.log_listener import REQUEST_S, LogListener
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
@@ -79,7 +79,7 @@ class Generation:
     reason: str | None = None
     share: RangeShare = RangeShare.OPEN
     #: The log through which the member announced itself.
-    through: Log | None = None
+    through: AgreementLog | None = None
     _sent: Sent | None = None
     _resend_at: float = 0.0
     _counted: bool = False
@@ -104,7 +104,7 @@ class Generation:
         announced = self.share is not RangeShare.KEPT
         return announced and not self.round.announced and self.waited_s >= RESEND_S
 
-    def announce(self, agreement_log: Log) -> None:
+    def announce(self, agreement_log: AgreementLog) -> None:
         """Give up range's share by announcing the member to the others."""
         # Set the state first: after an interruption the share counts as given up.
         self._become(RangeShare.GIVEN_UP)
@@ -194,7 +194,7 @@ class Generation:
         due_at = self.round.write_due_at()
         return due_at is not None and self.clock.monotonic() >= due_at
 
-    def _read_counts(self, agreement_log: Log) -> dict[str, int]:
+    def _read_counts(self, agreement_log: AgreementLog) -> dict[str, int]:
         """Return the partitions of each topic; the last known number if there is no answer."""
         topics = self.round.me.topics
         deadline = self.clock.monotonic() + REQUEST_S

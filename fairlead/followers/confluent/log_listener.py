@@ -6,14 +6,14 @@ consequences of a new log for a member (`member`), nor requests to Kafka (`agree
 
 import logging
 import random
-from typing import Final, Protocol
+from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
 
 from fairlead.common.librdkafka import kafka_error
-from fairlead.followers.confluent.agreement_log import Entry, Sent
+from fairlead.followers.confluent.agreement_log import AgreementLog, Entry, KafkaCoordinationTopic
 from fairlead.followers.core.clock import Clock
-from fairlead.wire.agreement import Mark, Record
+from fairlead.wire.agreement import Mark
 
 log = logging.getLogger(__name__)
 
@@ -40,52 +40,6 @@ _MISSING: Final = frozenset(
 )
 
 
-class Log(Protocol):
-    """A group's part of the coordination topic; `AgreementLog` is one."""
-
-    #: Why the log cannot be used any more; None: it can.
-    broken: str | None
-
-    @property
-    def identity(self) -> str:
-        """The topic's id; "": unknown."""
-
-    def append(self, record: Record) -> Sent:
-        """Send a record, once."""
-
-    def read(self, timeout_s: float) -> list[Entry]:
-        """Return the group's next records, waiting at most `timeout_s`."""
-
-    def check(self, timeout_s: float, *, identity: bool) -> None:
-        """Set `broken` if the group's key belongs to another partition, or to another topic."""
-
-    def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return the number of partitions of a topic; None: unknown."""
-
-    def broker_assigns(self, timeout_s: float) -> bool:
-        """Return whether the group uses the consumer protocol; False if unknown."""
-
-    def close(self) -> None:
-        """Close the connections."""
-
-
-class CoordinationTopic(Protocol):
-    """Opens logs. All methods raise KafkaException if no broker answers in time."""
-
-    @property
-    def name(self) -> str:
-        """The topic's name."""
-
-    def open(self, timeout_s: float) -> Log:
-        """Return the group's part of the topic, from its end."""
-
-    def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError if the topic is compacted."""
-
-    def create(self, timeout_s: float) -> None:
-        """Create the topic unless it exists; raise a ConfigurationError if not allowed."""
-
-
 class LogListener:
     """One member's log: opens it, creates the topic if it is missing, reconnects with back-off.
 
@@ -100,7 +54,7 @@ class LogListener:
     """
 
     def __init__(
-        self, group: str, topic: CoordinationTopic, clock: Clock, rng: random.Random
+        self, group: str, topic: KafkaCoordinationTopic, clock: Clock, rng: random.Random
     ) -> None:
         #: Why the last attempt to use the log failed; None: it succeeded.
         self.problem: str | None = None
@@ -108,7 +62,7 @@ class LogListener:
         self._topic = topic
         self._now = clock.monotonic
         self._rng = rng
-        self._log: Log | None = None
+        self._log: AgreementLog | None = None
         self._retry_at = float("-inf")
         self._settings_checked = False
         self._confirmed = False
@@ -120,7 +74,7 @@ class LogListener:
         self._patience = 1
 
     @property
-    def log(self) -> Log | None:
+    def log(self) -> AgreementLog | None:
         """The open log, working or not; None: it is closed."""
         return self._log
 
@@ -214,7 +168,7 @@ class LogListener:
             self._check_at = min(self._check_at, self._checked_at + _RETRY_S)
         return False
 
-    def _check(self, agreement_log: Log) -> None:
+    def _check(self, agreement_log: AgreementLog) -> None:
         self._checked_at = self._now()
         self._check_at = self._checked_at + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
         foreign, self._foreign_records = self._foreign_records, False

@@ -22,7 +22,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.agreement_round import AgreementRound, Verdict
@@ -82,36 +82,33 @@ class State(Enum):
     DROPPED = "dropped"
 
 
-class Row(NamedTuple):
-    """The partitions that a member owns in a state, and the states that may follow."""
-
-    owns: str
-    next: frozenset[State]
-
-
 #: The states of a member whose round has ended.
 SETTLED: Final = frozenset({State.FOLLOWING, State.LEFT_OUT, State.KEEPING, State.WITHOUT})
 _AFTER_ROUND: Final = frozenset({State.AGREEING, State.JOINING, State.OUTSIDE})
+#: The states that may follow each state, with the partitions that the member owns in it.
 TABLE: Final = {
-    # Not subscribed, or about to join again.
-    State.OUTSIDE: Row("nothing", frozenset({State.LISTENING})),
-    # Reads the log until it is confirmed, at most two seconds; then joins.
-    State.LISTENING: Row("nothing", frozenset({State.JOINING, State.OUTSIDE})),
-    # The client has joined, or joins again; no generation yet.
-    State.JOINING: Row("nothing", frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE})),
-    # A generation has begun. Its `RangeShare` shows whether the member waits for an assignment
-    # record.
-    State.AGREEING: Row("nothing", SETTLED | {State.JOINING, State.OUTSIDE}),
+    # Not subscribed, or about to join again. Owns nothing.
+    State.OUTSIDE: frozenset({State.LISTENING}),
+    # Reads the log until it is confirmed, at most two seconds; then joins. Owns nothing.
+    State.LISTENING: frozenset({State.JOINING, State.OUTSIDE}),
+    # The client has joined, or joins again; no generation yet. Owns nothing.
+    State.JOINING: frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE}),
+    # A generation has begun. Its `RangeShare` shows whether the member waits for an
+    # assignment record. Owns nothing.
+    State.AGREEING: SETTLED | {State.JOINING, State.OUTSIDE},
     # An assignment record lists the member. It asks for a rebalance if there is a newer plan.
-    State.FOLLOWING: Row("its share of the assignment record", _AFTER_ROUND),
-    # An assignment record does not list the member. It asks for a rebalance, as in the next two.
-    State.LEFT_OUT: Row("range's share unless the assignment record deals it out", _AFTER_ROUND),
-    # The member did not announce itself.
-    State.KEEPING: Row("range's share", _AFTER_ROUND),
-    # The member announced itself, and stopped waiting for an assignment record.
-    State.WITHOUT: Row("nothing", _AFTER_ROUND),
-    # The group dropped the member, and its client joins again: it leaves, to read the log first.
-    State.DROPPED: Row("nothing", frozenset({State.OUTSIDE})),
+    # Owns its share of the assignment record.
+    State.FOLLOWING: _AFTER_ROUND,
+    # An assignment record does not list the member. It asks for a rebalance, as in the next
+    # two. Owns range's share unless the assignment record deals it out.
+    State.LEFT_OUT: _AFTER_ROUND,
+    # The member did not announce itself. Owns range's share.
+    State.KEEPING: _AFTER_ROUND,
+    # The member announced itself, and stopped waiting for an assignment record. Owns nothing.
+    State.WITHOUT: _AFTER_ROUND,
+    # The group dropped the member, and its client joins again: it leaves, to read the log
+    # first. Owns nothing.
+    State.DROPPED: frozenset({State.OUTSIDE}),
 }
 
 
@@ -209,11 +206,6 @@ class FollowingMember:
     def news(self) -> bool:
         """Whether the state of the plan has changed since the round ended."""
         return self._reader.state is not self._known_state and self.state in SETTLED
-
-    @property
-    def plan_version(self) -> int | None:
-        """The plan that this consumer's assignment follows; None: range, or none yet."""
-        return self._status.note.plan_version
 
     def status(self, owned: Iterable[Pair]) -> FollowerStatus:
         """Return the follower's status; its consumer owns these partitions."""
@@ -322,7 +314,7 @@ class FollowingMember:
     # Joining and leaving
 
     def _enter(self, state: State) -> None:
-        if state is not self.state and state not in TABLE[self.state].next:
+        if state is not self.state and state not in TABLE[self.state]:
             raise AssertionError(f"{state} does not follow {self.state}")
         self.state = state
 
@@ -681,17 +673,9 @@ class FollowingMember:
 
     def _repeat_if_due(self, generation: Generation) -> None:
         """Write the valid assignment again: members accept only the first of a generation."""
-        now, agreement_log, assignment = (
-            self._now(),
-            self._listener.log,
-            generation.round.assignment,
-        )
-        if now < self._repeat_at:
+        if self._now() < self._repeat_at:
             return
-        self._repeat_at = now + REPEAT_ASSIGNMENT_S
-        if (
-            assignment is not None
-            and agreement_log is not None
-            and agreement_log is generation.through
-        ):
+        self._repeat_at = self._now() + REPEAT_ASSIGNMENT_S
+        agreement_log, assignment = self._listener.log, generation.round.assignment
+        if assignment and agreement_log and agreement_log is generation.through:
             agreement_log.append(assignment)

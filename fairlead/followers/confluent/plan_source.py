@@ -5,6 +5,7 @@ Belongs here: the partition of a group's key. Does not: the meaning of records (
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from confluent_kafka.admin import AdminClient
 
 from fairlead.followers.confluent.clients import TopicIdRequest, key_of, shared, shared_client
 from fairlead.followers.confluent.config import patience_of
-from fairlead.followers.core.follower import FollowOptions, new_cache
+from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.partitions import partition_for_key
@@ -37,45 +38,21 @@ _READ_S: Final = 1.0
 _HASTE_MS: Final = 200
 
 
+@dataclass(eq=False)
 class ConfluentSource:
-    """The plan topic's partition that holds a group's key, read from its beginning.
+    """The plan topic's partition that holds a group's key, read from its beginning."""
 
-    Parameters
-    ----------
-    consumer
-        Reads the partition to its end; then another consumer, for which brokers wait longer,
-        continues.
-    settings
-        The other consumer's configuration.
-    group
-        The group id.
-    partition
-        The partition of the group's key.
-    origin
-        The topic.
-    admin
-        For requests about the topic: on a consumer they would wait behind its fetches.
-    """
-
-    def __init__(
-        self,
-        consumer: Consumer,
-        settings: Mapping[str, Any],
-        group: str,
-        partition: TopicPartition,
-        origin: Origin,
-        *,
-        admin: AdminClient,
-    ) -> None:
-        self._consumer = consumer
-        self._settings = settings
-        self._admin = admin
-        self._group = group
-        self._partition = partition
-        self._ended = False
-        self._epoch = -1  # unknown
-        self.origin = origin
-        consumer.assign([TopicPartition(partition.topic, partition.partition, OFFSET_BEGINNING)])
+    #: Reads to the end; then another consumer with `_settings` continues, for which brokers wait.
+    _consumer: Consumer
+    _settings: Mapping[str, Any]
+    _group: str
+    _partition: TopicPartition
+    origin: Origin
+    #: For requests about the topic: on the consumer they would wait behind its fetches.
+    _admin: AdminClient
+    _ended: bool = False
+    #: Leader epoch of the last record; -1: unknown.
+    _epoch: int = -1
 
     @classmethod
     def open(
@@ -109,8 +86,9 @@ class ConfluentSource:
                 number = partition_for_key(group, len(described.partitions))
                 admin = shared_client(AdminClient, connection)
                 origin = Origin(topic, metadata.cluster_id or "", _topic_id(admin, topic))
-                partition = TopicPartition(topic, number)
-                return cls(consumer, settings, group, partition, origin, admin=admin)
+                partition = TopicPartition(topic, number, OFFSET_BEGINNING)
+                consumer.assign([partition])
+                return cls(consumer, settings, group, partition, origin, admin)
         except BaseException:
             consumer.close()
             raise
@@ -210,7 +188,7 @@ def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOpti
         reader = shared[key] = PlanReader(
             group,
             open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
-            new_cache=partial(new_cache, group, options),
+            verifier=options.verifier(),
             on_tick=lambda: None,
             read_s=_READ_S,
         )

@@ -39,7 +39,7 @@ class RejoinPolicy:
 
     def __init__(self, jitter_s: float | None, rng: random.Random) -> None:
         self._rng = rng
-        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
+        self._schedule = RejoinSchedule(jitter_s, rng)
         self._left_out = 0
         self._at: float | None = None
         self._for_plan = False
@@ -53,21 +53,18 @@ class RejoinPolicy:
     @property
     def pending(self) -> bool:
         """Whether the time of a request has been drawn."""
-        planned = self._schedule is not None and self._schedule.pending
-        return self._at is not None or self._for_plan or planned
+        return self._at is not None or self._for_plan or self._schedule.pending
 
     def unsettle(self) -> None:
         """Note that a rebalance has begun: ask for nothing until it ends."""
         self._at = None
         self._for_plan = False
-        if self._schedule is not None:
-            self._schedule.unsettle()
+        self._schedule.unsettle()
 
     def settle(self, seen: Identity, *, lapsed: bool, turn_s: float) -> None:
         """Note that a rebalance has ended well, with this newest known record."""
         self._left_out, self._at = 0, None
-        if self._schedule is not None:
-            self._schedule.settle(seen, lapsed=lapsed, turn_s=turn_s)
+        self._schedule.settle(seen, lapsed=lapsed, turn_s=turn_s)
 
     def given_up(self, now: float) -> None:
         """Note that this member stopped waiting for a decision, and so owns nothing."""
@@ -96,7 +93,7 @@ class RejoinPolicy:
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
         """Whether to ask now, to adopt a newer or renewed plan; true until `unsettle`."""
-        if not self._for_plan and self._schedule is not None:
+        if not self._for_plan:
             self._for_plan = self._schedule.due(
                 seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until
             )

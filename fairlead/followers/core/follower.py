@@ -8,13 +8,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Any, Final, Self
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.cooperation import first_round
-from fairlead.followers.core.plan_cache import PlanCache, PlanState
 from fairlead.followers.core.plan_or_fallback import Decision, decide, lapsed
 from fairlead.followers.core.plan_reader import PlanReader, PlanSource
 from fairlead.followers.core.rejoin import RejoinSchedule
@@ -25,11 +23,10 @@ from fairlead.wire.members import (
     GroupMember,
     SubscriptionNote,
     decode_assignment,
-    encode_assignment,
-    encode_subscription,
+    encode_note,
 )
 from fairlead.wire.partitions import Pair
-from fairlead.wire.record import NOTHING, Identity, Origin
+from fairlead.wire.record import NOTHING, Identity
 from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
@@ -102,11 +99,6 @@ class FollowOptions:
         return cls(**{name: configs.pop(name) for name in names})
 
 
-def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:
-    """Return the cache of a connection, with these options."""
-    return PlanCache(group, origin, options.verifier(), known=known)
-
-
 class Follower:
     """Follows one group's plans for one consumer.
 
@@ -140,8 +132,7 @@ class Follower:
         self._options = options
         self._clock = clock or Clock()
         self._lock = threading.Lock()
-        jitter_s = options.rejoin_jitter_s
-        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s)
+        self._schedule = RejoinSchedule(options.rejoin_jitter_s)
         self._request_rejoin: Callable[[], None] | None = None
         self._decided: tuple[Identity, bool] | None = None
         self._new_member = self._unfinished = False
@@ -152,22 +143,11 @@ class Follower:
         self._reader = new_reader(
             group,
             open_source=open_source,
-            new_cache=partial(new_cache, group, options),
+            verifier=options.verifier(),
             on_tick=self._rejoin_if_due,
             clock=self._clock,
         )
         self._reader.serve()
-
-    def plan_version(self, *, outside: bool = False) -> int | None:
-        """Return the plan that this consumer's assignment follows; None: the fallback, or none yet.
-
-        Parameters
-        ----------
-        outside
-            As for `status`.
-        """
-        self._stand(outside=outside)
-        return self._status.note.plan_version
 
     def status(self, owned: Iterable[Pair] = (), *, outside: bool = False) -> FollowerStatus:
         """Return the follower's present status.
@@ -179,7 +159,8 @@ class Follower:
         outside
             Whether the consumer is in no group; clients do not inform their assignors.
         """
-        self._stand(outside=outside)
+        with self._lock:
+            (self._status.leave if outside else self._status.join)()
         return self._status.status(
             self._group,
             self._reader,
@@ -188,10 +169,6 @@ class Follower:
             plan_topic=self._options.plan_topic,
             rejoins_asked=self._rejoins_asked,
         )
-
-    def _stand(self, *, outside: bool) -> None:
-        with self._lock:
-            (self._status.leave if outside else self._status.join)()
 
     def rejoin_by(self, request: Callable[[], None]) -> None:
         """Set the function that makes the consumer join again; it runs on the reader's thread."""
@@ -219,8 +196,7 @@ class Follower:
         of the newest plan makes it differ.
         """
         with self._lock:
-            if self._schedule:
-                self._schedule.unsettle()
+            self._schedule.unsettle()
             self._status.join()
             self._status.unsettle()
             self._decided, self._unfinished = None, False
@@ -228,7 +204,7 @@ class Follower:
             # A restarted static member may be the group leader without knowing.
             self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
-        return encode_subscription(
+        return encode_note(
             SubscriptionNote(
                 client_id,
                 instance_id,
@@ -267,7 +243,7 @@ class Follower:
             decided=state.seen,
             incomplete=_size(first) < _size(decision.shares),
         )
-        return first, encode_assignment(note)
+        return first, encode_note(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
         """Note an assignment, and the plan that it follows.
@@ -286,7 +262,7 @@ class Follower:
             self._status.settle(note)
             # The member that must give up partitions and join again may be this one, restarted.
             self._unfinished = self._new_member and note.incomplete
-            if self._schedule and note is not _FROM_BROKER:
+            if note is not _FROM_BROKER:
                 # A plan that other members have read counts as settled even if the leader has not
                 # read it: otherwise every member would ask. Only the leader or its successor asks.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
@@ -310,7 +286,13 @@ class Follower:
             return
         state = self._reader.state
         with self._lock:
-            why = "to adopt a plan" if self._plan_due(state) else None
+            due = self._schedule.due(
+                seen=state.seen,
+                now=self._clock.monotonic(),
+                lapsed=lapsed(state, self._clock.utc()),
+                lease_until=state.lease_until,
+            )
+            why = "to adopt a plan" if due else None
             if self._unfinished:
                 why, self._unfinished = "to complete the rebalance that another member began", False
                 self._again += 1
@@ -322,14 +304,6 @@ class Follower:
             "Group %s: requesting a rebalance %s; newest plan read: %s", self._group, why, known
         )
         self._request_rejoin()
-
-    def _plan_due(self, state: PlanState) -> bool:
-        return self._schedule is not None and self._schedule.due(
-            seen=state.seen,
-            now=self._clock.monotonic(),
-            lapsed=lapsed(state, self._clock.utc()),
-            lease_until=state.lease_until,
-        )
 
 
 def _size(shares: Shares) -> int:

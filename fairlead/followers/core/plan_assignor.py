@@ -28,11 +28,6 @@ class FollowingAssignor:
         self._follower = Follower(group, options, open_source)
         weakref.finalize(self, self._follower.stop)  # if `close` is never called
 
-    @property
-    def plan_version(self) -> int | None:
-        """The plan that this member's assignment follows; None: the fallback, or none yet."""
-        return self._follower.plan_version(outside=self._outside())
-
     def reports(self, meter: Meter) -> None:
         """Set the meter of the consumer, for `status`."""
         self._meter = meter

@@ -116,17 +116,9 @@ class PlanCache:
             self._unread = None
         if verified.identity.rank > seen.rank or (again and self.state.plan is None):
             self._replace(verified, record)
-        elif verified.identity.rank < seen.rank:
-            log.debug(
-                "Group %s: plan version %d at offset %d ignored: version %d is newer",
-                self._group,
-                verified.identity.version,
-                record.offset,
-                seen.version,
-            )
-        elif verified.identity.sha256 != seen.sha256:
+        elif verified.identity.rank == seen.rank and verified.identity.sha256 != seen.sha256:
             self._skip(record, f"Version {seen.version} is known with other bytes")
-        else:
+        elif verified.identity.rank == seen.rank:
             self._extend(verified.lease_until)
 
     def _replace(self, verified: VerifiedRecord, record: PlanRecord) -> None:
@@ -144,9 +136,8 @@ class PlanCache:
     def _extend(self, until: datetime | None) -> None:
         """Extend the lease; it is never shortened."""
         known = self.state.lease_until
-        if known is not None and (until is None or until > known):
-            self.state = replace(self.state, lease_until=until)
-        self.state = replace(self.state, problem=None)
+        later = known is not None and (until is None or until > known)
+        self.state = replace(self.state, lease_until=until if later else known, problem=None)
 
     def _accept_tombstone(self, record: PlanRecord) -> None:
         """Accept a tombstone, which cannot be signed, if no signature is needed."""

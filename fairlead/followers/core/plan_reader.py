@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.wire.record import Identity, Origin
+from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +60,8 @@ class PlanReader:
     open_source
         Connects; returns None if the plan topic does not exist. Called on the thread, again after
         each failure, with growing pauses.
-    new_cache
-        Returns the cache of a connection, from its origin and the previous state.
+    verifier
+        Checks signatures; None: records need none.
     on_tick
         Called on the thread after each read.
     clock
@@ -73,7 +74,7 @@ class PlanReader:
         self,
         group: str,
         open_source: Callable[[], PlanSource | None],
-        new_cache: Callable[[Origin, PlanState], PlanCache],
+        verifier: Verifier | None,
         on_tick: Callable[[], None],
         *,
         clock: Clock | None = None,
@@ -82,7 +83,7 @@ class PlanReader:
         self._group = group
         self._now = (clock or Clock()).monotonic
         self._open_source = open_source
-        self._new_cache = new_cache
+        self._verifier = verifier
         self._on_tick = on_tick
         self._read_s = read_s
         self._progress = threading.Condition()
@@ -197,7 +198,8 @@ class PlanReader:
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
-        self._cache, self._at_end = self._new_cache(source.origin, self._state), False
+        self._cache = PlanCache(self._group, source.origin, self._verifier, known=self._state)
+        self._at_end = False
         self._check_at = self._now() + _CHECK_S
         return None
 

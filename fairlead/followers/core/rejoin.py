@@ -24,7 +24,7 @@ class RejoinSchedule:
     Parameters
     ----------
     jitter_s
-        Longest delay, in seconds.
+        Longest delay, in seconds; None: never ask.
     rng
         Draws the delay.
 
@@ -39,7 +39,7 @@ class RejoinSchedule:
     False
     """
 
-    jitter_s: float
+    jitter_s: float | None
     rng: random.Random = field(default_factory=random.Random)
     _settled: Identity | None = None
     _lapsed: bool = False
@@ -92,7 +92,7 @@ class RejoinSchedule:
         lapsed, lease_until
             Whether `seen` is a plan whose lease has expired; and the end of the lease, if any.
         """
-        if self._settled is None:
+        if self._settled is None or self.jitter_s is None:
             return False
         newer = seen.rank > max(self._settled, self._asked).rank
         renewal = (seen, lease_until)

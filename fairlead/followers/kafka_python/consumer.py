@@ -32,7 +32,7 @@ from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.followers.kafka_python.join import joining, no_request, rejoin_request
 from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
 from fairlead.followers.kafka_python.reporting import report_work
-from fairlead.wire.members import GroupMember, decode_subscription
+from fairlead.wire.members import GroupMember
 from fairlead.wire.partitions import by_topic, partition_counts
 
 #: Versions of the subscription; the second contains the member's partitions (KIP-429).
@@ -235,13 +235,10 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
 
 def _member(member: Any) -> GroupMember:
     subscription = member.metadata
-    note = decode_subscription(subscription.user_data)
-    return GroupMember(
-        member_id=member.member_id,
-        topics=tuple(subscription.topics),
-        instance_id=member.group_instance_id or note.instance_id,
-        client_id=note.client_id,
-        seen=note.seen,
-        lapsed=note.lapsed,
+    return GroupMember.joining(
+        member.member_id,
+        subscription.topics,
+        subscription.user_data,
+        instance_id=member.group_instance_id,
         owned={owned.topic: owned.partitions for owned in subscription.owned_partitions or ()},
     )

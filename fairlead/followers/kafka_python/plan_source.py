@@ -5,6 +5,7 @@ of records (`plan_cache`).
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kafka import KafkaConsumer, TopicPartition
@@ -31,18 +32,15 @@ _NOT_FOR_PLANS: Final = frozenset(
 )
 
 
+@dataclass(eq=False)
 class KafkaPythonSource:
     """The plan topic's partition of a group's key, read from its beginning."""
 
-    def __init__(
-        self, consumer: KafkaConsumer, group: str, partition: TopicPartition, origin: Origin
-    ) -> None:
-        self._consumer = consumer
-        self._group = group
-        self._partition = partition
-        self.origin = origin
-        consumer.assign([partition])
-        self._end = consumer.end_offsets([partition])[partition]
+    _consumer: KafkaConsumer
+    _group: str
+    _partition: TopicPartition
+    _end: int
+    origin: Origin
 
     @classmethod
     def open(
@@ -75,7 +73,10 @@ class KafkaPythonSource:
             count = len(consumer.partitions_for_topic(topic))
             if count:
                 number = partition_for_key(group, count)
-                return cls(consumer, group, TopicPartition(topic, number), _origin(consumer, topic))
+                partition, origin = TopicPartition(topic, number), _origin(consumer, topic)
+                consumer.assign([partition])
+                end = consumer.end_offsets([partition])[partition]
+                return cls(consumer, group, partition, end, origin)
         except BaseException:
             consumer.close()
             raise

@@ -7,13 +7,13 @@ decisions (`plan.DecisionRow`). Planners write both by functions (`migrations/sq
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Text, text
+from sqlalchemy import ARRAY, CheckConstraint, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.domain.diagnoses import DIAGNOSES
-from fairlead.store.models.base import Base, one_of
-from fairlead.store.models.plan import ConsumerGroup
+from fairlead.store.models.base import Base, one_of, one_per_group
+from fairlead.store.models.plan import KnownGroup
 
 
 class MemberCapacity(Base):
@@ -22,16 +22,13 @@ class MemberCapacity(Base):
     __tablename__ = "member_capacity"
     __table_args__ = (CheckConstraint("records_per_s >= 0", name="records_per_s"),)
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
+    group_id: Mapped[KnownGroup]
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
         comment="Whether the member always had a backlog; false: a lower bound of its capacity."
     )
     measured_at: Mapped[datetime] = mapped_column(comment="When the speed was measured.")
-    evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
 
 
 class GroupDiagnosis(Base):
@@ -43,17 +40,10 @@ class GroupDiagnosis(Base):
         CheckConstraint(
             "since <= last_seen AND last_seen < coalesce(until, 'infinity')", name="times"
         ),
-        Index(
-            "group_diagnosis_now_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("until IS NULL"),
-        ),
+        one_per_group("group_diagnosis_now_idx", "until IS NULL"),
     )
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
+    group_id: Mapped[KnownGroup]
     since: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was first found.")
     until: Mapped[datetime | None] = mapped_column(
         comment="When another diagnosis followed; null: this is the present one."

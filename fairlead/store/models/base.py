@@ -5,16 +5,29 @@ Belongs here: the schemas, names for constraints, Postgres types. Does not: tabl
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
-from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Numeric, Text
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Numeric,
+    Text,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped
 
 from fairlead.domain.figures import figure
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
 
+#: Integers of 32 bits; others have 64.
+Int32 = Annotated[int, 32]
 SCHEMA: Final = "fairlead"
 """Schema of the views and functions for people."""
 RAW: Final = "fairlead_raw"
@@ -24,6 +37,11 @@ RAW: Final = "fairlead_raw"
 def one_of(column: str, values: tuple[str, ...]) -> str:
     """Return a check that a column has one of these values."""
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
+
+
+def one_per_group(name: str, condition: str) -> Index:
+    """Return an index that lets only one row of a group satisfy a condition."""
+    return Index(name, "group_id", unique=True, postgresql_where=text(condition))
 
 
 class Base(DeclarativeBase):
@@ -42,6 +60,7 @@ class Base(DeclarativeBase):
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's declaration
         str: Text,
         int: BigInteger,
+        Int32: Integer,
         float: Double,
         Decimal: Numeric,
         bytes: LargeBinary,
@@ -59,11 +78,7 @@ class Base(DeclarativeBase):
 
 
 class MeasuredBalance:
-    """The metrics of an assignment and its forecast, as columns.
-
-    Lag sums are numeric: the sum of int64 lags need not fit an int64. A candidate's additional
-    columns are placed among these by their `sort_order`.
-    """
+    """Metrics of an assignment and its forecast; sums of lags need not fit an int64."""
 
     count_min: Mapped[int | None]
     count_max: Mapped[int | None]
@@ -75,10 +90,10 @@ class MeasuredBalance:
     kept: Mapped[int | None]
     moved: Mapped[int | None]
     placed: Mapped[int | None]
-    forecast_time_lag_s: Mapped[float | None] = mapped_column(sort_order=2)
-    utilisation: Mapped[float | None] = mapped_column(sort_order=2)
-    catch_up_s: Mapped[float | None] = mapped_column(sort_order=2)
-    topic_spread: Mapped[float | None] = mapped_column(sort_order=4)
-    rack_gb_per_day: Mapped[float | None] = mapped_column(sort_order=4)
-    rack_cost_per_day: Mapped[float | None] = mapped_column(sort_order=4)
-    imbalance: Mapped[Decimal | None] = mapped_column(sort_order=4)
+    forecast_time_lag_s: Mapped[float | None]
+    utilisation: Mapped[float | None]
+    catch_up_s: Mapped[float | None]
+    topic_spread: Mapped[float | None]
+    rack_gb_per_day: Mapped[float | None]
+    rack_cost_per_day: Mapped[float | None]
+    imbalance: Mapped[Decimal | None]

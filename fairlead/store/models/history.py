@@ -9,13 +9,12 @@ table that they refer to. `PlanStore` is their only writer. Triggers keep the su
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Final
 
 from sqlalchemy import (
     ARRAY,
     REAL,
     CheckConstraint,
-    ForeignKey,
     Index,
     Integer,
     PrimaryKeyConstraint,
@@ -26,11 +25,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from fairlead.store.models.base import Base, MeasuredBalance, one_of
-from fairlead.store.models.plan import ConsumerGroup, of_plan
+from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of
+from fairlead.store.models.plan import KnownGroup, of_plan
 
 KINDS: Final = ("observed", "predicted")
 """Kinds of a balance."""
+Count = Annotated[int, mapped_column(Integer, server_default=text("0"))]
 
 
 class Balance(MeasuredBalance, Base):
@@ -40,9 +40,7 @@ class Balance(MeasuredBalance, Base):
     __table_args__ = (
         CheckConstraint(one_of("kind", KINDS), name="kind"),
         CheckConstraint("(kind = 'observed') = (version IS NULL)", name="version"),
-        {
-            "postgresql_partition_by": "RANGE (measured_at)",
-        },
+        {"postgresql_partition_by": "RANGE (measured_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
@@ -50,7 +48,7 @@ class Balance(MeasuredBalance, Base):
         primary_key=True, comment="When the assignment was read."
     )
     kind: Mapped[str] = mapped_column(primary_key=True, comment="observed or predicted.")
-    version: Mapped[int | None] = mapped_column(Integer, comment="The plan that predicts it.")
+    version: Mapped[Int32 | None] = mapped_column(comment="The plan that predicts it.")
     snapshot_id: Mapped[str] = mapped_column(
         primary_key=True, comment="The snapshot whose lag was weighed."
     )
@@ -69,7 +67,7 @@ class PlanBalance(MeasuredBalance, Base):
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
     measured_at: Mapped[datetime] = mapped_column(comment="When the assignment was read.")
     kind: Mapped[str] = mapped_column(comment="observed, predicted or achieved.")
-    version: Mapped[int] = mapped_column(Integer, comment="The plan.")
+    version: Mapped[Int32] = mapped_column(comment="The plan.")
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot whose lag was weighed.")
 
 
@@ -80,13 +78,11 @@ class PlanAdoption(Base):
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "observed_at", "version"),
         CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
-        {
-            "postgresql_partition_by": "RANGE (observed_at)",
-        },
+        {"postgresql_partition_by": "RANGE (observed_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, comment="The published plan.")
+    version: Mapped[Int32] = mapped_column(comment="The published plan.")
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
     as_planned: Mapped[int] = mapped_column(comment="Partitions that their planned member owns.")
@@ -100,7 +96,7 @@ class LastAdoption(Base):
     __table_args__ = (of_plan(),)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The published plan.")
+    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The published plan.")
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
     as_planned: Mapped[int] = mapped_column(comment="Partitions that their planned member owns.")
@@ -121,25 +117,13 @@ class GroupDay(Base):
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC) of the snapshots.")
-    plans: Mapped[int] = mapped_column(
-        Integer, server_default=text("0"), comment="Decisions that proposed a plan."
-    )
-    no_changes: Mapped[int] = mapped_column(
-        Integer, server_default=text("0"), comment="Decisions to change nothing."
-    )
-    failures: Mapped[int] = mapped_column(
-        Integer, server_default=text("0"), comment="Decisions that failed."
-    )
-    first_at: Mapped[datetime | None] = mapped_column(
-        comment="When the balance was first observed."
-    )
-    imbalance_first: Mapped[Decimal | None]
-    last_at: Mapped[datetime | None] = mapped_column(comment="When the balance was last observed.")
-    imbalance_last: Mapped[Decimal | None]
+    plans: Mapped[Count] = mapped_column(comment="Decisions that proposed a plan.")
+    no_changes: Mapped[Count] = mapped_column(comment="Decisions to change nothing.")
+    failures: Mapped[Count] = mapped_column(comment="Decisions that failed.")
     imbalance_worst: Mapped[Decimal | None]
     lag_max_worst: Mapped[Decimal | None]
     forecast_time_lag_s_worst: Mapped[float | None]
-    rebalances: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    rebalances: Mapped[Count]
 
 
 class GroupShadow(Base):
@@ -159,7 +143,7 @@ class GroupShadow(Base):
     over_objective_planned_s: Mapped[float] = mapped_column(
         comment="Partition-seconds beyond the objective, replayed under plans."
     )
-    plans: Mapped[int] = mapped_column(Integer, comment="Plans that would have been published.")
+    plans: Mapped[Int32] = mapped_column(comment="Plans that would have been published.")
     downtime_s: Mapped[float] = mapped_column(
         comment="Partition-seconds of downtime for the moves of these plans."
     )
@@ -197,11 +181,7 @@ class GroupSample(_Sample, Base):
     """Samples of groups: every quarter of an hour, and after changes of owners or members."""
 
     __tablename__ = "group_sample"
-    __table_args__ = (
-        {
-            "postgresql_partition_by": "RANGE (sampled_at)",
-        },
-    )
+    __table_args__ = ({"postgresql_partition_by": "RANGE (sampled_at)"},)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     sampled_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was sampled.")
@@ -212,9 +192,7 @@ class GroupSampleLast(_Sample, Base):
 
     __tablename__ = "group_sample_last"
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
+    group_id: Mapped[KnownGroup]
     sampled_at: Mapped[datetime] = mapped_column(comment="When it was sampled.")
 
 
@@ -240,9 +218,7 @@ class LagSnapshot(Base):
         Index("lag_snapshot_at_idx", "snapshot_at"),
     )
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
+    group_id: Mapped[KnownGroup]
     snapshot_id: Mapped[str] = mapped_column(primary_key=True, comment="The snapshot.")
     snapshot_at: Mapped[datetime] = mapped_column(comment="When the snapshot was taken.")
 
@@ -251,18 +227,14 @@ class PartitionLagRow(Base):
     """Lag of every partition in every snapshot of a group."""
 
     __tablename__ = "partition_lag"
-    __table_args__ = (
-        {
-            "postgresql_partition_by": "RANGE (snapshot_at)",
-        },
-    )
+    __table_args__ = ({"postgresql_partition_by": "RANGE (snapshot_at)"},)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     snapshot_at: Mapped[datetime] = mapped_column(
         primary_key=True, comment="When it was measured; names the lag_snapshot."
     )
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
-    partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The partition.")
+    partition: Mapped[Int32] = mapped_column(primary_key=True, comment="The partition.")
     member: Mapped[str | None] = mapped_column(comment="The owner; null: none, or unknown.")
     begin_offset: Mapped[int | None] = mapped_column(comment="Log start offset.")
     end_offset: Mapped[int | None] = mapped_column(comment="Log end offset.")

@@ -5,7 +5,7 @@ measurements (`history`), nor the transitions, which the trigger `plan_event_app
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
@@ -14,7 +14,6 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Identity,
     Index,
-    Integer,
     PrimaryKeyConstraint,
     UniqueConstraint,
     func,
@@ -24,22 +23,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from fairlead.domain.identity import FourEyes as SeenBy
-from fairlead.store.models.base import Base, MeasuredBalance, one_of
-
-STATES: Final = (
-    "proposed",
-    "approved",
-    "sending",
-    "published",
-    "superseded",
-    "rejected",
-    "expired",
-    "stale",
-    "refused",
-    "withdrawn",
-)
-"""The states of a plan. The trigger `plan_event_apply` enforces the transitions."""
-
+from fairlead.domain.plan_states import STATES
+from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of, one_per_group
 
 VERBS: Final = ("approve", "reject", "rollback", "withdraw", "freeze", "unfreeze")
 """Web actions."""
@@ -56,6 +41,15 @@ class ConsumerGroup(Base):
     first_seen_at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="When Fairlead first stored anything about the group."
     )
+
+
+KnownGroup = Annotated[
+    str,
+    mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    ),
+]
+"""The key of a table with rows of registered groups."""
 
 
 class Plan(Base):
@@ -77,32 +71,15 @@ class Plan(Base):
             ["group_id", "rolled_back_from"],
             ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"],
         ),
-        Index(
-            "plan_one_published_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("state = 'published'"),
-        ),
-        Index(
-            "plan_one_open_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("state IN ('proposed', 'approved')"),
-        ),
-        Index(
-            "plan_one_sending_idx",
-            "group_id",
-            unique=True,
-            postgresql_where=text("state = 'sending'"),
-        ),
+        one_per_group("plan_one_published_idx", "state = 'published'"),
+        one_per_group("plan_one_open_idx", "state IN ('proposed', 'approved')"),
+        one_per_group("plan_one_sending_idx", "state = 'sending'"),
         Index("plan_created_at_idx", "created_at"),
     )
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
-    version: Mapped[int] = mapped_column(
-        Integer, primary_key=True, comment="Counts up per group from 1, without gaps."
+    group_id: Mapped[KnownGroup]
+    version: Mapped[Int32] = mapped_column(
+        primary_key=True, comment="Counts up per group from 1, without gaps."
     )
     plan_id: Mapped[UUID] = mapped_column(unique=True, comment="The plan's id in its document.")
     state: Mapped[str] = mapped_column(server_default="proposed", comment="The plan's state.")
@@ -124,8 +101,8 @@ class Plan(Base):
         server_default=text("false"),
         comment="Whether the group was in shadow mode: the plan cannot be approved.",
     )
-    rolled_back_from: Mapped[int | None] = mapped_column(
-        Integer, comment="The version whose assignment this repeats; null: a new assignment."
+    rolled_back_from: Mapped[Int32 | None] = mapped_column(
+        comment="The version whose assignment this repeats; null: a new assignment."
     )
     analysed: Mapped[Any | None] = mapped_column(
         JSONB,
@@ -157,6 +134,7 @@ class FourEyes(Base):
 class PlanEvent(Base):
     """Append-only: each step of a plan, with the actor, the time and the reason."""
 
+    # The trigger `plan_event_apply` sets the time, the users and the transaction.
     __tablename__ = "plan_event"
     __table_args__ = (
         ForeignKeyConstraint(
@@ -174,30 +152,22 @@ class PlanEvent(Base):
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     state: Mapped[str] = mapped_column(
         primary_key=True, comment="The state the plan entered. No plan returns to an earlier state."
     )
-    at: Mapped[datetime] = mapped_column(
-        server_default=func.clock_timestamp(), comment="Time of the step, by the database's clock."
-    )
+    at: Mapped[datetime] = mapped_column(comment="Time of the step, by the database's clock.")
     actor: Mapped[str] = mapped_column(
-        server_default=text("SESSION_USER"),
-        comment="The person that the client names; else database_user.",
+        comment="The person that the client names; else database_user."
     )
-    database_user: Mapped[str] = mapped_column(
-        server_default=text("SESSION_USER"), comment="The session's database user."
-    )
+    database_user: Mapped[str] = mapped_column(comment="The session's database user.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     sha256: Mapped[str] = mapped_column(comment="The document's hash, as the actor named it.")
     topic: Mapped[str | None] = mapped_column(comment="Where it was published: topic.")
-    partition: Mapped[int | None] = mapped_column(
-        Integer, comment="Where it was published: partition."
-    )
+    partition: Mapped[Int32 | None] = mapped_column(comment="Where it was published: partition.")
     record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
     transaction_id: Mapped[int] = mapped_column(
-        server_default=text("pg_current_xact_id()::text::bigint"),
-        comment="The transaction that took the step, as pg_current_xact_id() numbers it.",
+        comment="The transaction that took the step, as pg_current_xact_id() numbers it."
     )
 
 
@@ -217,8 +187,8 @@ class TopicRecord:
         primary_key=True, sort_order=-1, comment="The consumer group."
     )
     kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or withdrawn.")
-    version: Mapped[int] = mapped_column(
-        Integer, sort_order=-1, comment="The version that is sent or withdrawn."
+    version: Mapped[Int32] = mapped_column(
+        sort_order=-1, comment="The version that is sent or withdrawn."
     )
     epoch: Mapped[int] = mapped_column(
         sort_order=-1, comment="Epoch of the group's record; followers ignore lower ones."
@@ -239,7 +209,7 @@ class LastRecord(TopicRecord, Base):
     )
 
     topic: Mapped[str] = mapped_column(comment="The plan topic.")
-    partition: Mapped[int] = mapped_column(Integer, comment="Its partition.")
+    partition: Mapped[Int32] = mapped_column(comment="Its partition.")
     record_offset: Mapped[int] = mapped_column(comment="The offset in the partition.")
     at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="When the record was sent, by the database's clock."
@@ -256,9 +226,6 @@ class OutboxRow(TopicRecord, Base):
         comment="The person who requested it; null: the planner."
     )
     reason: Mapped[str | None] = mapped_column(comment="Why the plan is withdrawn.")
-    at: Mapped[datetime] = mapped_column(
-        server_default=func.now(), comment="When the entry was committed, by the database's clock."
-    )
 
 
 class PlanAttempt(Base):
@@ -266,10 +233,8 @@ class PlanAttempt(Base):
 
     __tablename__ = "plan_attempt"
 
-    group_id: Mapped[str] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
-    )
-    version: Mapped[int] = mapped_column(Integer, comment="The version that was to be sent.")
+    group_id: Mapped[KnownGroup]
+    version: Mapped[Int32] = mapped_column(comment="The version that was to be sent.")
     at: Mapped[datetime] = mapped_column(comment="When the attempt failed.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     again_at: Mapped[datetime] = mapped_column(comment="When the planner tries again.")
@@ -281,9 +246,7 @@ class PlanPartition(Base):
     __tablename__ = "plan_partition"
 
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
-    partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="Its partition.")
-    taken_at: Mapped[datetime | None] = mapped_column(comment="When a publisher last locked it.")
-    taken_by: Mapped[str | None] = mapped_column(comment="The session's database user.")
+    partition: Mapped[Int32] = mapped_column(primary_key=True, comment="Its partition.")
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
         comment="Number of turns; it shows whether another publisher had a turn since.",
@@ -300,9 +263,9 @@ class MovedPartition(Base):
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
-    partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The partition.")
+    partition: Mapped[Int32] = mapped_column(primary_key=True, comment="The partition.")
     previous_member: Mapped[str | None] = mapped_column(
         comment="The owner in the snapshot; null: none."
     )
@@ -342,8 +305,8 @@ class PageAct(Base):
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
     )
-    version: Mapped[int | None] = mapped_column(
-        Integer, comment="The version; to unfreeze: the number of the freeze; null: to freeze."
+    version: Mapped[Int32 | None] = mapped_column(
+        comment="The version; to unfreeze: the number of the freeze; null: to freeze."
     )
     sha256: Mapped[str | None] = mapped_column(comment="The version's hash, as the person saw it.")
     reason: Mapped[str] = mapped_column(comment="Why.")
@@ -363,9 +326,7 @@ class DecisionRow(Base):
         PrimaryKeyConstraint("group_id", "snapshot_at", "snapshot_id"),
         CheckConstraint(one_of("outcome", ("plan", "no change", "failed")), name="outcome"),
         CheckConstraint("(outcome = 'plan') = (version IS NOT NULL)", name="version"),
-        {
-            "postgresql_partition_by": "RANGE (snapshot_at)",
-        },
+        {"postgresql_partition_by": "RANGE (snapshot_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
@@ -376,7 +337,7 @@ class DecisionRow(Base):
     )
     outcome: Mapped[str] = mapped_column(comment="plan, no change, or failed.")
     reason: Mapped[str] = mapped_column(comment="The reason.")
-    version: Mapped[int | None] = mapped_column(Integer, comment="The plan proposed, if any.")
+    version: Mapped[Int32 | None] = mapped_column(comment="The plan proposed, if any.")
     settings: Mapped[str | None] = mapped_column(
         comment="The file whose policies decided, and the start of its SHA-256."
     )
@@ -388,9 +349,7 @@ class CandidatePlan(MeasuredBalance, Base):
     __tablename__ = "candidate"
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "snapshot_at", "snapshot_id", "assignor"),
-        {
-            "postgresql_partition_by": "RANGE (snapshot_at)",
-        },
+        {"postgresql_partition_by": "RANGE (snapshot_at)"},
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
@@ -398,14 +357,10 @@ class CandidatePlan(MeasuredBalance, Base):
     assignor: Mapped[str] = mapped_column(comment="The assignor's name.")
     outcome: Mapped[str | None] = mapped_column(comment="The assignor's own note on its result.")
     error: Mapped[str | None] = mapped_column(comment="Why there is no assignment.")
-    frontier: Mapped[list[list[float]] | None] = mapped_column(
-        JSONB,
-        sort_order=1,
-        comment="Forecast lag after fewer moves: [moves, forecast_time_lag_s], ...",
+    frontier: Mapped[list[dict[str, float]] | None] = mapped_column(
+        JSONB, comment="Forecast lag after fewer moves: moves, forecast_time_lag_s."
     )
-    snapshot_at: Mapped[datetime] = mapped_column(
-        sort_order=3, comment="When the snapshot was taken."
-    )
+    snapshot_at: Mapped[datetime] = mapped_column(comment="When the snapshot was taken.")
 
 
 class PlanPruned(Base):
@@ -415,7 +370,6 @@ class PlanPruned(Base):
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     versions: Mapped[int] = mapped_column(comment="Versions that pruning has removed.")
-    last_at: Mapped[datetime] = mapped_column(comment="When versions were last pruned.")
 
 
 class FreezeEvent(Base):
@@ -444,25 +398,13 @@ class PlanRegression(Base):
     __table_args__ = (of_plan(),)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
+    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     at: Mapped[datetime] = mapped_column(comment="When the verdict was stored.")
-    seen_s: Mapped[float] = mapped_column(
-        comment="Increase of the time lag over the objective since the plan, summed over "
-        "partitions, in seconds."
-    )
-    before_s: Mapped[float] = mapped_column(
-        comment="This increase in the replay with the owners before the plan."
-    )
-    error_s: Mapped[float] = mapped_column(comment="The replay's error.")
-    over_objective: Mapped[int] = mapped_column(Integer, comment="Partitions behind the objective.")
-    over_objective_before: Mapped[int] = mapped_column(
-        Integer, comment="Partitions that would have been behind under the owners before."
-    )
     evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
     automatic: Mapped[bool] = mapped_column(
         comment="Whether the planner rolls back automatically; else it proposes a rollback."
     )
-    back_to: Mapped[int | None] = mapped_column(
-        Integer, comment="The version before; null: there was none, so the plan is withdrawn."
+    back_to: Mapped[Int32 | None] = mapped_column(
+        comment="The version before; null: there was none, so the plan is withdrawn."
     )
     back_off_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")

@@ -6,13 +6,35 @@ Belongs here: the drawing. Does not: the figures (`report`).
 from pathlib import Path
 from typing import Any, Final
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from fairlead.surfaces.backtest.replay import RECORDED
 from fairlead.surfaces.backtest.report import HISTORY, Report
-from fairlead.surfaces.plots.style import GREY, drawing
 
 FORMATS: Final = (".svg", ".png")
+#: Readable on light and dark pages.
+GREY: Final = "#808080"
+#: matplotlib's settings, also for the plots of the docs.
+STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
+    "text.color": GREY,
+    "axes.labelcolor": GREY,
+    "axes.edgecolor": GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "grid.color": GREY,
+    "grid.alpha": 0.25,
+    "legend.framealpha": 0.0,
+    "legend.fontsize": "small",
+    "savefig.transparent": True,
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
+    "text.parse_math": False,  # names may hold dollar signs
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairlead",
+}
 
 
 def draw(report: Report, path: Path) -> None:
@@ -23,7 +45,7 @@ def draw(report: Report, path: Path) -> None:
     path
         Of the file to write; one of `FORMATS`. Equal reports give equal SVG files.
     """
-    with drawing():
+    with rc_context(STYLE):
         figure = Figure(figsize=(10, 7), layout="constrained")
         lag, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         for course in report.courses:
@@ -31,8 +53,9 @@ def draw(report: Report, path: Path) -> None:
             if course.in_charge in HISTORY:
                 dots = ":" if course.in_charge == RECORDED else "--"
                 style |= {"color": GREY, "linestyle": dots, "zorder": 3}
-            lag.plot(course.at, course.worst_s, label=course.in_charge, **style)
-            moves.plot(course.at, course.moves.cumsum(), **style)
+            rows = course.stretches
+            lag.plot(rows["at"], rows["worst_s"], label=course.in_charge, **style)
+            moves.plot(rows["at"], rows["moved"].cumsum(), **style)
         lag.set_title(f"Group {report.group}, by assignor in charge")
         lag.set_ylabel("worst time lag (s)")
         lag.legend(fontsize="small", ncols=4)

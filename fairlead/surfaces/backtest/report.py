@@ -4,77 +4,73 @@ Belongs here: condensing replays, as a table for people and as data for programs
 replaying (`replay`, `spark`), nor drawing (`plot`).
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-from rich.table import Table
 
 from assignors.registry import LAG_BLIND
-from fairlead.common.tables import slices
 from fairlead.common.words import plural
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.errors import GroupError
 from fairlead.surfaces.backtest.replay import RECORDED
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: Values of `in_charge` that are no assignors: the measured lag, and a replay of the real owners.
 HISTORY: Final = (RECORDED, OBSERVED)
-_HEADINGS: Final = ("behind (min)", "p95 (s)", "max (s)", "moves", "plans", "refused")
+#: Columns of the table, with their headings.
+COLUMNS: Final = {
+    "in_charge": "in charge",
+    "over_objective_partition_minutes": "behind (min)",
+    "worst_p95_s": "p95 (s)",
+    "worst_max_s": "max (s)",
+    "moves": "moves",
+    "plans": "plans",
+    "held_back": "refused",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class ReplayedCourse:
-    """A replay from the first sample to the last: N stretches between samples.
+    """A replay from the first sample to the last.
 
     Parameters
     ----------
     in_charge
         An assignor, `observed` or `recorded`.
-    at
-        When each stretch ended, N times, ascending.
-    over_objective_s
-        Partition-seconds beyond the objective in each stretch, float64 of shape (N,).
-    worst_s
-        Largest time lag of a partition in each stretch, seconds, float64 of shape (N,).
-    moves
-        Partitions moved in each stretch, int64 of shape (N,).
-    plans, held_back
-        Plans published; decisions whose plan the policy did not approve.
-    downtime_s
-        Partition-seconds without consumption because of these plans.
+    stretches
+        A row for each stretch between samples, by time, with the columns of
+        `fairlead.surfaces.backtest.spark.STRETCHES`.
     """
 
     in_charge: str
-    at: tuple[datetime, ...]
-    over_objective_s: npt.NDArray[np.float64]
-    worst_s: npt.NDArray[np.float64]
-    moves: npt.NDArray[np.int64]
-    plans: int
-    held_back: int
-    downtime_s: float
+    stretches: "pd.DataFrame"
 
     @property
     def by_plans(self) -> bool:
         """Whether plans changed the owners; else each rebalance did."""
         return self.in_charge not in LAG_BLIND | set(HISTORY)
 
+    def total(self, column: str) -> float:
+        """Add up a figure of the stretches."""
+        return float(self.stretches[column].sum())
+
     @property
     def summary(self) -> dict[str, float | int]:
-        """The figures of the table."""
+        """The figures of the replay."""
+        worst_s = self.stretches["worst_s"]
         return {
-            "over_objective_partition_minutes": round(float(self.over_objective_s.sum()) / 60, 1),
-            "worst_p95_s": round(float(np.percentile(self.worst_s, 95)), 1),
-            "worst_max_s": round(float(self.worst_s.max()), 1),
-            "moves": int(self.moves.sum()),
-            "plans": self.plans,
-            "held_back": self.held_back,
-            "downtime_partition_minutes": round(self.downtime_s / 60, 1),
+            "over_objective_partition_minutes": round(self.total("over_objective_s") / 60, 1),
+            "worst_p95_s": round(float(worst_s.quantile(0.95)), 1),
+            "worst_max_s": round(float(worst_s.max()), 1),
+            "moves": int(self.total("moved")),
+            "plans": int(self.total("published")),
+            "held_back": int(self.total("held_back")),
+            "downtime_partition_minutes": round(self.total("downtime_s") / 60, 1),
         }
 
 
@@ -112,24 +108,32 @@ class Report:
         GroupError
             Fewer than two samples could be replayed; the message has the reasons.
         """
-        recorded = stretches.filter(pc.equal(stretches["in_charge"], RECORDED))
-        skipped = Counter(recorded["skipped"].drop_null().to_pylist())
-        if not recorded["skipped"].null_count:
-            reasons = "; ".join(f"{reason} ({count:,})" for reason, count in skipped.most_common(3))
+        rows = stretches.to_pandas()
+        skipped = rows.loc[rows["in_charge"] == RECORDED, "skipped"].value_counts().to_dict()
+        replayed = rows[rows["skipped"].isna()]
+        if replayed.empty:
+            reasons = "; ".join(f"{reason} ({count:,})" for reason, count in skipped.items())
             raise GroupError(
                 f"Group {group} has fewer than two samples that can be replayed"
                 f"{f'; skipped: {reasons}' if reasons else ''}"
             )
-        replayed = stretches.filter(pc.is_null(stretches["skipped"]))
-        courses = [_course(name, rows) for name, rows in slices(replayed, "in_charge").items()]
-        return cls(group, tuple(sorted(courses, key=_burden)), dict(skipped.most_common()))
+        courses = [
+            ReplayedCourse(str(name), its.sort_values("at"))
+            for name, its in replayed.groupby("in_charge")
+        ]
+        return cls(group, tuple(sorted(courses, key=_burden)), skipped)
+
+    @property
+    def at(self) -> list[datetime]:
+        """When each stretch ended."""
+        return list(self.courses[0].stretches["at"])
 
     def as_dict(self) -> dict[str, Any]:
         """Return all figures, and the series they come from, ready for JSON."""
-        at = self.courses[0].at
+        at = [moment.isoformat() for moment in self.at]
         return {
             "group": self.group,
-            "to": at[-1].isoformat(),
+            "to": at[-1],
             "samples": len(at) + 1,
             "skipped": dict(self.skipped),
             "in_charge": [
@@ -137,33 +141,30 @@ class Report:
                     "name": course.in_charge,
                     **course.summary,
                     "series": {
-                        "at": [moment.isoformat() for moment in course.at],
-                        "over_objective_s": course.over_objective_s.tolist(),
-                        "worst_s": course.worst_s.tolist(),
-                        "moves": course.moves.tolist(),
+                        "at": at,
+                        "over_objective_s": course.stretches["over_objective_s"].tolist(),
+                        "worst_s": course.stretches["worst_s"].tolist(),
+                        "moves": course.stretches["moved"].astype(int).tolist(),
                     },
                 }
                 for course in self.courses
             ],
         }
 
-    def table(self) -> Table:
-        """Return the figures as a table."""
-        at = self.courses[0].at
-        last = at[-1].isoformat(" ", "minutes")[:16]
-        table = Table(
-            title=f"Group {self.group}: {len(at) + 1:,} samples, until {last} UTC",
-            title_justify="left",
-        )
-        table.add_column("in charge")
-        for heading in _HEADINGS:
-            table.add_column(heading, justify="right")
-        for course in self.courses:
-            values = [f"{value:,.0f}" for value in course.summary.values()][: len(_HEADINGS)]
-            if not course.by_plans:
-                values[-2:] = []
-            table.add_row(course.in_charge, *values, end_section=course.in_charge == OBSERVED)
-        return table
+    @property
+    def title(self) -> str:
+        """The heading of the table: group, samples and end."""
+        until = f"{self.at[-1]:%Y-%m-%d %H:%M} UTC"
+        return f"Group {self.group}: {len(self.at) + 1:,} samples, until {until}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the figures as rows of a table, with the keys of `COLUMNS`."""
+        return [
+            {"in_charge": course.in_charge}
+            | {name: round(value) for name, value in course.summary.items()}
+            | ({} if course.by_plans else {"plans": None, "held_back": None})
+            for course in self.courses
+        ]
 
     def saved(self) -> str | None:
         """Describe what the best planning assignor would have saved; None: no assignor plans."""
@@ -171,10 +172,12 @@ class Report:
         if best is None:
             return None
         observed = next(course for course in self.courses if course.in_charge == OBSERVED)
-        over_objective_s, planned_s = (
-            float(course.over_objective_s.sum()) for course in (observed, best)
+        saved = would_have_saved(
+            observed.total("over_objective_s"),
+            best.total("over_objective_s"),
+            int(best.total("published")),
+            best.total("downtime_s"),
         )
-        saved = would_have_saved(over_objective_s, planned_s, best.plans, best.downtime_s)
         return f"{best.in_charge} {saved}"
 
 
@@ -207,20 +210,6 @@ def would_have_saved(
     )
 
 
-def _course(in_charge: str, rows: pa.Table) -> ReplayedCourse:
-    rows = rows.sort_by("at")
-    return ReplayedCourse(
-        in_charge=in_charge,
-        at=tuple(rows["at"].to_pylist()),
-        over_objective_s=rows["over_objective_s"].to_numpy(),
-        worst_s=rows["worst_s"].to_numpy(),
-        moves=rows["moved"].to_numpy(),
-        plans=pc.sum(rows["published"]).as_py(),
-        held_back=pc.sum(rows["held_back"]).as_py(),
-        downtime_s=pc.sum(rows["downtime_s"]).as_py(),
-    )
-
-
-def _burden(course: ReplayedCourse) -> tuple[int, float, int, str]:
+def _burden(course: ReplayedCourse) -> tuple[int, float, float, str]:
     place = HISTORY.index(course.in_charge) if course.in_charge in HISTORY else len(HISTORY)
-    return place, float(course.over_objective_s.sum()), int(course.moves.sum()), course.in_charge
+    return place, course.total("over_objective_s"), course.total("moved"), course.in_charge

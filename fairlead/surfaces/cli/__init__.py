@@ -52,87 +52,39 @@ app = typer.Typer(
     context_settings={"max_content_width": 110},
     pretty_exceptions_show_locals=False,  # local variables may hold secrets
 )
-for command, short_help, *examples in (
-    (
-        assign.assign,
-        "Solve assignment problems, one JSON object per line.",
-        "assign < problems.jsonl",
-    ),
-    (assign.partition, "Return the partition of a record's key.", "partition < keys.jsonl"),
-    (assign.decide, "Decide on groups, one JSON object per line.", "decide < questions.jsonl"),
-    (
-        backtest.backtest,
-        "Replay a group's history with each assignor.",
-        "backtest orders --since 2026-01-05 --output orders.svg",
-    ),
-    (
-        groups.groups,
-        "List groups with diagnosis and next step, worst first.",
-        "groups",
-        "groups --wide",
-        "groups --json",
-    ),
-    (
-        groups.why,
-        "Explain the state of a group, or the owner of a partition.",
-        "why orders",
-        "why orders orders-7",
-    ),
-    (
-        groups.lag,
-        "Show a group's lag by partition, member or topic.",
-        "lag orders --limit 10",
-        "lag orders --by-member --at 2026-01-06T09:30",
-    ),
-    (
-        groups.history,
-        "Show what happened to a group, newest first.",
-        "history orders",
-        "history orders --since 2026-01-06 --json",
-    ),
-    (
-        keys.keys,
-        "Report which keys make a partition hot.",
-        "keys orders",
-        "keys orders --group billing --partition 7",
-        "keys orders --to 48 --format html > keys.html",
-    ),
-    (
-        plan.plan,
-        "Analyse a group now, and propose a plan that would help.",
-        "plan orders --dry-run",
-        "plan orders --json",
-    ),
+for command, *examples in (
+    (assign.assign, "assign < problems.jsonl"),
+    (assign.partition, "partition < keys.jsonl"),
+    (assign.decide, "decide < questions.jsonl"),
+    (backtest.backtest, "backtest orders --since 2026-01-05 --output orders.svg"),
+    (groups.groups, "groups", "groups --json"),
+    (groups.why, "why orders", "why orders orders-7"),
+    (groups.lag, "lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30"),
+    (groups.history, "history orders", "history orders --since 2026-01-06 --json"),
+    (keys.keys, "keys orders", "keys orders --group billing --partition 7", "keys orders --to 48"),
+    (plan.plan, "plan orders --dry-run", "plan orders --json"),
     (
         freeze.freeze,
-        "Stop publication of new plans.",
         "freeze orders --reason 'the team deploys until noon'",
         "freeze --all --reason 'incident 4711' --yes",
     ),
     (
         freeze.unfreeze,
-        "Resume publication of new plans.",
         "unfreeze orders --reason 'deployed'",
         "unfreeze --all --reason 'incident 4711 is over' --yes",
     ),
     (
         survey.survey,
-        "Diagnose all groups of a cluster, before set-up.",
         "survey --bootstrap-servers broker-1:9092",
         "survey --format html > survey.html",
     ),
-    (doctor.doctor, "Check the installation; suggest remedies.", "doctor", "doctor --json"),
-    (up.up, "Run the whole planner on this machine.", "up", "up --plan"),
-    (signing_key.signing_key, "Create a key pair for signing plans.", "signing-key 2026-03"),
-    (sample.sample, "Sample all planned groups, without Dagster.", "sample", "sample --once"),
-    (
-        serve.serve,
-        "Serve metrics for Prometheus, and pages.",
-        "serve",
-        "serve --host 0.0.0.0 --port 9464",
-    ),
+    (doctor.doctor, "doctor", "doctor --json"),
+    (up.up, "up", "up --plan"),
+    (signing_key.signing_key, "signing-key 2026-03"),
+    (sample.sample, "sample", "sample --once"),
+    (serve.serve, "serve", "serve --host 0.0.0.0 --port 9464"),
 ):
-    app.command(short_help=short_help, epilog=epilog(*examples))(command)
+    app.command(epilog=epilog(*examples))(command)
 
 
 @app.callback()
@@ -150,30 +102,27 @@ def prepare(
         use_running_sandbox()
 
 
-app.add_typer(
-    plans.app, name="plans", short_help="List, review, approve and withdraw versions of plans."
-)
-app.add_typer(policy.app, name="policy")
-app.add_typer(sandbox.app, name="sandbox", short_help="Embedded Kafka and Postgres, in .fairlead.")
-app.add_typer(spark.app, name="spark", short_help="Keep a Spark server running on this machine.")
-app.add_typer(db.app, name="db", short_help="Upgrade, check and prune the database; psql.")
+for name, group in {
+    "plans": plans.app,
+    "policy": policy.app,
+    "sandbox": sandbox.app,
+    "spark": spark.app,
+    "db": db.app,
+}.items():
+    app.add_typer(group, name=name)
 
 
-@app.command(
-    short_help="Run the demo on embedded services, from lag to plan.", epilog=epilog("demo")
-)
+@app.command(epilog=epilog("demo"))
 def demo() -> None:
-    """Run the demo on embedded services: skewed lag, a plan, its adoption, and the result."""
+    """Run the demo on embedded services, from lag to plan."""
     from fairlead.surfaces.demo.run import demo as run
 
     _recorded("demo", run)
 
 
-@app.command(
-    short_help="Run services, a demo cluster under load, and the UI.", epilog=epilog("dev")
-)
+@app.command(epilog=epilog("dev"))
 def dev() -> None:
-    """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
+    """Run services, a demo cluster under load, and the UI."""
     from fairlead.surfaces.demo.dev import dev as run
 
     _recorded("dev", run)
@@ -183,10 +132,11 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
     """Run a command, and record its process so that `make clean` can end it."""
     from rich.console import Console
 
-    from fairlead.sandbox.recorded_processes import recorded
+    from fairlead.sandbox.recorded_processes import recorded, require_alone
     from fairlead.settings import load_settings
 
     state_dir = load_settings().state_dir.absolute()
+    require_alone(state_dir)
     with room_in(state_dir), recorded(state_dir, f"fairlead {name}"):
         run(state_dir, Console())
 

@@ -3,7 +3,7 @@
 Belongs here: what several command groups share. Does not: any query (`fairlead.store.queries`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
@@ -55,44 +55,23 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
         engine.dispose()
 
 
-def _completed(read: Callable[["Engine"], list[str]]) -> list[str]:
-    """Query the database for completion; empty, without a message, if it does not answer."""
+def known_groups(prefix: str = "", limit: int = _ALL) -> list[str]:
+    """Return stored groups with a prefix; none if the database does not answer at once."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from fairlead.errors import FairleadError
+    from fairlead.store.queries import read_group_names
 
     try:
         with opened_engine(_COMPLETION_TIMEOUT_S) as engine:
-            return read(engine)
+            return read_group_names(engine, prefix, limit=limit)
     except (FairleadError, SQLAlchemyError):
         return []
 
 
 def complete_group(incomplete: str) -> list[str]:
     """Return the groups whose names start with the typed text."""
-    from fairlead.store.queries import read_group_names
-
-    return _completed(lambda engine: read_group_names(engine, incomplete, limit=_COMPLETIONS))
-
-
-def known_groups() -> list[str]:
-    """Return the stored groups; none if the database does not answer at once."""
-    from fairlead.store.queries import read_group_names
-
-    return _completed(lambda engine: read_group_names(engine, limit=_ALL))
-
-
-def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the versions of the typed group, newest first."""
-    from fairlead.store.queries import read_versions
-
-    group = ctx.params.get("group")
-    if not group:
-        return []
-    versions = _completed(
-        lambda engine: [*map(str, read_versions(engine, group, limit=_COMPLETIONS))]
-    )
-    return [version for version in versions if version.startswith(incomplete)]
+    return known_groups(incomplete, _COMPLETIONS)
 
 
 def parse_moment(text: str) -> datetime:
@@ -124,23 +103,12 @@ Group = Annotated[
     str,
     typer.Argument(help="The consumer group.", autocompletion=complete_group, callback=known_text),
 ]
-Version = Annotated[
-    int,
-    typer.Argument(
-        help="Version of the plan.", min=1, max=_LAST_VERSION, autocompletion=complete_version
-    ),
-]
+Version = Annotated[int, typer.Argument(help="Version of the plan.", min=1, max=_LAST_VERSION)]
 NewestVersion = Annotated[
     int | None,
-    typer.Argument(
-        help="Version of the plan. Default: the newest.",
-        min=1,
-        max=_LAST_VERSION,
-        autocompletion=complete_version,
-    ),
+    typer.Argument(help="Version of the plan. Default: the newest.", min=1, max=_LAST_VERSION),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Wide = Annotated[bool, typer.Option("--wide", help="Show all columns.")]
 Reason = Annotated[
     str, typer.Option("--reason", help="Reason; the history shows it.", callback=_reason)
 ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def assign() -> None:
-    """Solve assignment problems: one JSON object per line in, one per line out.
+    """Solve assignment problems, one JSON object per line.
 
     {"assignor": "sticky", "topics": {"t0": 3}, "members": {"C0": {"topics": ["t0"]}},
     "lags": {"t0": [5, 3, 2]}} -> {"assignment": ..., "metrics": ...} or {"error": ...}.
@@ -27,7 +27,7 @@ def assign() -> None:
 
 
 def partition() -> None:
-    """Compute the partition of a key, as the producer's default partitioner does, line by line.
+    """Return the partition of a key, by the producer's default.
 
     {"key": "k", "key_encoding": "utf8", "partitions": 12} -> {"partition": 3} or {"error": ...};
     key_encoding is utf8 or base64. The exit code is 1 if any answer is an error.
@@ -38,7 +38,7 @@ def partition() -> None:
 
 
 def decide() -> None:
-    """Decide on consumer groups from samples: one JSON object per line in, one per line out.
+    """Decide on groups from samples, one JSON object per line.
 
     {"topics": {"t": 3}, "members": {"a": {"topics": ["t"]}}, "snapshots": [...]} ->
     {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. The line

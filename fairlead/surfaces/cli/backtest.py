@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from fairlead.surfaces.cli.arguments import Group, parse_moment
-from fairlead.surfaces.cli.output import print_json, print_rich, say
+from fairlead.surfaces.cli.arguments import Group, Since, parse_moment
+from fairlead.surfaces.cli.output import print_json, print_table, say
 
 
 def _plot_file(path: Path | None) -> Path | None:
@@ -30,15 +30,7 @@ def _plot_file(path: Path | None) -> Path | None:
 def backtest(
     group: Group,
     *,
-    since: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=parse_moment,
-            metavar="TIME",
-            help="From this moment: ISO 8601, UTC if without zone. Default: the first "
-            "stored sample.",
-        ),
-    ] = None,
+    since: Since = None,
     until: Annotated[
         datetime | None,
         typer.Option(
@@ -59,7 +51,7 @@ def backtest(
         typer.Option(callback=_plot_file, help="Draw the series to this file, .svg or .png."),
     ] = None,
 ) -> None:
-    """Replay the samples of a group with each assignor in charge, best first.
+    """Replay a group's history with each assignor, best first.
 
     Arrivals are as recorded and consumers as fast as measured; owners, and so the time lag, depend
     on the assignor. "Behind" counts time lag beyond the policy's objective.
@@ -70,7 +62,7 @@ def backtest(
     from fairlead.settings import load_settings
     from fairlead.spark.session import build_session
     from fairlead.surfaces.backtest.plot import draw
-    from fairlead.surfaces.backtest.report import Report
+    from fairlead.surfaces.backtest.report import COLUMNS, Report
     from fairlead.surfaces.backtest.spark import backtest as replay_all
     from fairlead.surfaces.backtest.spark import find_samples
 
@@ -84,7 +76,7 @@ def backtest(
     if as_json:
         print_json(report.as_dict())
     else:
-        print_rich(report.table())
+        print_table(report.rows(), COLUMNS, title=report.title)
         if saved := report.saved():
             say(f"{saved}.")
         for reason, count in report.skipped.items():

@@ -20,19 +20,11 @@ from fairlead.surfaces.cli.output import epilog, say, say_error
 if TYPE_CHECKING:
     from fairlead.settings import Settings
 
-#: Printed before psql opens: the most important of the views that `\dv` lists.
-VIEWS: Final = """\
-Views to begin with; \\d+ NAME shows the meaning of their columns, \\dv lists all others:
-  plan_history     every version: state, who decided, what it moves, predicts and achieved
-  plan_moves       each partition whose owner a version changes, with the reason
-  adoption         how far consumers follow the published version
-  balance_history  how evenly work was spread: observed, predicted
-  lag_history      offsets, lag, losses, rates, status, owner of every partition in every snapshot
-"""
+#: Printed before psql opens.
+VIEWS: Final = "\\dv+ lists the views; \\d+ plan_history shows what its columns mean"
 
 app = typer.Typer(
-    help="Upgrade, check and prune the database at postgres.url (fairlead.toml, FAIRLEAD_*), or "
-    "open psql.",
+    help="Upgrade, check and prune the database; psql.",
     no_args_is_help=True,
 )
 
@@ -51,7 +43,7 @@ def upgrade() -> None:
 
 @app.command(epilog=epilog("db current"))
 def current() -> None:
-    """Print the revision of the database; the exit code is 1 if it is not the newest."""
+    """Print the database's revision; exit with 1 if it is old."""
     from fairlead.store import migrate
 
     revision, head = migrate.current(_url()), migrate.head()
@@ -63,22 +55,15 @@ def current() -> None:
 
 @app.command(epilog=epilog("db check"))
 def check() -> None:
-    """Check that the database, the migrations and the code agree; the exit code is 1 if not."""
+    """Check that database and code agree; exit with 1 if not."""
     from fairlead.store import migrate
 
     migrate.check(_url())
     say("the database agrees with this version")
 
 
-@app.command(epilog=epilog("db prune --dry-run", "db prune --older-than 2026-01-31"))
+@app.command(epilog=epilog("db prune --dry-run", "db prune --every 24"))
 def prune(
-    older_than: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d"],
-            help="Drop all days before this one (UTC). Default: history_retention ago.",
-        ),
-    ] = None,
     *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be dropped; drop nothing.")
@@ -88,18 +73,18 @@ def prune(
         typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop the history of old days, and plans that were never published. Published plans stay."""
+    """Drop old history and unpublished plans."""
     import time
 
     from fairlead.errors import FairleadError
 
     while every is not None:
         try:
-            _prune(older_than, dry_run=dry_run)
+            _prune(dry_run=dry_run)
         except FairleadError as error:
             say_error(error)  # the database may answer next time, or a long read has ended
         time.sleep(every * 3600)
-    _prune(older_than, dry_run=dry_run)
+    _prune(dry_run=dry_run)
 
 
 @app.command(
@@ -109,10 +94,11 @@ def prune(
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments for psql.")] = None,
 ) -> None:
-    """Open psql on the plan history; arguments go to psql: `fairlead db psql -- -c '...'`.
+    """Open psql on the plan history.
 
-    If no setting names a database, psql opens that of the sandbox in the state directory; a
-    sandbox's Postgres that is stopped runs as long as psql does.
+    Arguments go to psql: `fairlead db psql -- -c '...'`. If no setting names a database, psql
+    opens that of the sandbox in the state directory; a sandbox's Postgres that is stopped runs as
+    long as psql does.
     """
     from sqlalchemy import make_url
 
@@ -160,15 +146,13 @@ def _sandbox_url(settings: "Settings") -> Iterator[str]:
             postgres.stop()
 
 
-def _prune(older_than: datetime | None, *, dry_run: bool) -> None:
+def _prune(*, dry_run: bool) -> None:
     """Prune once, and print what was dropped."""
     from fairlead.settings import load_settings
     from fairlead.store import retention
 
     settings = load_settings()
-    if older_than is None:
-        older_than = datetime.now(UTC) - settings.history_retention
-    older_than = older_than.replace(tzinfo=UTC)
+    older_than = datetime.now(UTC) - settings.history_retention
     rows: Mapping[str, int] = {}
     with opened_engine() as engine:
         if dry_run:

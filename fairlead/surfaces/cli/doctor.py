@@ -24,7 +24,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check all that Fairlead needs, and suggest remedies for what fails.
+    """Check the installation; suggest remedies.
 
     Checks settings, Java, disk, Postgres, Kafka with each missing right, Dagster, and whether
     sampling and planning are on. Nothing is changed. The exit code is 1 if a check failed.

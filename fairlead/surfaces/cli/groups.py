@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairlead.common.words import as_text
 from fairlead.domain.figures import figure
 from fairlead.domain.history import THINNED_TO
 from fairlead.surfaces.cli.arguments import (
@@ -17,11 +18,10 @@ from fairlead.surfaces.cli.arguments import (
     Json,
     Limit,
     Since,
-    Wide,
     known_text,
     opened_engine,
 )
-from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, say_wrapped
+from fairlead.surfaces.cli.output import print_json, print_table, say
 from fairlead.surfaces.next_step import why_no_sample
 from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 
@@ -38,19 +38,6 @@ _GROUPS = {
     "follows": "follows",
     "next": "next",
 }
-_ALL_OF_GROUPS = _GROUPS | {
-    "utilisation": "",
-    "last_seen": "sampled (UTC)",
-    "published": "published",
-    "adherence": "",
-    "waits": "waits",
-    "outcome": "last decision",
-    "decided_at": "at (UTC)",
-    "lag_max_now": "",
-    "rebalances": "rebalances since yesterday",
-}
-#: Rebalances since yesterday 00:00 UTC. Groups with more of them are listed.
-_OFTEN = 48
 #: Number of groups whose evidence is shown, worst first.
 _WITH_EVIDENCE = 10
 #: Figures older than this are marked as old: by default, samples are taken every minute.
@@ -88,14 +75,14 @@ _HISTORY = {
 }
 
 
-def groups(*, wide: Wide = False, as_json: Json = False) -> None:
-    """List the groups, worst first: diagnosis, forecast, plan and next step."""
+def groups(*, as_json: Json = False) -> None:
+    """List groups with diagnosis and next step, worst first."""
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.freezes import read_freezes
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.monitoring import last_sample
     from fairlead.store.regressions import back_offs
-    from fairlead.surfaces.next_step import follows, is_checked, next_step
+    from fairlead.surfaces.next_step import follows, next_step
 
     with opened_engine() as engine:
         rows, freezes = worst_first(read_groups(engine)), read_freezes(engine)
@@ -109,20 +96,14 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
             [
                 row
                 | _forecast(row)
-                | {
-                    "follows": follows(row),
-                    "next": next_step(row, waits, resting),
-                    "waits": _waits(row),
-                }
-                | ({} if is_checked(row) else {"adherence": None})
+                | {"follows": follows(row), "next": next_step(row, waits, resting)}
                 for row in rows
             ],
-            _ALL_OF_GROUPS if wide else _GROUPS,
-            wide=wide,
+            _GROUPS,
         )
-        say_wrapped(*_evidence(rows), *_behind(rows), *_rebalancing(rows))
-        say_wrapped(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
-        say_wrapped(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
+        say(*_evidence(rows))
+        say(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
+        say(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
     else:
         say(
             "No group has been sampled or planned yet. `fairlead up` samples groups; `fairlead "
@@ -150,9 +131,7 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
-        return dict.fromkeys(
-            ("behind_now_s", "forecast_time_lag_s", "utilisation", "catch_up_time")
-        )
+        return dict.fromkeys(("behind_now_s", "forecast_time_lag_s", "catch_up_time"))
     return {"catch_up_time": catch_up_time(row["catch_up_s"], row["last_seen"])}
 
 
@@ -171,28 +150,6 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _behind(rows: list[dict[str, Any]]) -> list[str]:
-    """Return when the worst groups that are behind catch up, and how many consumers they need."""
-    behind = [
-        row for row in rows if row["diagnosis"] not in {None, "unknown"} and row["catch_up_s"] != 0
-    ]
-    return [
-        f"{row['group']}: caught up {_catch_up_time(row)}. {row['consumers_why']}"
-        for row in behind[:_WITH_EVIDENCE]
-    ]
-
-
-def _rebalancing(rows: list[dict[str, Any]]) -> list[str]:
-    """Return which groups rebalance often, the most often first."""
-    often = [row for row in rows if (row["rebalances"] or 0) > _OFTEN]
-    often.sort(key=lambda row: -row["rebalances"])
-    return [
-        f"{row['group']}: {row['rebalances']:,} rebalances since yesterday; its page lists who "
-        "joined and left"
-        for row in often[:_WITH_EVIDENCE]
-    ]
-
-
 def _catch_up_time(row: dict[str, Any]) -> str:
     """Return when a group will have caught up without a change, and with the waiting plan."""
     from fairlead.common.words import catch_up_time
@@ -202,11 +159,6 @@ def _catch_up_time(row: dict[str, Any]) -> str:
         return without_plan
     planned = catch_up_time(row["catch_up_planned_s"], row["planned_at"])
     return f"{without_plan}; with version {row['waiting']}: {planned}"
-
-
-def _waits(row: dict[str, Any]) -> str | None:
-    """Return the version that waits for approval or publication, with its state, or None."""
-    return row["waiting"] and f"{row['waiting']}, {row['waiting_state']}"
 
 
 def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -249,24 +201,20 @@ def _not_planned(names: list[str]) -> list[str]:
 
 
 def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | None") -> list[str]:
-    """Return which groups were not sampled lately and why, one line per reason."""
+    """Return which groups with members were not sampled lately, and why."""
     from fairlead.common.words import listed
     from fairlead.domain.diagnoses import NO_MEMBERS
 
-    every = [row for row in rows if row["last_seen"] and now - row["last_seen"] > _OLD]
-    old = [row for row in every if row["evidence"] != NO_MEMBERS]
-    empty = [row for row in every if row["evidence"] == NO_MEMBERS]
-    lines = []
-    if old:
-        newest = as_text(max(row["last_seen"] for row in old))
-        names = listed([row["group"] for row in old])
-        line = f"{names}: no sample since {newest} UTC: these figures are old. "
-        lines.append(line + why_no_sample(last))
-    if empty:
-        newest = as_text(max(row["last_seen"] for row in empty))
-        names = listed([row["group"] for row in empty])
-        lines.append(f"{names}: no members, as last seen at {newest} UTC")
-    return lines
+    old = [
+        row
+        for row in rows
+        if row["last_seen"] and now - row["last_seen"] > _OLD and row["evidence"] != NO_MEMBERS
+    ]
+    if not old:
+        return []
+    names, newest = listed([row["group"] for row in old]), max(row["last_seen"] for row in old)
+    line = f"{names}: no sample since {as_text(newest)} UTC: these figures are old. "
+    return [line + why_no_sample(last)]
 
 
 def lag(
@@ -353,7 +301,7 @@ def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
-    """Show the decisions on a group and the steps of its plans, newest first."""
+    """Show a group's decisions and steps of plans, newest first."""
     from fairlead.store.event_queries import read_history
 
     with opened_engine() as engine:
@@ -378,10 +326,10 @@ def why(
     *,
     as_json: Json = False,
 ) -> None:
-    """Explain a group: its diagnosis and since when, the evidence, its plan and the next step.
+    """Explain the state of a group, or the owner of a partition.
 
-    With a partition: the versions that moved it, from whom to whom and why, and the time per
-    record.
+    Of a group: its diagnosis, evidence, plan and next step. Of a partition: the versions that moved
+    it, from whom to whom and why, and the time per record.
     """
     from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses
@@ -402,7 +350,7 @@ def why(
         step = next_step(row, undecided([row], datetime.now(UTC)), resting)
         lines = [*_why(row, diagnoses), *(f"  {line}" for line in resting.values())]
         keys = of_hot_partitions(group, row["diagnosis"], row["names"] or ())
-        say_wrapped(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
+        say(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
         return
     if moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: its moves")
@@ -467,8 +415,8 @@ def _why(row: dict[str, Any], diagnoses: list[dict[str, Any]]) -> list[str]:
         ]
     if row["published"] is not None:
         lines.append(f"  plan: version {row['published']} is published; followed: {follows(row)}")
-    if waits := _waits(row):
-        lines.append(f"  plan: version {waits}")
+    if row["waiting"]:
+        lines.append(f"  plan: version {row['waiting']}, {row['waiting_state']}")
     if row["outcome"] is not None:
         lines.append(
             f"  last decision: {row['outcome']}, {as_text(row['decided_at'])} UTC: {row['reason']}"

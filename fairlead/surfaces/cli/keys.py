@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine
-from fairlead.surfaces.cli.output import print_json, print_table, say, say_wrapped
+from fairlead.surfaces.cli.output import print_json, print_table, say
 
 _GROUP: Final = "Consumer group whose lag is forecast for more partitions."
 _TO: Final = "Number of partitions to compare with. Default: the smallest one that helps."
@@ -36,14 +36,15 @@ def keys(
         Literal["text", "json", "html"], typer.Option("--format", help="Output format.")
     ] = "text",
 ) -> None:
-    """Report the keys that make a partition hot, and the effect of more partitions.
+    """Report which keys make a partition hot.
 
-    Records are sampled evenly over time and partitions: at most 100 MB in 60 s. For more than
-    1,000,000 records, Spark reads at most 1 GB in ten minutes. The command joins no group, and
-    neither commits nor stores anything.
+    Also reports the effect of more partitions. Records are sampled evenly over time and partitions:
+    at most 100 MB in 60 s. For more than 1,000,000 records, Spark reads at most 1 GB in ten
+    minutes. The command joins no group, and neither commits nor stores anything.
     """
+    from fairlead.sandbox.jars import source_jars
     from fairlead.settings import load_settings
-    from fairlead.surfaces.keys import page, source_jars
+    from fairlead.surfaces.keys import as_page, tables
     from fairlead.workflows.key_sampling import report_on_keys
 
     with opened_engine() if group else nullcontext() as engine:
@@ -61,12 +62,12 @@ def keys(
         )
     if form == "json":
         print_json(report)
-    elif form == "html":
-        typer.echo(page.as_page(report))
-    else:
-        say_wrapped(report["verdict"])
-        for rows in filter(None, page.tables(report)):
-            say("")
-            print_table(rows, [*rows[0]])
+        return
+    if form == "html":
+        typer.echo(as_page(report))
+        return
+    say(report["verdict"])
+    for rows in filter(None, tables(report)):
         say("")
-        say_wrapped(*report["notes"])
+        print_table(rows, [*rows[0]])
+    say("", *report["notes"])

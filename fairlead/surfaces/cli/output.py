@@ -6,20 +6,18 @@ made safe by `visible`. Does not: the columns of a command.
 
 import json
 import os
-import re
-import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from textwrap import wrap
 from typing import Any, Final
 from uuid import UUID
 
 import typer
 
 from fairlead.common.visible import visible
+from fairlead.common.words import as_text
 from fairlead.domain.figures import Figure, figure
 
 #: Width of a table in a pipe or a file, unless COLUMNS is set.
@@ -28,7 +26,6 @@ _WIDTH_OF_A_FILE: Final = 80
 _LEAST_WIDTH: Final = 20
 #: Characters between two columns.
 _BETWEEN: Final = 2
-_NO_LIMIT: Final = 2_000
 _EXIT_CODES: Final = (
     "Exit codes: 0 done; 1 error, in one line on standard error; 2 invalid command or option."
 )
@@ -44,23 +41,6 @@ def say(*lines: str, err: bool = False) -> None:
     """Print lines for people; line breaks within a line are escaped."""
     for line in lines:
         typer.echo(visible(line), err=err)
-
-
-def say_wrapped(*sentences: str) -> None:
-    """Print sentences, wrapped in a terminal except within commands; else one per line."""
-    if not sys.stdout.isatty():
-        say(*sentences)
-        return
-    for sentence in sentences:
-        whole = re.sub("`[^`]+`", lambda command: command[0].replace(" ", "\0"), visible(sentence))
-        lines = wrap(
-            whole,
-            shutil.get_terminal_size().columns,
-            subsequent_indent=" " * (len(whole) - len(whole.lstrip()) + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        typer.echo("\n".join(lines).replace("\0", " "))
 
 
 def say_error(error: Exception, what: str = "") -> None:
@@ -82,7 +62,6 @@ def print_table(
     *,
     title: str | None = None,
     stderr: bool = False,
-    wide: bool = False,
 ) -> None:
     """Print rows as a table or, if it is wider than the window, as one block per row.
 
@@ -99,21 +78,20 @@ def print_table(
         Heading of the table.
     stderr
         Print to standard error, because standard output belongs to a program.
-    wide
-        Whether the table may be wider than the window.
     """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.table import Table
+    from rich.text import Text
 
     headings = columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
     headings = {
         key: heading or (known.label.lower() if (known := _figure(key)) else key)
         for key, heading in headings.items()
     }
-    console = _console(stderr=stderr, wide=wide)
+    console = _console(stderr=stderr)
     table = Table(
-        title=title and visible(title),
+        title=title and Text(visible(title)),  # not read as markup
         title_justify="left",
         box=SIMPLE_HEAD,
         show_edge=False,
@@ -129,12 +107,10 @@ def print_table(
         numbers = any(isinstance(row[key], int | float | Decimal) for row in rows)
         table.add_column(heading, justify="right" if numbers else "left", min_width=width)
         least += width + _BETWEEN
-    if least > console.width:
-        print_rich(_blocks(rows, headings, title), stderr=stderr)
-        return
     for row in rows:
         table.add_row(*(_cell(key, row[key]) for key in headings))
-    print_rich(table, stderr=stderr, wide=wide)
+    fits = least <= console.width
+    console.print(table if fits else _blocks(rows, headings, title), markup=False, crop=False)
 
 
 def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], title: Any) -> Any:
@@ -155,31 +131,12 @@ def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], titl
     return Group(*parts)
 
 
-def print_rich(renderable: Any, *, stderr: bool = False, wide: bool = False) -> None:
-    """Print a renderable of rich; text is not read as markup, because names may hold brackets."""
-    _console(stderr=stderr, wide=wide).print(_Visible(renderable), markup=False, crop=False)
-
-
-def _console(*, stderr: bool, wide: bool = False) -> Any:
+def _console(*, stderr: bool) -> Any:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH_OF_A_FILE
-    return Console(stderr=stderr, width=_NO_LIMIT if wide else width, highlight=False)
-
-
-class _Visible:
-    """A renderable of rich whose text is made visible, except rich's own colours."""
-
-    def __init__(self, renderable: Any) -> None:
-        self._renderable = renderable
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        from rich.segment import Segment
-
-        for segment in console.render(self._renderable, options):
-            text = visible(segment.text, keep="\n")
-            yield segment if segment.control else Segment(text, segment.style)
+    return Console(stderr=stderr, width=width, highlight=False)
 
 
 def _figure(key: str) -> Figure | None:
@@ -198,27 +155,6 @@ def _cell(key: str, value: Any) -> Any:
     from rich.text import Text
 
     return Text(visible(_text_of(key, value)))
-
-
-def as_text(value: Any) -> str:
-    """Return a value as text for people; times are in UTC.
-
-    Examples
-    --------
-    >>> [as_text(value) for value in (None, 1234567, 0.25, True)]
-    ['', '1,234,567', '0.25', 'yes']
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, datetime):
-        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float | Decimal):
-        return f"{value:,.3f}".rstrip("0").rstrip(".")
-    return str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import typer
 
 from fairlead.domain.candidate_figures import FORECAST, RACKS
 from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
-from fairlead.surfaces.cli.output import print_json, print_table, say_error, say_wrapped
+from fairlead.surfaces.cli.output import print_json, print_table, say, say_error
 
 if TYPE_CHECKING:
     from fairlead.domain.group_memories import GroupMemories
@@ -189,11 +189,11 @@ def _stored_plan(outcome: "Outcome | None") -> dict[str, Any]:
 def _print(document: dict[str, Any]) -> None:
     from fairlead.common.words import catch_up_time, plural
 
-    say_wrapped(
+    say(
         f"{document['group']}, from {plural(document['samples'], 'sample')}: "
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
-    say_wrapped(f"{document['outcome']}: {document['reason']}")
+    say(f"{document['outcome']}: {document['reason']}")
     known = document["diagnosis"] != "unknown" and document["forecast_time_lag_s"] is not None
     if known and document["catch_up_s"] != 0:
         then = {"without a new plan": document["catch_up_s"]} | {
@@ -204,7 +204,7 @@ def _print(document: dict[str, Any]) -> None:
         forecasts = (
             f"{how}: {catch_up_time(s, document['sampled_at'])}" for how, s in then.items()
         )
-        say_wrapped(f"caught up {'; '.join(forecasts)}")
+        say(f"caught up {'; '.join(forecasts)}")
     if rows := document["candidates"]:
         empty = {key for key in _OPTIONAL if all(row[key] is None for row in rows)}
         columns = {key: name for key, name in _CANDIDATES.items() if key not in empty}
@@ -214,4 +214,4 @@ def _print(document: dict[str, Any]) -> None:
         print_table(moves[:_MOST_MOVES], _MOVES, title=f"{document['assignor']}: moves{more}")
     if document["version"] is not None:
         approval = f" ({document['approval']})" if document["approval"] else ""
-        say_wrapped(f"Stored as version {document['version']}: {document['state']}{approval}")
+        say(f"Stored as version {document['version']}: {document['state']}{approval}")

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlead.common.commands import shell_quote
-from fairlead.common.words import plural
+from fairlead.common.words import as_text, plural
 from fairlead.domain.figures import figure
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.groups import not_sent
-from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
+from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 from fairlead.surfaces.cli.running_sandbox import ask
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from fairlead.domain.records import StoredPlan
     from fairlead.settings import KafkaSettings
-    from fairlead.store import PlanStore, StoredPlan
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.adoption import Adoption
     from fairlead.workflows.reconciling import StepResult
 
@@ -49,13 +52,10 @@ def approve(
 ) -> None:
     """Approve a proposed version; the planner publishes exactly these bytes."""
     from fairlead.domain.reconciliation import WHAT_FOLLOWS
-    from fairlead.store import PlanStore
-    from fairlead.store.history_queries import read_plan
+    from fairlead.store.plans import PlanStore
 
     with opened_engine() as engine:
-        document = read_plan(engine, group, version)
-        _require_proposed(document, "approved")
-        print_plan(document, stderr=as_json)
+        document = _proposed(engine, group, version, "approved", as_json=as_json)
         ask(f"Approve version {version} of {group}, {document['sha256'][:12]}?", yes=yes)
         plan = PlanStore(engine).approve(
             group, version, sha256=sha256 or document["sha256"], reason=reason
@@ -73,13 +73,10 @@ def reject(
     group: Group, version: Version, *, reason: Reason, yes: Yes = False, as_json: Json = False
 ) -> None:
     """Reject a proposed version permanently."""
-    from fairlead.store import PlanStore
-    from fairlead.store.history_queries import read_plan
+    from fairlead.store.plans import PlanStore
 
     with opened_engine() as engine:
-        document = read_plan(engine, group, version)
-        _require_proposed(document, "rejected")
-        print_plan(document, stderr=as_json)
+        _proposed(engine, group, version, "rejected", as_json=as_json)
         ask(f"Reject version {version} of {group}?", yes=yes)
         plan = PlanStore(engine).reject(group, version, reason=reason)
     _say(
@@ -94,8 +91,8 @@ def publish(group: Group, *, as_json: Json = False) -> None:
     """Publish the group's approved plan now, if it still fits, and check adherence."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
     from fairlead.store.acts import asked
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.publication import publish_groups
 
     settings = load_settings()
@@ -126,7 +123,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "version": sent.version,
             "topic": sent.record.topic,
             "partition": sent.record.partition,
-            "offset": sent.record.offset,
+            "offset": sent.record.record_offset,
             "followed": followed.adherence if followed else None,
         },
         f"{group}: version {sent.version} is published: {sent.place}. {_whether(followed)} "
@@ -179,20 +176,25 @@ def rollback(
 ) -> None:
     """Propose the assignment of an old version as a new version, which waits for approval."""
     from fairlead.domain.policy import policy_for
+    from fairlead.errors import PlanStateError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plan
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.rollback import rollback as roll_back
 
     settings = load_settings()
     with opened_engine() as engine:
         document = read_plan(engine, group, version)
-        _require_other_than_published(document)
+        if document["state"] == "published":
+            raise PlanStateError(
+                f"group {group}: version {version} is already published; `fairlead plans withdraw "
+                f"{shell_quote(group)}` withdraws it"
+            )
         print_plan(document, stderr=as_json)
         ask(f"Propose the assignment of version {version} of {group} again?", yes=yes)
         with KafkaGateway(settings.kafka) as gateway:
-            result = roll_back(
+            plan, approval = roll_back(
                 PlanStore(engine, settings.source),
                 group,
                 version,
@@ -201,7 +203,6 @@ def rollback(
                 reason=reason,
                 now=datetime.now(UTC),
             )
-    plan = result.plan
     _say(
         {
             "group": group,
@@ -209,9 +210,9 @@ def rollback(
             "state": plan.state,
             "rolled_back_from": version,
             "sha256": plan.sha256,
-            "approval": result.approval.reason,
+            "approval": approval.reason,
         },
-        f"{group}: version {plan.version} is {plan.state}: {result.approval.reason}",
+        f"{group}: version {plan.version} is {plan.state}: {approval.reason}",
         as_json=as_json,
     )
 
@@ -222,8 +223,8 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plans
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows import reconciling
     from fairlead.workflows.delivery import PublishOptions
 
@@ -248,7 +249,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
             "version": result.version,
             "topic": result.record.topic,
             "partition": result.record.partition,
-            "offset": result.record.offset,
+            "offset": result.record.record_offset,
         },
         f"{group}: version {result.version} is withdrawn, by {result.place}",
         as_json=as_json,
@@ -270,7 +271,7 @@ def reconcile(
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
-    from fairlead.store import PlanStore
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.delivery import PublishOptions
     from fairlead.workflows.differences import differences
     from fairlead.workflows.publication import publish_groups
@@ -340,26 +341,20 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
     return f"{before}{unit}, predicted {after}"
 
 
-def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
-    """Refuse a step that the database would refuse, before asking for confirmation."""
+def _proposed(
+    engine: "Engine", group: str, version: int, becomes: str, *, as_json: bool
+) -> Mapping[str, Any]:
+    """Show a proposed version; refuse another state, as the database would after confirmation."""
     from fairlead.errors import PlanStateError
+    from fairlead.store.history_queries import read_plan
 
+    plan = read_plan(engine, group, version)
     if plan["state"] != "proposed":
         raise PlanStateError(
-            f"group {plan['group']}: version {plan['version']} is {plan['state']}: it cannot "
-            f"become {becomes}"
+            f"group {group}: version {version} is {plan['state']}: it cannot become {becomes}"
         )
-
-
-def _require_other_than_published(plan: Mapping[str, Any]) -> None:
-    """Refuse to roll back to the published version, before asking for confirmation."""
-    from fairlead.errors import PlanStateError
-
-    if plan["state"] == "published":
-        raise PlanStateError(
-            f"group {plan['group']}: version {plan['version']} is already published; "
-            f"`fairlead plans withdraw {shell_quote(plan['group'])}` withdraws it"
-        )
+    print_plan(plan, stderr=as_json)
+    return plan
 
 
 def _say(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:

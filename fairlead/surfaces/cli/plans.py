@@ -6,11 +6,12 @@ Belongs here: output. Does not: steps of a plan (`plan_steps`), queries
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from fairlead.common.commands import shell_quote
+from fairlead.domain.plan_states import State
 from fairlead.surfaces.cli import plan_steps
 from fairlead.surfaces.cli.arguments import (
     Group,
@@ -18,7 +19,6 @@ from fairlead.surfaces.cli.arguments import (
     Limit,
     NewestVersion,
     Version,
-    Wide,
     complete_group,
     known_text,
     opened_engine,
@@ -32,19 +32,6 @@ app = typer.Typer(
 )
 app.add_typer(plan_steps.app)
 
-#: The states of a plan, as `fairlead.store.models.STATES`, whose import takes too long for help.
-State = Literal[
-    "proposed",
-    "approved",
-    "sending",
-    "published",
-    "superseded",
-    "rejected",
-    "expired",
-    "stale",
-    "refused",
-    "withdrawn",
-]
 _LIST = {
     "group": "group",
     "version": "version",
@@ -52,10 +39,6 @@ _LIST = {
     "proposed_at": "proposed (UTC)",
     "decided_by": "decided by",
     "moved": "moved",
-}
-_ALL_OF_LIST = _LIST | {
-    "assignor": "assignor",
-    **dict.fromkeys(("lag_max_before", "lag_max_predicted", "lag_max_achieved", "adherence"), ""),
 }
 #: Maximum characters of a group's name in a file name. File systems allow 255 bytes, and a
 #: character takes up to four.
@@ -76,7 +59,6 @@ def list_plans(
     *,
     state: Annotated[State | None, typer.Option(help="Only versions in this state.")] = None,
     limit: Limit = 50,
-    wide: Wide = False,
     as_json: Json = False,
 ) -> None:
     """List versions, newest first."""
@@ -87,7 +69,7 @@ def list_plans(
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(rows, _ALL_OF_LIST if wide else _LIST, wide=wide)
+        print_table(rows, _LIST)
         say(*not_sent(rows))
     else:
         which = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))

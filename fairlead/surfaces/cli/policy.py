@@ -4,12 +4,12 @@ Belongs here: showing the explanation. Does not: computing it (`fairlead.domain.
 """
 
 from dataclasses import asdict
-from typing import Any
 
 import typer
 
+from fairlead.common.words import as_text
 from fairlead.surfaces.cli.arguments import Group, Json, known_groups
-from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
+from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 
 app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
 
@@ -43,7 +43,8 @@ def explain(group: Group, *, as_json: Json = False) -> None:
         say(f"  {condition}")
     say("Values and their sources:")
     for value in explanation.values:
-        say(f"  {value.key} = {_as_text(value.value)} ({value.source})")
+        values = value.value if isinstance(value.value, list | tuple) else [value.value]
+        say(f"  {value.key} = {', '.join(map(as_text, values)) or 'none'} ({value.source})")
 
 
 def _unknown(group: str) -> str:
@@ -60,11 +61,3 @@ def _unknown(group: str) -> str:
         )
     advice = hint(group, known, "`fairlead groups` lists the sampled groups")
     return f"{group} was never sampled{advice}"
-
-
-def _as_text(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(as_text, value)) or "none"
-    return as_text(value)

@@ -39,8 +39,8 @@ def use_running_sandbox() -> None:
     _SANDBOX.set(None)
     variables = {name for name in os.environ if name.upper().startswith("FAIRLEAD_")}
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
-    state = state_dir / "sandbox.json"  # without this file, the imports below are skipped
-    if variables - _OTHER or Path("fairlead.toml").exists() or not state.exists():
+    used = (state_dir / "kafka").exists()  # if not, the imports below are skipped
+    if variables - _OTHER or Path("fairlead.toml").exists() or not used:
         return
     from fairlead.sandbox import Sandbox
     from fairlead.surfaces.demo.environment import POLICIES, dev_home

@@ -25,11 +25,11 @@ _log = logging.getLogger(__name__)
 def sample(
     *, once: Annotated[bool, typer.Option("--once", help="Take one sample and end.")] = False
 ) -> None:
-    """Sample offsets and owners of all planned groups, every `sampling.every`, until Ctrl-C.
+    """Sample all planned groups, without Dagster, until Ctrl-C.
 
-    Dagster's sensor group_samples does the same; if both run, they take turns. The service
-    continues after any error. With --once, the exit code is 1 after an error, or if the sample
-    could not be stored.
+    Takes a sample every `sampling.every`. Dagster's sensor group_samples does the same; if both
+    run, they take turns. The service continues after any error. With --once, the exit code is 1
+    after an error, or if the sample could not be stored.
     """
     from fairlead.archive import SampleArchive
     from fairlead.settings import load_settings, reloaded

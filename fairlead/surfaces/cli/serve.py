@@ -3,14 +3,11 @@
 Belongs here: the command. Does not: what is served (`fairlead.surfaces.web`).
 """
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from fairlead.surfaces.ports import PAGES_PORT
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 #: Seconds. Three attempts end within Prometheus's scrape timeout of 10 s.
 _CONNECT_S: Final = 3
@@ -41,21 +38,4 @@ def serve(
     handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level="INFO")
     with opened_engine(_CONNECT_S) as engine:
-        if why := _without_database(engine):
-            logging.getLogger(__name__).warning("%s", why)
         run(build_app(engine, load_settings()), host, port)
-
-
-def _without_database(engine: "Engine") -> str:
-    """Return why the database cannot be read yet; empty if it can."""
-    from sqlalchemy import text
-
-    from fairlead.errors import StoreUnavailableError
-    from fairlead.store.engine import transaction
-
-    try:
-        with transaction(engine) as connection:
-            connection.execute(text("SELECT"))
-    except StoreUnavailableError as error:
-        return f"{error}. Pages answer with status 503 until it does"
-    return ""

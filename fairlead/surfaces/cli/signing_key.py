@@ -13,7 +13,7 @@ def signing_key(
         str, typer.Argument(metavar="ID", help="Name by which followers find the public key.")
     ],
 ) -> None:
-    """Make a key pair: the private key for the planner only, the public key for followers."""
+    """Create a key pair for signing plans."""
     from fairlead.wire.signing import Signer
 
     signer = Signer.new(key_id)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 app = typer.Typer(
-    help="A warm Spark on this machine, for planning runs: a Spark Connect server.",
+    help="Keep a Spark server running on this machine.",
     no_args_is_help=True,
 )
 
@@ -77,7 +77,7 @@ def status() -> None:
     since = datetime.fromtimestamp(running.started_at, UTC).isoformat(timespec="seconds")
     say(
         f"Spark    localhost:{running.port}",
-        f"Process  {running.pid}, since {since}, {server.memory_bytes() / 2**20:,.0f} MiB",
+        f"Process  {running.pid}, since {since}",
         f"Log      {server.log}",
     )
     if not server.fits(running):

@@ -32,7 +32,9 @@ def survey(
         Literal["text", "json", "html"], typer.Option("--format", help="Output format.")
     ] = "text",
 ) -> None:
-    """Diagnose every group of a cluster; nothing is stored or changed.
+    """Diagnose all groups of a cluster, before set-up.
+
+    Nothing is stored or changed.
 
     Needs only DESCRIBE rights, and no Postgres. Prints lag at once (to standard error if the format
     is not text), and diagnoses after the sixth sample. Set client properties, such as

@@ -28,10 +28,11 @@ def up(
         int, typer.Option(help="Port of Dagster.", min=1, max=65535)
     ] = DAGSTER_PORT,
 ) -> None:
-    """Run Dagster, the pages and Spark, take samples and plan, until Ctrl-C.
+    """Run the whole planner on this machine, until Ctrl-C.
 
-    Runs the doctor's checks first. Restarts parts that end, and writes one log. Groups are sampled,
-    and planned if planning is on. Needs the schema of `fairlead db upgrade`.
+    Runs Dagster, the pages and Spark, after the doctor's checks. Restarts parts that end, and
+    writes one log. Groups are sampled, and planned if planning is on. Needs the schema of
+    `fairlead db upgrade`.
     """
     from fairlead.common.disk import room_in
     from fairlead.sandbox.recorded_processes import recorded
@@ -54,7 +55,7 @@ def up(
     ):
         _tell(f"Dagster  {at.dagster}")
         _tell(f"Pages    {at.pages}")
-        _tell(str(planning))
+        _tell(planning)
         try:
             threading.Event().wait()
         finally:

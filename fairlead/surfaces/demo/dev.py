@@ -7,7 +7,7 @@ it can process, so its lag grows; under a plan, every consumer keeps up.
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -20,13 +20,13 @@ from fairlead.errors import ConfigurationError
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment
-from fairlead.surfaces.demo.frequent_samples import FrequentSamples
-from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.frequent_samples import frequent_samples
+from fairlead.surfaces.demo.load import steady_load
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
-from fairlead.surfaces.up import At, Planning, check, running
+from fairlead.surfaces.up import At, check, running
 
 #: Seconds between samples, so that the first plan does not take minutes.
 SAMPLE_EVERY_S: Final = 5.0
@@ -76,58 +76,27 @@ def _start_cluster(
             group, group.name, servers, plan_topic=settings.kafka.plan_topic, log=log
         )
         groups.append(stack.enter_context(consumers))
-    for consumers in groups:
-        consumers.start_work()
 
-    stack.enter_context(
-        Load(servers, DEV_GROUPS, Reports(groups, tell).read, lambda error: tell(no_load(error)))
-    )
+    def read_reports() -> None:
+        for consumers in groups:
+            consumers.update()
+
+    def say_why(error: Exception) -> None:
+        tell(
+            f"No more records arrive, in any group: {error}. To restart the load, press Ctrl-C and "
+            "start again"
+        )
+
+    stack.enter_context(steady_load(servers, DEV_GROUPS, read_reports, say_why))
     engine = create_store_engine(settings.postgres)
     stack.callback(engine.dispose)
     names = [group.name for group in DEV_GROUPS]
     stack.enter_context(
-        FrequentSamples(settings, names, every_s=SAMPLE_EVERY_S, store=PlanStore(engine))
+        frequent_samples(settings, names, every_s=SAMPLE_EVERY_S, store=PlanStore(engine))
     )
 
 
-class Reports:
-    """Reads the consumers' reports, and prints once that a consumer has ended.
-
-    Parameters
-    ----------
-    groups
-        Running consumers.
-    tell
-        Called with each line.
-    """
-
-    def __init__(self, groups: Iterable[Consumers], tell: Callable[[str], object]) -> None:
-        self._groups, self._tell = list(groups), tell
-        self._named: set[str] = set()
-
-    def read(self) -> None:
-        """Read the new reports; the load continues for the remaining consumers."""
-        for consumers in self._groups:
-            consumers.read_reports()
-            for member, code in consumers.ended().items():
-                if member not in self._named:
-                    self._named.add(member)
-                    self._tell(
-                        f"Consumer {member} has ended with exit code {code}. The load continues; "
-                        f"group {consumers.group} has one consumer less until the next start. Its "
-                        f"log: {consumers.log}"
-                    )
-
-
-def no_load(error: Exception) -> str:
-    """Return the message about a load that has ended."""
-    return (
-        f"No more records arrive, in any group: {error}. To restart the load, press Ctrl-C and "
-        "start again"
-    )
-
-
-def _first_steps(dagster_url: str, planning: Planning) -> str:
+def _first_steps(dagster_url: str, planning: str) -> str:
     """Return the first steps in the UI, for the only group whose plans wait for a person."""
     group = ASKS_FIRST.name
     switches = f"{dagster_url}/automation"

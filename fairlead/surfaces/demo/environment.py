@@ -6,8 +6,6 @@ Belongs here: environment variables for Dagster's processes. Does not: topics an
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,15 +38,6 @@ class DemoEnvironment:
     settings: Settings
     dagster_home: Path
 
-    def planner(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
-        """Start `python -m orchestration` with these arguments, its output in a log file."""
-        with log.open("wb") as output:
-            return subprocess.Popen(
-                [sys.executable, "-m", "orchestration", *arguments],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-
 
 def dev_home(state_dir: Path) -> Path:
     """Return Dagster's home for the sandbox."""
@@ -61,13 +50,7 @@ def dagster_yaml() -> str:
 
 
 def reset(state_dir: Path) -> None:
-    """Remove the files of an earlier demo.
-
-    Raises
-    ------
-    SandboxError
-        The sandbox is in use, for example by `make dev`.
-    """
+    """Remove the files of an earlier demo."""
     Sandbox(state_dir).erase()
     for name in ("dagster", "warehouse", "demo"):
         shutil.rmtree(state_dir / name, ignore_errors=True)
@@ -95,7 +78,9 @@ def demo_environment(
     (home / "dagster.yaml").write_text(dagster_yaml())
     with Sandbox(state_dir, progress=progress) as services:
         upgrade(services.postgres_url)
-        _forget_user_settings()
+        for name in list(os.environ):  # the user's own cluster
+            if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
+                del os.environ[name]
         os.environ.update(
             services.environment()
             | {
@@ -109,10 +94,3 @@ def demo_environment(
             topic.ensure()
         MembersTopic(settings.kafka).ensure()
         yield DemoEnvironment(services, settings, home)
-
-
-def _forget_user_settings() -> None:
-    """Remove environment variables with settings of the user's own cluster."""
-    for name in list(os.environ):
-        if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
-            del os.environ[name]

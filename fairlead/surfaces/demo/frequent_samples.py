@@ -5,23 +5,31 @@ Belongs here: the thread that takes them. Does not: their content (`fairlead.dom
 
 import logging
 import threading
-from collections.abc import Sequence
-from typing import Final, Self
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
 from fairlead.archive import SampleArchive
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.sampling import take
+from fairlead.workflows.sampling import Sampled, take
 
 _log = logging.getLogger(__name__)
 
 EVERY_S: Final = 3.0
 
 
-class FrequentSamples:
-    """A context in which a thread samples groups.
+@contextmanager
+def frequent_samples(
+    settings: Settings,
+    groups: Sequence[str],
+    *,
+    every_s: float = EVERY_S,
+    store: PlanStore | None = None,
+) -> Iterator[list[Sampled]]:
+    """Sample groups in a thread until the block ends.
 
     Parameters
     ----------
@@ -33,39 +41,27 @@ class FrequentSamples:
         Seconds between samples.
     store
         Stores diagnoses and planning requests; None: they are not stored.
+
+    Yields
+    ------
+    The samples so far.
     """
+    taken: list[Sampled] = []
+    stopped = threading.Event()
 
-    def __init__(
-        self,
-        settings: Settings,
-        groups: Sequence[str],
-        *,
-        every_s: float = EVERY_S,
-        store: PlanStore | None = None,
-    ) -> None:
-        self._settings, self._groups, self._every_s = settings, groups, every_s
-        self._store = store
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.taken = 0
-
-    def __enter__(self) -> Self:
-        """Start the thread."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        """Stop the thread."""
-        self._stopped.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        archive = SampleArchive(self._settings.warehouse_path)
-        with KafkaGateway(self._settings.kafka) as gateway:
-            while not self._stopped.wait(self._every_s):
+    def sample() -> None:
+        archive = SampleArchive(settings.warehouse_path)
+        with KafkaGateway(settings.kafka) as gateway:
+            while not stopped.wait(every_s):
                 try:
-                    take(gateway, archive, self._settings, self._groups, self._store)
+                    taken.append(take(gateway, archive, settings, groups, store))
                 except (KafkaUnavailableError, StoreUnavailableError) as error:
                     _log.warning("a sample failed: %s", error)
-                    continue
-                self.taken += 1
+
+    thread = threading.Thread(target=sample, daemon=True)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        stopped.set()
+        thread.join()

@@ -6,10 +6,12 @@ Belongs here: the number of records for each partition over time. Does not: topi
 
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Final, Self
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
 import numpy as np
+from confluent_kafka import Producer
 
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
@@ -18,8 +20,14 @@ from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
 BATCH_S: Final = 0.25
 
 
-class Load:
-    """Records for groups, distributed over partitions as their backlogs; a context manager.
+@contextmanager
+def steady_load(
+    bootstrap_servers: str,
+    groups: Sequence[DemoGroup],
+    each: Callable[[], object] = lambda: None,
+    ended: Callable[[Exception], object] | None = None,
+) -> Iterator[dict[str, int]]:
+    """Produce records for groups in a thread until the block ends, distributed as their backlogs.
 
     Under Kafka's default assignment the busiest consumer gets more than it can process, and its lag
     grows; under a plan, every consumer keeps up.
@@ -34,77 +42,51 @@ class Load:
         Called before each batch.
     ended
         Called with the error that ends the load early, such as a dead broker.
+
+    Yields
+    ------
+    The number of records so far, by group.
     """
+    produced = dict.fromkeys((group.name for group in groups), 0)
+    stopped = threading.Event()
 
-    def __init__(
-        self,
-        bootstrap_servers: str,
-        groups: Iterable[DemoGroup],
-        each: Callable[[], object] = lambda: None,
-        ended: Callable[[Exception], object] | None = None,
-    ) -> None:
-        self._bootstrap_servers = bootstrap_servers
-        self._groups = list(groups)
-        self._each, self._ended = each, ended
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.produced = dict.fromkeys((group.name for group in self._groups), 0)
-
-    def __enter__(self) -> Self:
-        """Start the load."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        """Stop."""
-        self.stop()
-
-    def stop(self) -> None:
-        """Stop; `produced` then has the number of records by group."""
-        self._stopped.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self._produce()
+            _produce(new_producer(bootstrap_servers), groups, produced, each, stopped)
         except Exception as error:
-            if self._ended is None:
+            if ended is None:
                 raise
-            self._ended(error)
+            ended(error)
 
-    def _produce(self) -> None:
-        owed = {group.name: np.zeros(_partitions(group)) for group in self._groups}
-        producer = new_producer(self._bootstrap_servers)
-        before = time.monotonic()
-        while not self._stopped.wait(BATCH_S):
-            self._each()
-            # By the clock, so that a busy machine has larger batches, not fewer records.
-            now = time.monotonic()
-            passed_s, before = now - before, now
-            for group in self._groups:
-                owed[group.name] += _rates(group) * passed_s
-                batch = owed[group.name].astype(np.int64)
-                owed[group.name] -= batch
-                produce(producer, _by_topic(group, batch))
-                self.produced[group.name] += int(batch.sum())
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield produced
+    finally:
+        stopped.set()
+        thread.join()
 
 
-def _rates(group: DemoGroup) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return records a second for each partition, topic by topic."""
-    counts = np.concatenate([np.array(records, np.float64) for records in group.backlog.values()])
-    rates: np.ndarray[tuple[int], np.dtype[np.float64]] = (
-        counts * group.load * sum(group.speeds.values()) / group.records
-    )
-    return rates
-
-
-def _by_topic(
-    group: DemoGroup, batch: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> dict[str, list[int]]:
-    ends = np.cumsum([len(counts) for counts in group.backlog.values()])[:-1]
-    pieces = np.split(batch, ends)
-    return {topic: piece.tolist() for topic, piece in zip(group.backlog, pieces, strict=True)}
-
-
-def _partitions(group: DemoGroup) -> int:
-    return sum(map(len, group.backlog.values()))
+def _produce(
+    producer: Producer,
+    groups: Sequence[DemoGroup],
+    produced: dict[str, int],
+    each: Callable[[], object],
+    stopped: threading.Event,
+) -> None:
+    owed = {topic: np.zeros(len(n)) for group in groups for topic, n in group.backlog.items()}
+    before = time.monotonic()
+    while not stopped.wait(BATCH_S):
+        each()
+        # By the clock, so that a busy machine has larger batches, not fewer records.
+        now = time.monotonic()
+        passed_s, before = now - before, now
+        for group in groups:
+            arriving = group.load * sum(group.speeds.values()) * passed_s / group.records
+            batch = {}
+            for topic, records in group.backlog.items():
+                owed[topic] += arriving * np.array(records)
+                batch[topic] = owed[topic].astype(np.int64).tolist()
+                owed[topic] %= 1
+            produce(producer, batch)
+            produced[group.name] += sum(map(sum, batch.values()))

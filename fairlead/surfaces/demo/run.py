@@ -5,18 +5,18 @@ package).
 """
 
 import json
-import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from signal import SIGTERM
+from typing import Any
 
 import psutil
 import pyarrow as pa
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-from rich.status import Status
 
 from fairlead.domain.as_problem import planned
 from fairlead.domain.samples import by_partition
@@ -28,9 +28,16 @@ from fairlead.store.group_history import read_diagnoses
 from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
-from fairlead.surfaces.demo.frequent_samples import FrequentSamples
-from fairlead.surfaces.demo.load import Load
-from fairlead.surfaces.demo.report import DemoDiagnosis, GroupReport, Lags, NotPlanned, same_owners
+from fairlead.surfaces.demo.frequent_samples import frequent_samples
+from fairlead.surfaces.demo.load import steady_load
+from fairlead.surfaces.demo.report import (
+    Lags,
+    Row,
+    as_text,
+    same_owners,
+    with_a_plan,
+    without_a_plan,
+)
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follows, create_backlog
 from fairlead.wire.document import PlanDocument
@@ -46,8 +53,6 @@ SAMPLES = 10
 #: Maximum number of further planning runs, for groups without a published plan.
 MORE_PLANNING = 5
 STOP_GRACE_S = 5.0
-
-DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
 
 NO_COMPILER = (
     "Without javac, the demo leaves out the group whose broker follows plans. To include it, "
@@ -83,7 +88,7 @@ class _Demo:
         self._planned: dict[str, Consumers] = {}
         self._unplanned: dict[str, Consumers] = {}
 
-    def run(self) -> list[GroupReport | NotPlanned]:
+    def run(self) -> list[dict[str, Any]]:
         """Run all steps; return one report per group."""
         servers = self._around.services.bootstrap_servers
         with self._step("Producing skewed backlogs"):
@@ -91,16 +96,14 @@ class _Demo:
                 create_backlog(servers, group)
         with self._step("Starting consumers on Kafka's default assignment"):
             self._start_consumers()
-            self._wait(self._settled, "join their groups")
+            self._wait(lambda: all(each.settled for each in self._all()), "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
-        with Load(servers, self._groups) as load:
-            for consumers in self._all():
-                consumers.start_work()
-            with FrequentSamples(self._around.settings, list(self._planned)) as samples:
+        with steady_load(servers, self._groups) as produced:
+            with frequent_samples(self._around.settings, list(self._planned)) as samples:
                 with self._step("Working, while records arrive and samples are taken"):
-                    self._wait(lambda: samples.taken >= SAMPLES, "get samples")
-                with self._step("Planning, through Dagster") as status:
-                    plans = self._plan_until_published(status)
+                    self._wait(lambda: len(samples) >= SAMPLES, "get samples")
+                with self._step("Planning, through Dagster"):
+                    plans = self._plan_until_published()
             diagnosed = self._diagnosed()
             with self._step("Consumers rejoin and adopt the plan"):
                 self._wait(lambda: self._adopted(plans), "adopt the plan")
@@ -108,29 +111,25 @@ class _Demo:
             with self._step("Working under the plans"):
                 until = time.monotonic() + UNDER_PLANS_S
                 self._wait(lambda: time.monotonic() >= until, "work")
-            without_plan = {name: dict(twin.owned) for name, twin in self._unplanned.items()}
-            lags_after = self._lags()
-            load.stop()
+            with KafkaGateway(self._around.settings.kafka) as gateway:
+                lags_after = lags_of(gateway.snapshot(list(self._planned)).samples)
         seconds = self._drain(
-            {group.name: group.records + load.produced[group.name] for group in self._groups}
+            {group.name: group.records + produced[group.name] for group in self._groups}
         )
-        reports = [
-            GroupReport(
-                diagnosed=diagnosed[name],
-                plan=plan,
+        return [
+            with_a_plan(
+                plans[name],
+                diagnosed[name],
                 before=before[name],
                 after=after[name],
                 lags_after=lags_after[name],
-                lags_without_plan=lags_after[self._unplanned[name].group],
-                without_plan=without_plan[name],
-                drain_without_plan_s=seconds[self._unplanned[name].group],
-                drain_with_plan_s=seconds[name],
-                protocol=self._planned[name].scenario.protocol,
+                seconds=(seconds[self._unplanned[name].group], seconds[name]),
             )
-            for name, plan in plans.items()
+            | {"protocol": consumers.scenario.protocol}
+            if name in plans
+            else without_a_plan(name, diagnosed[name], after[name])
+            for name, consumers in self._planned.items()
         ]
-        others = [name for name in self._planned if name not in plans]
-        return [*reports, *(NotPlanned(name, diagnosed[name], after[name]) for name in others)]
 
     def _start_consumers(self) -> None:
         """Start all groups, and for each one to plan an identical group without a plan."""
@@ -145,56 +144,42 @@ class _Demo:
                 Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, self._log)
             )
 
-    def _plan_until_published(self, status: Status) -> dict[str, PlanDocument]:
+    def _plan_until_published(self) -> dict[str, PlanDocument]:
         """Plan until every group has a published plan, which a rebalance or a stall may delay."""
-        self._plan(status, list(self._planned))
+        self._plan(list(self._planned))
         for _ in range(MORE_PLANNING):
             without = [group.name for group in self._to_plan if not self._published(group)]
             if not without:
                 break
-            self._plan(status, without)
+            self._plan(without)
         plans = {}
         for group in self._to_plan:
             plan = self._published(group)
             if plan is None:
-                reason = self._diagnosed()[group.name].reason
+                reason = self._diagnosed()[group.name]["reason"]
                 raise SandboxError(f"No plan was published for group {group.name}: {reason}")
             plans[group.name] = plan
         return plans
 
-    def _plan(self, status: Status, groups: Sequence[str]) -> None:
+    def _plan(self, groups: Sequence[str]) -> None:
         """Run the planning job over groups in one run, as the schedule would."""
         log = self._directory / "planning.log"
-        process = self._around.planner("planning", "--verbose", *groups, log=log)
-
-        def ended() -> bool:
-            if steps := DAGSTER_STEP.findall(log.read_text()):
-                status.update(f"Planning, through Dagster: {steps[-1]} ...")
-            return process.poll() is not None
-
+        command = [sys.executable, "-m", "orchestration", "planning", "--verbose", *groups]
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
-            self._wait(ended, "get their plans")
+            self._wait(lambda: process.poll() is not None, "get their plans")
         finally:
             if process.poll() is None:
                 end(psutil.Process(process.pid), SIGTERM, grace_s=STOP_GRACE_S)
         if process.returncode:
             raise SandboxError(f"The planning job failed; see {log}")
 
-    def _lags(self) -> Mapping[str, Lags]:
-        """Measure the lag of all groups' partitions; returns it by group id."""
-        ids = [consumers.group for consumers in self._all()]
-        with KafkaGateway(self._around.settings.kafka) as gateway:
-            return lags_of(gateway.snapshot(ids).samples)
-
-    def _diagnosed(self) -> dict[str, DemoDiagnosis]:
-        """Return the planner's diagnoses by group."""
-        rows = {
+    def _diagnosed(self) -> dict[str, Row]:
+        """Return the planner's diagnoses and decisions by group."""
+        return {
             row["group"]: row | read_diagnoses(self._engine, row["group"], limit=1)[0]
             for row in read_groups(self._engine)
-        }
-        fields = ("diagnosis", "names", "evidence", "reason", "reported")
-        return {
-            name: DemoDiagnosis(**{key: row[key] for key in fields}) for name, row in rows.items()
         }
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
@@ -212,36 +197,15 @@ class _Demo:
 
         `records`: number of records by name of the scenario; no more arrive.
         """
-        self._console.print("[bold]Draining[/]: no new records, all consumers continue")
-        progress = Progress(
-            TextColumn("  {task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[seconds]}"),
-            console=self._console,
-        )
-        with progress:
-            tasks = {
-                consumers.group: progress.add_task(
-                    consumers.group, total=records[consumers.scenario.name], seconds=""
-                )
-                for consumers in self._all()
-            }
-            started_at = time.monotonic()
-
-            def advance() -> bool:
-                for consumers in self._all():
-                    seconds = max(0.0, consumers.last_processed_at - started_at)
-                    progress.update(
-                        tasks[consumers.group],
-                        completed=consumers.processed,
-                        seconds=f"{seconds:.1f} s",
-                    )
-                return all(
-                    consumers.drained(records[consumers.scenario.name]) for consumers in self._all()
-                )
-
-            self._wait(advance, "drain")
+        started_at = time.monotonic()
+        with self._step("Draining, while no new records arrive"):
+            self._wait(
+                lambda: all(
+                    consumers.processed >= records[consumers.scenario.name]
+                    for consumers in self._all()
+                ),
+                "drain",
+            )
         return {
             consumers.group: max(0.1, consumers.last_processed_at - started_at)
             for consumers in self._all()
@@ -249,9 +213,6 @@ class _Demo:
 
     def _all(self) -> list[Consumers]:
         return [*self._planned.values(), *self._unplanned.values()]
-
-    def _settled(self) -> bool:
-        return all(consumers.settled for consumers in self._all())
 
     def _wait(self, done: Callable[[], bool], what: str) -> None:
         """Read the consumers' reports until `done`."""
@@ -263,23 +224,16 @@ class _Demo:
                 return
             if time.monotonic() > deadline:
                 raise SandboxError(
-                    f"The demo's groups did not {what} within {STEP_TIMEOUT_S:.0f} s. Partitions "
-                    f"by consumer: {self._shares()}. The consumers' log is {self._log}"
+                    f"The demo's groups did not {what} within {STEP_TIMEOUT_S:.0f} s; the "
+                    f"consumers' log is {self._log}"
                 )
             time.sleep(POLL_S)
 
-    def _shares(self) -> str:
-        """Return the number of partitions of each consumer, by group."""
-        return "; ".join(
-            f"{consumers.group}: {', '.join(map(str, consumers.counts.values()))}"
-            for consumers in self._all()
-        )
-
     @contextmanager
-    def _step(self, what: str) -> Iterator[Status]:
+    def _step(self, what: str) -> Iterator[None]:
         started_at = time.monotonic()
-        with self._console.status(f"{what} ...") as status:
-            yield status
+        with self._console.status(f"{what} ..."):
+            yield
         self._console.print(f"[bold]{what}[/] [dim]{time.monotonic() - started_at:.1f} s[/]")
 
 
@@ -300,11 +254,11 @@ def demo(state_dir: Path, console: Console) -> None:
         console.print("[bold]Started Kafka and Postgres[/]")
         reports = _Demo(around, console, stack).run()
         path = state_dir / "demo" / "report.json"
-        main, *others = [report.as_dict() for report in reports]
+        main, *others = reports
         path.write_text(json.dumps(main | {"other_groups": others}, indent=2) + "\n")
         console.print()
         for report in reports:
-            console.print(report.render())
+            console.print(as_text(report), markup=False, highlight=False)
         with console.status("Stopping ..."):
             stack.close()
     seconds = time.monotonic() - started_at

@@ -6,8 +6,6 @@ Belongs here: numbers. Does not: topics and consumers on a broker (`topics_and_c
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 
 @dataclass(frozen=True)
 class DemoGroup:
@@ -61,35 +59,15 @@ class DemoGroup:
         return sum(map(sum, self.backlog.values()))
 
 
-def zipf_backlog(
-    partitions: dict[str, int], *, records: int, exponent: float, seed: int
-) -> dict[str, list[int]]:
-    """Spread about `records` records over the partitions of several topics by Zipf's law.
-
-    The largest partition has 2**exponent times as many as the second. The seed decides the order.
-
-    Examples
-    --------
-    >>> zipf_backlog({"a": 2, "b": 1}, records=110, exponent=1.0, seed=1)
-    {'a': [60, 30], 'b': [20]}
-    """
-    total = sum(partitions.values())
-    shares = 1.0 / np.arange(1, total + 1) ** exponent
-    counts = np.round(records * shares / shares.sum(), -1).astype(int)
-    np.random.default_rng(seed).shuffle(counts)
-    pieces = np.split(counts, np.cumsum(list(partitions.values()))[:-1])
-    return {topic: piece.tolist() for topic, piece in zip(partitions, pieces, strict=True)}
-
-
-#: Several topics of different sizes, and Zipf lag over all their partitions.
+#: Several topics of different sizes, and lag by Zipf's law over all their partitions.
 ORDERS = DemoGroup(
     "orders",
-    zipf_backlog(
-        {"orders": 6, "payments": 5, "returns": 3, "shipments": 5},
-        records=2_000,
-        exponent=0.8,
-        seed=344,
-    ),
+    {
+        "orders": [250, 90, 50, 120, 80, 60],
+        "payments": [70, 140, 60, 40, 70],
+        "returns": [100, 180, 40],
+        "shipments": [40, 430, 50, 60, 50],
+    },
     consumers=4,
     rate=60,
     load=0.65,
@@ -131,7 +109,7 @@ KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load
 #: it.
 ASKS_FIRST = DemoGroup(
     "asks-first",
-    zipf_backlog({"signups": 6, "logins": 4}, records=1_500, exponent=0.9, seed=3),
+    {"signups": [60, 80, 470, 170, 250, 110], "logins": [70, 90, 130, 60]},
     consumers=3,
     rate=50,
 )

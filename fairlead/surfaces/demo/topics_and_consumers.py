@@ -8,12 +8,11 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
@@ -22,8 +21,6 @@ from fairlead.errors import SandboxError
 from fairlead.surfaces.demo.scenario import DemoGroup
 
 RECORD = b"fairlead demo record".ljust(100)
-#: Command that starts a consumer, without its options.
-WORKER: Final = (sys.executable, "-m", "fairlead.surfaces.demo.worker")
 TIMEOUT_S = 600.0
 
 
@@ -85,10 +82,6 @@ class Consumers:
         Topic of the plans to follow; None: Kafka's default assignor, `range`.
     log
         File for the workers' logs.
-    command
-        Command that starts a worker, without its options.
-    held_up_s
-        Longest delay of a record by a busy machine, since this was last set to 0.
     """
 
     scenario: DemoGroup
@@ -96,11 +89,9 @@ class Consumers:
     bootstrap_servers: str
     plan_topic: str | None
     log: Path
-    command: Sequence[str] = WORKER
     owned: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     processed: int = 0
     last_processed_at: float = 0.0
-    held_up_s: float = 0.0
     _processes: list[subprocess.Popen[str]] = field(default_factory=list)
     #: Member and report; see `fairlead.surfaces.demo.worker`.
     _reports: SimpleQueue[tuple[str, dict[str, Any]]] = field(default_factory=SimpleQueue)
@@ -119,13 +110,6 @@ class Consumers:
         """End the workers; they leave the group."""
         self._stop()
 
-    def start_work(self) -> None:
-        """Let every worker process records from now on."""
-        for process in self._processes:
-            if process.stdin:
-                process.stdin.write("go\n")
-                process.stdin.flush()
-
     def update(self) -> None:
         """Read the workers' new reports.
 
@@ -134,21 +118,6 @@ class Consumers:
         SandboxError
             A worker has ended.
         """
-        self.read_reports()
-        for member, code in self.ended().items():
-            raise SandboxError(
-                f"Consumer {member} of group {self.group} ended with exit code {code}; its log is "
-                f"{self.log}"
-            )
-
-    def ended(self) -> dict[str, int]:
-        """Return the exit codes of the workers that have ended, by member."""
-        members = zip(self.scenario.members, self._processes, strict=False)
-        codes = {member: process.poll() for member, process in members}
-        return {member: code for member, code in codes.items() if code is not None}
-
-    def read_reports(self) -> None:
-        """Read the workers' new reports, whether or not a worker has ended."""
         while not self._reports.empty():
             member, report = self._reports.get()
             match report["event"]:
@@ -156,8 +125,13 @@ class Consumers:
                     self.owned[member] = report["partitions"]
                 case "processed":
                     self.processed += report["records"]
-                    self.held_up_s = max(self.held_up_s, report["held_up_s"])
                     self.last_processed_at = max(self.last_processed_at, report["ended_at"])
+        for member, process in zip(self.scenario.members, self._processes, strict=False):
+            if (code := process.poll()) is not None:
+                raise SandboxError(
+                    f"Consumer {member} of group {self.group} ended with exit code {code}; its log "
+                    f"is {self.log}"
+                )
 
     @property
     def settled(self) -> bool:
@@ -176,21 +150,9 @@ class Consumers:
             for partition in range(len(counts))
         )
 
-    @property
-    def counts(self) -> dict[str, int | None]:
-        """Number of partitions by member; None for a member that has not joined."""
-        return {
-            member: sum(map(len, self.owned[member].values())) if member in self.owned else None
-            for member in self.scenario.members
-        }
-
-    def drained(self, records: int) -> bool:
-        """Whether this number of records has been processed."""
-        return self.processed >= records
-
     def _start(self, member: str) -> None:
         command = [
-            *self.command,
+            *(sys.executable, "-m", "fairlead.surfaces.demo.worker"),
             *("--bootstrap-servers", self.bootstrap_servers),
             *("--group", self.group),
             *("--name", member),

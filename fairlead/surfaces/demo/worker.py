@@ -2,10 +2,8 @@
 
 The consumer is kafka-python's or, under the consumer protocol, confluent-kafka's.
 
-Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once, but pauses its
-partitions until a line `go` arrives on standard input. It reports on standard output, one JSON
-object per line: `assigned` after each rebalance, `processed` while it works. The end of its input
-ends it.
+Run as `python -m fairlead.surfaces.demo.worker`. It reports on standard output, one JSON object per
+line: `assigned` after each rebalance, `processed` while it works. The end of its input ends it.
 
 Belongs here: consuming. Does not: measurements from the reports (`run`).
 """
@@ -16,16 +14,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
+from confluent_kafka import Consumer, KafkaException
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from fairlead.followers.kafka_python import PlanConsumer
-from fairlead.surfaces.demo.plain import PlainConsumer
 from fairlead.wire.partitions import by_topic
 
 #: Seconds between a worker's reports; it polls at most this much work at once.
@@ -38,81 +36,28 @@ FETCH_BYTES = 1_000
 
 
 def report(event: str, **values: object) -> None:
-    """Write one event for the parent process; `at` is the machine's monotonic clock in seconds."""
-    print(json.dumps({"event": event, "at": time.monotonic(), **values}), flush=True)  # noqa: T201
+    """Write one event for the parent process."""
+    print(json.dumps({"event": event, **values}), flush=True)  # noqa: T201
 
 
 class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Reports each assignment and keeps partitions paused until work may start."""
-
-    def __init__(self, consumer: KafkaConsumer, started: threading.Event) -> None:
-        self._consumer = consumer
-        self._started = started
+    """Reports each assignment."""
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Do nothing: the consumer commits automatically."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Report the new assignment."""
-        partitions = sorted(assigned)
-        if not self._started.is_set():
-            self._consumer.pause(*partitions)
-        report("assigned", partitions=by_topic(partitions))
+        report("assigned", partitions=by_topic(sorted(assigned)))
 
 
-@dataclass
-class Orders:
-    """The rate of work, and the parent process's signals to start and to end."""
+def classic(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
+    """Consume with kafka-python, as a follower of plans or a plain consumer.
 
-    rate: int
-    expensive: Mapping[str, float] = field(default_factory=dict)
-    started: threading.Event = field(default_factory=threading.Event)
-    stopped: threading.Event = field(default_factory=threading.Event)
-
-    def listen(self) -> None:
-        """Read standard input until it ends."""
-        for line in sys.stdin:
-            if line.strip() == "go":
-                self.started.set()
-        self.stopped.set()
-
-
-def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator[str | None]:
-    """Yield the partition of each record, and None after a poll without records."""
-    while not orders.stopped.is_set():
-        if orders.started.is_set() and consumer.paused():
-            consumer.resume(*consumer.paused())
-        batches: dict[Any, list[Any]] = consumer.poll(
-            timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
-        )
-        for at, batch in batches.items():
-            for _ in batch:
-                yield f"{at.topic}-{at.partition}"
-        if not batches:
-            yield None
-
-
-def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
-    """Process records at the requested rate until the signal to stop.
-
-    The wait for each record is the time that the consumer measures. A delay by a busy machine
-    shortens the next waits.
+    Yields
+    ------
+    The partition of each record, and None after a poll without records.
     """
-    count, behind_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
-    for partition in records(consumer, orders):
-        if partition is not None:
-            until = time.monotonic() + orders.expensive.get(partition, 1.0) / orders.rate - behind_s
-            orders.stopped.wait(max(0.0, until - time.monotonic()))
-            ended_at = time.monotonic()
-            behind_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
-            held_up_s, count = max(held_up_s, behind_s), count + 1
-        if count and (partition is None or ended_at - reported_at > STEP_S):
-            report("processed", records=count, held_up_s=held_up_s, ended_at=ended_at)
-            count, held_up_s, reported_at = 0, 0.0, ended_at
-
-
-def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
-    """Return a kafka-python consumer: a follower of plans, or a plain one."""
     configuration = {
         "bootstrap_servers": arguments.bootstrap_servers,
         "group_id": arguments.group,
@@ -127,29 +72,92 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
         if arguments.plan_topic
         else KafkaConsumer(partition_assignment_strategy=(RangePartitionAssignor,), **configuration)
     )
-    consumer.subscribe(
-        arguments.topics.split(","), listener=ReportAssignments(consumer, orders.started)
-    )
-    return consumer
+    consumer.subscribe(arguments.topics.split(","), listener=ReportAssignments())
+    try:
+        while not stopped.is_set():
+            batches: dict[TopicPartition, list[Any]] = consumer.poll(
+                timeout_ms=int(STEP_S * 1000), max_records=max(1, int(arguments.rate * STEP_S))
+            )
+            for at, batch in batches.items():
+                for _ in batch:
+                    yield f"{at.topic}-{at.partition}"
+            if not batches:
+                yield None
+    finally:
+        consumer.close()
 
 
-def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
-    """Return a confluent-kafka consumer whose broker assigns, by plans or without."""
-    settings = {
-        "bootstrap.servers": arguments.bootstrap_servers,
-        "group.id": arguments.group,
-        "client.id": arguments.name,
-        "group.remote.assignor": "fairlead" if arguments.plan_topic else "uniform",
-        "auto.offset.reset": "earliest",
-        "auto.commit.interval.ms": 500,
-        "queued.max.messages.kbytes": 1024,
-    }
-    return PlainConsumer(
-        settings,
-        arguments.topics.split(","),
-        starts_paused=lambda: not orders.started.is_set(),
-        assigned=lambda owned: report("assigned", partitions=owned),
+def by_broker(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
+    """Consume with confluent-kafka, while the broker assigns; yields as `classic`."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": arguments.bootstrap_servers,
+            "group.id": arguments.group,
+            "client.id": arguments.name,
+            "group.protocol": "consumer",
+            "group.remote.assignor": "fairlead" if arguments.plan_topic else "uniform",
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 500,
+            "queued.max.messages.kbytes": 1024,
+        }
     )
+
+    def assign(_: Consumer, partitions: list[Any]) -> None:
+        consumer.incremental_assign(partitions)
+        report_owned()
+
+    def revoke(_: Consumer, partitions: list[Any]) -> None:
+        consumer.incremental_unassign(partitions)
+        report_owned()
+
+    def report_owned() -> None:
+        owned = ((at.topic, at.partition) for at in consumer.assignment())
+        report("assigned", partitions=by_topic(owned))
+
+    consumer.subscribe(arguments.topics.split(","), on_assign=assign, on_revoke=revoke)
+    try:
+        while not stopped.is_set():
+            messages = consumer.consume(max(1, int(arguments.rate * STEP_S)), STEP_S)
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    yield f"{message.topic()}-{message.partition()}"
+                elif error.fatal():
+                    raise KafkaException(error)
+            if not messages:
+                yield None
+    finally:
+        consumer.close()
+
+
+def work(
+    records: Iterable[str | None],
+    rate: int,
+    expensive: Mapping[str, float],
+    stopped: threading.Event,
+) -> None:
+    """Process records at the requested rate until the signal to stop.
+
+    The wait for each record is the time that the consumer measures. A delay by a busy machine
+    shortens the next waits.
+    """
+    count, behind_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0
+    for partition in records:
+        if partition is not None:
+            until = time.monotonic() + expensive.get(partition, 1.0) / rate - behind_s
+            stopped.wait(max(0.0, until - time.monotonic()))
+            ended_at = time.monotonic()
+            behind_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
+            count += 1
+        if count and (partition is None or ended_at - reported_at > STEP_S):
+            report("processed", records=count, ended_at=ended_at)
+            count, reported_at = 0, ended_at
+
+
+def stop_after_input(stopped: threading.Event) -> None:
+    """Read standard input until it ends."""
+    sys.stdin.read()
+    stopped.set()
 
 
 def main() -> None:
@@ -171,13 +179,11 @@ def main() -> None:
     arguments = parser.parse_args()
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
-    orders = Orders(arguments.rate, arguments.expensive)
-    threading.Thread(target=orders.listen, daemon=True).start()
-    consumer = (plain if arguments.protocol == "consumer" else classic)(arguments, orders)
-    try:
-        work(consumer, orders)
-    finally:
-        consumer.close()
+    stopped = threading.Event()
+    threading.Thread(target=stop_after_input, args=[stopped], daemon=True).start()
+    consume = by_broker if arguments.protocol == "consumer" else classic
+    with closing(consume(arguments, stopped)) as records:
+        work(records, arguments.rate, arguments.expensive, stopped)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The doctor's checks of this host: Java, installed packages, the warm Spark, the disk.
+"""The doctor's checks of this host: Java, installed packages, the disk.
 
 Belongs here: checks that need no network. Does not: services (`database`, `kafka`, `switches`).
 """
@@ -31,7 +31,6 @@ def examine_host(settings: Settings) -> Iterator[Finding]:
             yield Finding(
                 package, "warning", detail, "install Fairlead's wheel with its extra: planner"
             )
-    yield _spark(settings)
     place = existing(settings.state_dir.absolute())
     free = shutil.disk_usage(place).free
     detail = f"{free / 2**30:.1f} GiB free at {place}"
@@ -41,21 +40,6 @@ def examine_host(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield Finding("disk", "ok", detail)
-
-
-def _spark(settings: Settings) -> Finding:
-    """Check where planning runs compute: a cluster, a warm Spark, or one for each run."""
-    from fairlead.settings import ANYWHERE  # noqa: PLC0415
-    from fairlead.spark.warm import WarmServer  # noqa: PLC0415
-
-    if settings.spark.master != ANYWHERE:
-        return Finding("spark", "ok", f"planning runs compute at {settings.spark.master}")
-    server = WarmServer.recorded(settings.state_dir)
-    if server is not None and server.runs():
-        return Finding("spark", "ok", f"a warm Spark runs at localhost:{server.port}")
-    return Finding(
-        "spark", "ok", "no warm Spark runs: each planning run starts one in about 15 seconds"
-    )
 
 
 def answered(address: str) -> Finding:

@@ -1,4 +1,4 @@
-"""The doctor's checks of Kafka: features, rights, Fairlead's topics, groups and their members.
+"""The doctor's checks of Kafka: rights, Fairlead's topics, groups and their members.
 
 Belongs here: the planner's needs of a cluster, as in docs/trust.md. Does not: reading rights
 (`fairlead.kafka.rights`).
@@ -28,7 +28,6 @@ READS: Final = ("DESCRIBE", "READ")
 #: Rights are checked on at most this many groups and topics.
 _ASKED: Final = 500
 _READ: Final = {"READ", "ALL"}
-_FEATURES: Final = ("metadata.version", "group.version", "transaction.version")
 _ASSIGNOR: Final = "PlanGroupAssignor"
 
 
@@ -50,7 +49,6 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         cluster = rights.cluster()
         detail = f"cluster {cluster.cluster_id}, {plural(len(cluster.nodes), 'broker')}"
         yield Finding("kafka", "ok", detail)
-        yield _features(gateway.features())
         yield _listing(rights)
         yield _topic(rights, kafka.plan_topic, WRITES, compacted=True)
         yield _sending(rights, kafka)
@@ -74,19 +72,6 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         yield _names(rows)
         if by_broker:
             yield _plug_in(rights, by_broker)
-
-
-def _features(levels: dict[str, int]) -> Finding:
-    """Check the levels of the cluster's features."""
-    levels_text = ", ".join(f"{name} {levels[name]}" for name in _FEATURES if name in levels)
-    if not levels.get("group.version"):
-        return Finding(
-            "features",
-            "warning",
-            f"{levels_text or 'no levels are known'}: the consumer protocol (KIP-848) is off",
-            "kafka-features.sh --bootstrap-server BROKER upgrade --feature group.version=1",
-        )
-    return Finding("features", "ok", levels_text)
 
 
 def _listing(rights: Rights) -> Finding:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from fairlead.common.words import span
 from fairlead.settings import Settings
-from fairlead.surfaces.doctor.finding import Finding, ago
+from fairlead.surfaces.doctor.finding import Finding
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, dagster_home
 
 _PLANNING: Final = ("planning_sensor", "planning_schedule")
@@ -85,7 +86,7 @@ def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
         return
     then = datetime.fromtimestamp(at, UTC)
     old = now - then > _OLD
-    detail = f"the sensor last ran {ago(then, now)}"
+    detail = f"the sensor last ran {span(now - then)} ago"
     yield Finding(sensor, "warning" if old else "ok", detail, how if old else "")
 
 

@@ -17,9 +17,9 @@ from fairlead.domain.consumers import ConsumerChange, changes
 from fairlead.domain.records import Analysed, MemberLoad, StoredPlan
 from fairlead.domain.work_text import times_by_partition
 from fairlead.errors import InvalidPlanError, TamperedPlanError
-from fairlead.store import PlanStore
 from fairlead.store.history_queries import read_analysed, read_candidates, read_plan
 from fairlead.store.lag_queries import read_statuses
+from fairlead.store.plans import PlanStore
 from fairlead.store.queries import Row
 from fairlead.wire.document import PlanDocument
 

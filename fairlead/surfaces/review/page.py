@@ -6,28 +6,26 @@ Belongs here: the content of the page. Does not: reading the facts (`facts`), as
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Final
 
-from markupsafe import Markup
 from sqlalchemy import Engine
 
+from fairlead.common.commands import fairlead_command
 from fairlead.common.words import (
     length,
     number,
-    percent,
     plural,
     span,
 )
 from fairlead.domain.approval import PlanFacts, decide_approval
-from fairlead.domain.candidate_figures import improvement, lightening
+from fairlead.domain.candidate_figures import improvement
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.freezes import freezes_on
 from fairlead.store.history_queries import read_groups
 from fairlead.store.queries import Row
 from fairlead.store.regressions import back_offs
-from fairlead.surfaces import offers, plots, ways
+from fairlead.surfaces import offers, ways
 from fairlead.surfaces.links import asset_url, page_address
 from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
@@ -37,8 +35,6 @@ from fairlead.surfaces.templates import environment
 ROWS: Final = 500
 
 _TEMPLATES: Final = environment("review")
-# Markup: an address of base64 characters is neither escaped nor cut.
-_TEMPLATES.filters["data_uri"] = lambda svg: Markup(plots.data_uri(svg))  # noqa: S704
 _TEMPLATES.globals["of_freeze"] = offers.of_freeze
 
 
@@ -84,7 +80,6 @@ def review_page(
     facts = gather(engine, group, version, now or datetime.now(UTC))
     plan = facts.stored
     chosen = None if plan.rolled_back_from else plan.assignor
-    curve = next((candidate.frontier for candidate in facts.candidates if candidate.frontier), ())
     return _TEMPLATES.get_template("review.html").render(
         facts=facts,
         plan=plan,
@@ -100,13 +95,15 @@ def review_page(
         age=span(facts.now - plan.snapshot_at),
         rows=ROWS,
         chosen=chosen,
-        consumers_plot=facts.consumers and plots.consumers(facts.consumers),
-        frontier_plot=plots.frontier(curve, facts.candidates, chosen=chosen),
+        most_lag=max((max(row.lag_before, row.lag_after) for row in facts.consumers), default=0)
+        or 1,
         decisions=_decisions(facts, dagster_url),
         home=home,
         own=home and page_address("group", group=plan.group),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(plan.group, policies or ())),
-        every_move=ways.every_move(plan),
+        every_move=fairlead_command(
+            "plans show", plan.group, str(plan.version), options=["--json"]
+        ),
     )
 
 
@@ -118,15 +115,12 @@ def summary(facts: Facts) -> str:
         parts.append(f"moves {plan['moved']:,}{partitions} partitions to another consumer")
     if plan["placed"]:
         parts.append(f"gives {plural(plan['placed'], 'partition')} without an owner one")
-    if (
-        plan["forecast_time_lag_before"] is not None
-        and plan["forecast_time_lag_predicted"] is not None
-    ):
-        parts.append(
-            _forecast(plan["forecast_time_lag_before"], plan["forecast_time_lag_predicted"])
-        )
-    if plan["lag_max_predicted"] is not None:
-        parts.append(_effect(plan["lag_max_before"], plan["lag_max_predicted"]))
+    before, after = (plan[f"forecast_time_lag_{when}"] for when in ("before", "predicted"))
+    if before is not None and after is not None:
+        parts.append(_forecast(before, after))
+    elif plan["lag_max_predicted"] is not None:
+        before, after = (number(plan[f"lag_max_{when}"]) for when in ("before", "predicted"))
+        parts.append(f"takes the most loaded consumer from {before} to {after} records")
     if not parts:
         return "It changes nothing."
     *first, last = parts
@@ -145,17 +139,6 @@ def _forecast(before: float, after: float) -> str:
         return f"leaves the forecast time lag at {length(after)}"
     change = "reduces" if after < before else "increases"
     return f"{change} the forecast time lag from {length(before)} to {length(after)}"
-
-
-def _effect(before: Decimal | None, after: Decimal) -> str:
-    change = lightening({"lag_max": before or 0}, {"lag_max": after})
-    if not before or not change:
-        return f"leaves the most loaded consumer at {number(after)} records"
-    direction = "less" if change > 0 else "more"
-    return (
-        f"takes the most loaded consumer from {number(before)} to {number(after)} records, "
-        f"{percent(abs(change))} {direction}"
-    )
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:

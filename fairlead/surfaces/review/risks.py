@@ -111,14 +111,6 @@ def _effect(facts: Facts) -> Iterator[Risk]:
         change = f"{number(heaviest)} to {number(predicted)} records"
         text = f"The most loaded consumer gets more: {change}."
         yield Risk(serious=True, topic="More load", text=text)
-    hot = _hot_partition(facts)
-    if hot is not None:
-        name, weight = hot
-        text = (
-            f"{name} alone has {number(weight)} records: no assignment gives the most loaded "
-            "consumer fewer. Only more partitions or a faster consumer help."
-        )
-        yield Risk(serious=False, topic="One hot partition", text=text)
 
 
 def _topics(facts: Facts) -> Iterator[Risk]:
@@ -131,22 +123,6 @@ def _topics(facts: Facts) -> Iterator[Risk]:
             "this consumer, even if all consumers have the same number of partitions."
         )
         yield Risk(serious=after >= _CLUMPED, topic="A topic on few consumers", text=text)
-
-
-def _hot_partition(facts: Facts) -> tuple[str, float] | None:
-    """Return the partition with most lag, if it limits the most loaded consumer."""
-    bound = facts.predicted.get("lag_lower_bound")
-    if facts.document is None or not bound:
-        return None
-    weights = [
-        (float(values.max()), topic, int(values.argmax()))
-        for topic, values in facts.document.weights.items()
-        if values.size
-    ]
-    weight, topic, partition = max(weights, default=(0.0, "", 0))
-    # If the mean lag reaches the bound, too, more partitions do not help.
-    mean = float(facts.predicted.get("lag_mean") or 0.0)
-    return (f"{topic}-{partition}", weight) if weight >= bound > mean + 1 else None
 
 
 def _moves(facts: Facts) -> Iterator[Risk]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from fairlead.common.tables import slices
 from fairlead.common.words import catch_up_time, length
-from fairlead.domain.advice import AGREED, CLASSIC, not_followed
+from fairlead.domain.advice import AGREED, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.groups import ListedGroups
@@ -25,7 +25,7 @@ from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.domain.worst_first import worst_first
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.rights import CLUSTER, CLUSTER_NAME, Rights, remedy
-from fairlead.surfaces.survey.lag import group_lags
+from fairlead.surfaces.survey.lag import group_lag
 
 Row = dict[str, Any]
 
@@ -101,20 +101,16 @@ class Survey:
         """
         newest = {row["group"]: row for row in self._newest()}
         samples = slices(pa.concat_tables(self._samples), "group")  # in order of time
-        groups = {name: Group(_until_whole(samples[name])) for name in newest}
-        lags = group_lags(
-            {name: group.samples for name, group in groups.items()},
-            {name for name in groups if _options(name, self._policies).latest},
-        )
         rows = []
-        for name, group in groups.items():
+        for name, now in newest.items():
+            group = Group(_until_whole(samples[name]))
             row = _row(group, self._analysed(group))
             rows.append(
                 {
                     **row,
-                    **lags[name],
-                    "state": newest[name]["state"],
-                    "error": newest[name]["error"] or row["error"],
+                    **group_lag(group.samples, latest=_options(name, self._policies).latest),
+                    "state": now["state"],
+                    "error": now["error"] or row["error"],
                     "not_planned": _MEMBERLESS if name in self._listed.memberless else None,
                 }
             )
@@ -192,11 +188,11 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     """Return the facts about a group, without its lag.
 
     Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
-    owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
+    owners, member to number of partitions; clients, ids; error; follow, a sentence;
     diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain, consumers: of the
     analysis, null without one; reported, the reported work. `Survey.rows` adds not_planned,
     why the group cannot be planned for, and the figures of
-    `fairlead.surfaces.survey.lag.group_lags`.
+    `fairlead.surfaces.survey.lag.group_lag`.
     """
     now, sampled_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in analysed}
@@ -213,7 +209,6 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
         "clients": sorted(set(now["client_ids"])),
         "error": now["error"] or observed.get("error"),
         "follow": follows(now, members=len(now["members"])),
-        "kafka_5_6": changes(now),
         "diagnosis": known,
         "evidence": observed.get("evidence") or observed.get("outcome"),
         "forecast_time_lag_s": None
@@ -262,23 +257,4 @@ def follows(described: Mapping[str, Any], *, members: int) -> str:
     return (
         "Java: PlanAssignor in partition.assignment.strategy; kafka-python, aiokafka, "
         "confluent-kafka: PlanConsumer instead of the consumer's class"
-    )
-
-
-def changes(described: Mapping[str, Any]) -> str:
-    """Describe what Kafka 5.0 and 6.0 change for the clients of a group (KIP-1274).
-
-    Examples
-    --------
-    >>> changes({"group_type": "consumer", "protocol": "uniform"})
-    'nothing: it is on the consumer protocol'
-    """
-    if described["group_type"] not in {None, "", CLASSIC}:
-        return "nothing: it is on the consumer protocol"
-    if described["protocol"] == _STREAMS:
-        return "nothing: KIP-1274 does not cover Kafka Streams"
-    return (
-        "Java consumers: from 5.0, group.protocol=consumer is the default, and classic must be "
-        "set; 6.0 removes classic, and brokers follow plans instead (KIP-1274). Other "
-        "clients: nothing"
     )

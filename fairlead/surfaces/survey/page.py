@@ -85,18 +85,12 @@ def _catch_up_time(row: Row) -> str:
     return catch_up_time(row["catch_up_s"], row["sampled_at"])
 
 
-def advice(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return advice: headings, each with groups and the text for their clients."""
-    sections = []
-    for heading, key in (
-        ("How clients could follow plans", "follow"),
-        ("What Kafka 5.0 and 6.0 change", "kafka_5_6"),
-    ):
-        about: dict[str, list[str]] = {}
-        for row in rows:
-            about.setdefault(row[key], []).append(row["group"])
-        sections.append((heading, [(listed(groups), text) for text, groups in about.items()]))
-    return sections
+def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return how the clients of groups could follow plans: groups, and the text for them."""
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        about.setdefault(row["follow"], []).append(row["group"])
+    return [(listed(groups), text) for text, groups in about.items()]
 
 
 def lead(rows: Sequence[Row], samples: int, others: Mapping[str, int]) -> str:
@@ -121,11 +115,10 @@ def as_lines(
         yield f"{row['group']}: {row['diagnosis'] or row['state'] or 'unknown'}"
         for heading, text in facts(row):
             yield from _wrapped(text, f"  {heading:<13}", 15)
-    for heading, texts in advice(rows):
-        yield ""
-        yield heading
-        for groups, text in texts:
-            yield from _wrapped(f"{groups}: {text}", "  ", 4)
+    yield ""
+    yield "How clients could follow plans"
+    for groups, text in advice(rows):
+        yield from _wrapped(f"{groups}: {text}", "  ", 4)
     for right in missing:
         yield ""
         yield f"Describe is missing on {right['kind']} {right['name']}: {right['effect']}"

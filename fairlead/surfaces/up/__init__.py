@@ -5,7 +5,6 @@ Belongs here: the processes to run, and whether planning is on. Does not: keepin
 """
 
 from fairlead.surfaces.up.before import check, require_free
-from fairlead.surfaces.up.planning_switch import Planning
 from fairlead.surfaces.up.running import At, running
 
-__all__ = ["At", "Planning", "check", "require_free", "running"]
+__all__ = ["At", "check", "require_free", "running"]

@@ -7,9 +7,9 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlead.errors import ConfigurationError, SandboxError
+from fairlead.errors import ConfigurationError
 from fairlead.sandbox.ending import end_recorded
-from fairlead.sandbox.recorded_processes import still_running
+from fairlead.sandbox.recorded_processes import require_alone
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor import examine
 from fairlead.surfaces.up.running import At
@@ -17,8 +17,6 @@ from fairlead.surfaces.up.running import At
 Tell = Callable[[str], None]
 #: Nothing works without these; other failures may be repaired while it runs.
 _NEEDED = frozenset({"database", "schema"})
-#: Recorded names of processes that start parts.
-HOLDERS = ("fairlead up", "fairlead dev")
 
 
 def require_free(state_dir: Path, at: At, tell: Tell) -> None:
@@ -27,15 +25,11 @@ def require_free(state_dir: Path, at: At, tell: Tell) -> None:
     Raises
     ------
     SandboxError
-        `fairlead up` or `fairlead dev` already runs in this state directory.
+        Another command already runs parts in this state directory.
     ConfigurationError
         A port is taken.
     """
-    for process in still_running(state_dir):
-        if process.name in HOLDERS:
-            raise SandboxError(
-                f"`{process.name}` already runs as process {process.pid}: end it first"
-            )
+    require_alone(state_dir)
     end_recorded(state_dir, tell)
     for port, option in ((at.dagster_port, "--dagster-port"), (at.pages_port, "--port")):
         with socket.socket() as candidate:

@@ -5,8 +5,7 @@ Belongs here: two requests to Dagster's GraphQL. Does not: sensors and schedules
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
@@ -35,34 +34,20 @@ query States($sensor: SensorSelector!, $schedule: ScheduleSelector!) {
 """
 
 
-@dataclass(frozen=True)
-class Planning:
-    """Whether planning is on.
-
-    Parameters
-    ----------
-    by
-        Names of sensors and schedules that are on; None: unknown.
-    """
-
-    by: tuple[str, ...] | None
-
-    def __str__(self) -> str:
-        """Describe in one line whether planning is on."""
-        if self.by is None:
-            return "Whether planning is on is unknown; run `fairlead doctor` later"
-        if not self.by:
-            return "Planning is off: to turn it on, run `fairlead up --plan`"
-        return (
-            f"Planning is on ({', '.join(self.by)}): groups are planned when a sample "
-            "shows that a plan helps"
-            if SENSOR in self.by
-            else f"Planning is on ({SCHEDULE}): groups are planned at its times"
-        )
+def describe(switches: Sequence[str] | None) -> str:
+    """Describe in one line whether planning is on, by the answer of `planning`."""
+    if switches is None:
+        return "Whether planning is on is unknown; run `fairlead doctor` later"
+    if not switches:
+        return "Planning is off: to turn it on, run `fairlead up --plan`"
+    when = "when a sample shows that a plan helps" if SENSOR in switches else "at its times"
+    return f"Planning is on ({', '.join(switches)}): groups are planned {when}"
 
 
-def planning(dagster_url: str, *, turn_on: bool) -> Planning:
-    """Return whether planning is on, once Dagster has loaded the pipeline.
+def planning(dagster_url: str, *, turn_on: bool) -> list[str] | None:
+    """Return the names of the sensor and the schedule that are on, once Dagster has loaded them.
+
+    None: Dagster does not answer, so they are unknown.
 
     Parameters
     ----------
@@ -84,9 +69,9 @@ def planning(dagster_url: str, *, turn_on: bool) -> Planning:
                 for kind, name in (("sensor", SENSOR), ("schedule", SCHEDULE))
             }
             if all(states.values()):
-                return Planning(tuple(name for name, state in states.items() if state == "RUNNING"))
+                return [name for name, state in states.items() if state == "RUNNING"]
         time.sleep(_POLL_S)
-    return Planning(None)
+    return None
 
 
 def _ask(dagster_url: str, query: str, **variables: Mapping[str, str]) -> dict[str, Any]:

@@ -12,18 +12,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TextIO
 
-import psutil
-
 from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import Settings
-from fairlead.spark.warm import WarmServer
+from fairlead.spark.warm import WarmServer, forget
 from fairlead.surfaces.links import LOCATION
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, furnish
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
-from fairlead.surfaces.up.planning_switch import Planning, planning
+from fairlead.surfaces.up.planning_switch import describe, planning
 from fairlead.surfaces.web.server import HOST
 
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
+#: The command starts the warm Spark. A run starts it again if it has ended.
+SPARK: Final = Part("spark", (_FAIRLEAD, "spark", "up"), ends=True)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def running(
     plan: bool,
     log: TextIO,
     tell: Callable[[str], None],
-) -> Iterator[Planning]:
+) -> Iterator[str]:
     """Run Dagster, pages and Spark during the block, which begins when Dagster and pages answer.
 
     Parameters
@@ -86,7 +86,7 @@ def running(
 
     Yields
     ------
-    Whether planning is on.
+    A sentence: whether planning is on.
 
     Raises
     ------
@@ -107,13 +107,16 @@ def running(
         workspace = furnish(home, socket)
         parts = (
             *(code(socket), daemon(workspace), webserver(workspace, at)),
-            *(pages(at), spark(state_dir)),
+            *(pages(at), SPARK),
         )
-        with Supervisor(
-            parts, log=log, tell=tell, state_dir=state_dir, environment=environment
-        ) as supervisor:
+        with (
+            spark_ends(state_dir),
+            Supervisor(
+                parts, log=log, tell=tell, state_dir=state_dir, environment=environment
+            ) as supervisor,
+        ):
             supervisor.wait_ready("code", "webserver", "pages")
-            yield planning(at.dagster, turn_on=plan)
+            yield describe(planning(at.dagster, turn_on=plan))
 
 
 def code(socket: Path) -> Part:
@@ -150,11 +153,14 @@ def pages(at: At) -> Part:
     return Part("pages", command, answers=f"{at.pages}/health")
 
 
-def spark(state_dir: Path) -> Part:
-    """Return the warm Spark; without it, each run starts its own."""
-
-    def server() -> psutil.Process | None:
-        recorded = WarmServer.recorded(state_dir)
-        return None if recorded is None else recorded.process()
-
-    return Part("spark", (_FAIRLEAD, "spark", "up"), leaves=server)
+@contextmanager
+def spark_ends(state_dir: Path) -> Iterator[None]:
+    """End the warm Spark that was started during the block."""
+    before = WarmServer.recorded(state_dir)
+    try:
+        yield
+    finally:
+        server = WarmServer.recorded(state_dir)
+        if server is not None and server != before:
+            server.kill()
+            forget(state_dir)

@@ -75,10 +75,6 @@ class Acting:
         except NotProvenError as error:
             return Desk(reason=str(error))
 
-    async def step(self, request: Request) -> Response:
-        """Show a step before it is taken, or take it."""
-        return await (self.act if request.method == "POST" else self.before)(request)
-
     async def before(self, request: Request) -> Response:
         """Answer with the effects of a step, and a form that requests it."""
         verb, group, version = _read_step(request.query_params)

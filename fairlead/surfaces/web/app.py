@@ -29,7 +29,7 @@ from fairlead.settings import Settings, reloaded
 from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.acting import Acting
 from fairlead.surfaces.web.forms import asked_version
-from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.group import group_page
 from fairlead.surfaces.web.groups_list import Filters, groups_page
 from fairlead.surfaces.web.host_names import OwnNames
 from fairlead.surfaces.web.metrics import build_registry
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 PAGES_AT_ONCE: Final = 2
 #: Pages load no other files and run no scripts, whatever names they contain.
 _HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
@@ -66,7 +66,8 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             Route("/", pages.groups),
             Route("/group", pages.group),
             Route("/review", pages.review),
-            Route("/act", acting.step, methods=["GET", "POST"]),
+            Route("/act", acting.before),
+            Route("/act", acting.act, methods=["POST"]),
             Route("/acted", acting.after),
             Route("/metrics", pages.metrics),
             Route("/health", _health),
@@ -116,7 +117,9 @@ class _Pages:
 
     async def group(self, request: Request) -> Response:
         """Answer with a group's page."""
-        return await self._page(request, group_page, *_asked_group(request))
+        group = _asked_name(request, "/group?group=NAME")
+        partition = request.query_params.get("partition", "").strip().replace("\0", "")
+        return await self._page(request, group_page, group, partition)
 
     async def review(self, request: Request) -> Response:
         """Answer with the review of a plan."""
@@ -156,16 +159,6 @@ class _Pages:
     def _policies(self) -> Sequence[Policy]:
         self._newest_settings = reloaded(self._newest_settings)
         return self._newest_settings.policies
-
-
-def _asked_group(request: Request) -> tuple[str, Asked]:
-    """Return the group of the query, and the parts of its page to show."""
-    query = request.query_params
-    return _asked_name(request, "/group?group=NAME"), Asked(
-        partition=query.get("partition", "").strip().replace("\0", ""),
-        before=asked_version(query.get("before")),
-        after=asked_version(query.get("after")),
-    )
 
 
 def _asked_plan(request: Request) -> tuple[str, int | None]:

@@ -6,7 +6,6 @@ Belongs here: which readings the page shows, and how much of each. Does not: the
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -15,10 +14,9 @@ from sqlalchemy import Engine
 from fairlead.domain.advice import advice_in
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredSample
+from fairlead.domain.stored_samples import Change, GroupHistory, StoredSample
 from fairlead.domain.work_text import time_per_record
-from fairlead.errors import PlanStateError
-from fairlead.store import event_queries, group_history, history_queries, queries
+from fairlead.store import event_queries, group_history, history_queries
 from fairlead.store.freezes import freezes_on
 from fairlead.store.regressions import back_offs
 from fairlead.store.shadow_plans import shadow_days
@@ -42,27 +40,10 @@ ROWS: Final = 50
 OFFERED: Final = 500
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The parts of the page that depend on the request's query.
-
-    Parameters
-    ----------
-    partition
-        "topic-number" of the partition whose history is shown; "": no history.
-    before, after
-        Two versions whose difference is shown; None: no difference.
-    """
-
-    partition: str = ""
-    before: int | None = None
-    after: int | None = None
-
-
 def group_page(
     engine: Engine,
     group: str,
-    asked: Asked,
+    partition: str = "",
     *,
     dagster_url: str | None = None,
     policies: Sequence[Policy] = (),
@@ -77,8 +58,8 @@ def group_page(
         Fairlead's database; `fairlead_reader` is enough.
     group
         The consumer group.
-    asked
-        The partition and versions to show.
+    partition
+        "topic-number" of the partition whose history is shown; "": no history.
     dagster_url
         Address of the Dagster UI; None: the page has no link to it.
     policies
@@ -92,8 +73,6 @@ def group_page(
     ------
     GroupError
         Nothing is stored of the group.
-    PlanStateError
-        It lacks one of the versions to compare.
     """
     read_at = now or datetime.now(UTC)
     diagnoses = group_history.read_diagnoses(engine, group, limit=ROWS)
@@ -118,7 +97,7 @@ def group_page(
         keys=of_hot_partitions(group, row["diagnosis"], row["names"] or ()),
         policy=policy,
         work=group_history.read_work(engine, group, limit=ROWS),
-        of_work=group_history.read_work(engine, group, partition=asked.partition, limit=1),
+        of_work=group_history.read_work(engine, group, partition=partition, limit=1),
         takes=time_per_record,
         plots=[
             *plots_of(samples, course, policy.objective.total_seconds()),
@@ -129,13 +108,12 @@ def group_page(
         changes=changes,
         restless=_restless(changes),
         versions=history_queries.read_plans(engine, group, limit=ROWS),
-        difference=_difference(engine, group, asked),
-        asked=asked,
-        moves=group_history.read_moves_of(engine, group, asked.partition, limit=ROWS)
-        if asked.partition
+        partition=partition,
+        moves=group_history.read_moves_of(engine, group, partition, limit=ROWS)
+        if partition
         else [],
-        owned=_owned(changes, asked.partition),
-        of_partition=plots_of_partition(course, asked.partition),
+        owned=_owned(changes, partition),
+        of_partition=plots_of_partition(course, partition),
         partitions=course.partitions[:OFFERED],
         strips=min(len(course.partitions), STRIPS),
         partition_total=len(course.partitions),
@@ -183,18 +161,4 @@ def _owned(changes: Sequence[Change], partition: str) -> list[tuple[Change, str,
         for change in changes
         for name, before, after in change.moved
         if name == partition
-    ]
-
-
-def _difference(engine: Engine, group: str, asked: Asked) -> list[queries.Row] | None:
-    """Return the partitions whose owner differs between two versions; None: not requested."""
-    if asked.before is None or asked.after is None:
-        return None
-    for version in (asked.before, asked.after):
-        if not history_queries.read_plans(engine, group, version=version, limit=1):
-            raise PlanStateError(f"group {group} has no version {version}")
-    rows = history_queries.read_diff(engine, group, asked.before, asked.after)
-    return [
-        row | {name: row[name] or NOBODY for name in ("member_before", "member_after")}
-        for row in rows
     ]

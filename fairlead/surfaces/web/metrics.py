@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
@@ -26,7 +25,7 @@ from fairlead.domain.figures import figure
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
-from fairlead.store.monitoring import CURRENT_WITHIN, DecisionCounts, Readings, read_all_groups
+from fairlead.store.monitoring import CURRENT_WITHIN, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +69,20 @@ class Gauge:
 
 
 GAUGES: Final = (
+    Gauge(
+        "fairlead_last_decision_timestamp_seconds",
+        rows="last",
+        column="decided_at",
+        text="When any group was last decided on.",
+        labels=(),
+    ),
+    Gauge(
+        "fairlead_last_sample_timestamp_seconds",
+        rows="last",
+        column="last_seen",
+        text="When any group was last diagnosed by a sample.",
+        labels=(),
+    ),
     Gauge("fairlead_group_forecast_lag_seconds", "diagnoses", "forecast_time_lag_s"),
     Gauge("fairlead_group_utilisation_ratio", "diagnoses", "utilisation"),
     Gauge("fairlead_group_loss_seconds", "diagnoses", "loss_s"),
@@ -259,7 +272,6 @@ class GroupCollector(Collector):
         self._policies, self._web = policies, web
         self._objectives: dict[str, float] = {}  # by the policies in `_of`
         self._of: Sequence[Policy] = ()
-        self._counts = DecisionCounts()
         self._one_at_a_time = threading.Lock()
 
     def describe(self) -> list[Metric]:
@@ -280,7 +292,7 @@ class GroupCollector(Collector):
         yield GaugeMetricFamily("fairlead_database_up", up, value=float(readings is not None))
         if readings is not None:
             yield from metrics(readings)
-            yield self._objective(row["group_id"] for row in readings.diagnoses)
+            yield self._objective(row["group_id"] for row in readings["diagnoses"])
 
     def _objective(self, groups: Iterable[str]) -> Metric:
         """Return each group's objective, cached while the policies stay the same."""
@@ -303,7 +315,7 @@ class GroupCollector(Collector):
     def _read(self) -> Readings | None:
         with self._one_at_a_time:
             try:
-                return read_all_groups(self._engine, self._counts, self._sampled_within)
+                return read_all_groups(self._engine, self._sampled_within)
             except (FairleadError, SQLAlchemyError) as error:
                 _log.warning("no figures of groups: %s", error)
                 return None
@@ -311,26 +323,18 @@ class GroupCollector(Collector):
 
 def metrics(readings: Readings) -> Iterator[Metric]:
     """Yield the metrics of groups."""
-    for name, documentation, at in (
-        ("decision", "When any group was last decided on.", readings.last_decided_at),
-        ("sample", "When any group was last diagnosed by a sample.", readings.last_seen_at),
-    ):
-        last = GaugeMetricFamily(
-            f"fairlead_last_{name}_timestamp_seconds", documentation, labels=(), unit="seconds"
-        )
-        if at is not None:
-            last.add_metric((), _number(at))
-        yield last
     for gauge in GAUGES:
-        yield _gauge(gauge, attrgetter(gauge.rows)(readings))
+        yield _gauge(gauge, readings[gauge.rows])
     decisions = CounterMetricFamily(
         "fairlead_decisions",
-        "Decisions on the group since `fairlead serve` started, by outcome.",
+        "Decisions on the group since midnight (UTC), by outcome.",
         labels=("group", "outcome"),
     )
-    for group in sorted({row["group_id"] for row in readings.decisions}):
+    counts = {row["group_id"]: row for row in readings["counts"]}
+    for group in sorted({row["group_id"] for row in readings["decisions"]}):
         for outcome in OUTCOMES:
-            decisions.add_metric((group, outcome), readings.counts[group, outcome])
+            count = counts[group][outcome] if group in counts else 0
+            decisions.add_metric((group, outcome), count)
     yield decisions
 
 

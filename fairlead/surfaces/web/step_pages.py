@@ -15,10 +15,10 @@ from fairlead.common.words import listed
 from fairlead.domain.reconciliation import PUBLISHED_WITHIN_S, SENSOR, WHAT_FOLLOWS
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import PlanStateError
-from fairlead.store import PlanStore
 from fairlead.store.acts import Acted, Verb, agreed
 from fairlead.store.freezes import Freeze, freeze_on, read_freezes
 from fairlead.store.history_queries import read_diff
+from fairlead.store.plans import PlanStore
 from fairlead.store.queries import require_group
 from fairlead.surfaces.review.facts import gather
 from fairlead.surfaces.review.page import summary

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
-from fairlead.store import StoredPlan
 from fairlead.wire.document import PlanDocument, content_hash
 from tests.stored import stored_plan
 

@@ -1,6 +1,7 @@
 """Followers in simulated histories, and the invariants of every history."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -199,7 +200,7 @@ def test_members_move_together_if_the_coordination_topic_grows() -> None:
     world.run(world.time + 40.0)
     assert generation < world.coordinator.generation <= generation + 3
     assert world.healed() is None
-    logs = [m.plans._listener.log for m in world.members.values() if m.plans]  # noqa: SLF001
+    logs: list[Any] = [m.plans._listener.log for m in world.members.values() if m.plans]  # noqa: SLF001
     places = {log.number for log in logs if isinstance(log, SimulatedAgreementLog)}
     assert places == {world.agreement_topic.home()}
 

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.domain.samples import ownership
-from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares, with_records
+from fairlead.kafka.agreed_shares import with_agreed_shares, with_records
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings, Settings
@@ -23,7 +23,7 @@ from tests.waiting import eventually
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
     """Return members of a topic `t` with the partitions that range assigned to each."""
     return [
-        LiveMember(name, name, "host", None, name, ("t",), {"t": numbers} if numbers else {}, None)
+        LiveMember(name, name, None, name, ("t",), {"t": numbers} if numbers else {}, None)
         for name, numbers in given.items()
     ]
 
@@ -42,9 +42,7 @@ def present_shares(
     given: Sequence[LiveMember], assignments: Iterable[AssignmentRecord]
 ) -> tuple[LiveMember, ...]:
     """Return the members of a stable group with their partitions by its assignment records."""
-    return with_records(
-        GroupDescription("g", STABLE, "consumer", "range", tuple(given)), assignments
-    ).members
+    return with_records(GroupDescription("g", STABLE, "range", tuple(given)), assignments).members
 
 
 def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
@@ -90,7 +88,7 @@ def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentReco
 
 def test_group_with_an_assignment_record_is_known_to_follow() -> None:
     """A survey then does not advise to follow plans; a record that does not fit does not count."""
-    described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0, 1))))
+    described = GroupDescription("g", STABLE, "range", tuple(members(a=(0, 1))))
     fits, stale = (
         with_records(described, [assignment(7, **{name: (0, 1)})]).protocol
         for name in ("a", "gone")
@@ -106,8 +104,8 @@ def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     """The sample uses the broker's view of owners instead."""
     # clock: no broker answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
-    described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_agreed_shares({"g": described}, CoordinationReader(kafka)) == {"g": described}
+    described = GroupDescription("g", STABLE, "range", tuple(members(a=(0,))))
+    assert with_agreed_shares({"g": described}, kafka) == {"g": described}
     assert "fairlead.coordination cannot be read" in caplog.text
 
 

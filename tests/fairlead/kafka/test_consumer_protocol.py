@@ -63,4 +63,6 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     assert set(row["member_racks"]) == {None, "r1"}
     assert set(described.topic_ids) == {first, second}
     assert (empty.state, empty.members) == ("Empty", ())
-    assert all(member.owned == member.target and not member.classic for member in described.members)
+    assert all(
+        member.partitions == member.target and not member.classic for member in described.members
+    )

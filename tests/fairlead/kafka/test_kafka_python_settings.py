@@ -45,6 +45,8 @@ def test_tls_and_sasl_are_translated() -> None:
     ("properties", "reason"),
     [
         ({"ssl.keystore.location": "k.p12"}, "kafka-python reads PEM files: use ssl.ca.location"),
+        ({"ssl.sigalgs.list": "x"}, "kafka-python, the second client here, has no such setting"),
+        ({"ssl.ca.pem": "x"}, "kafka-python, the second client here, has no such setting"),
         ({"sasl.oauthbearer.method": "oidc"}, "OAuth is not supported"),
         ({"sasl.mechanism": "OAUTHBEARER"}, "sasl.mechanism must be one of PLAIN, SCRAM-SHA-256"),
         ({"sasl.kerberos.service.name": "kafka"}, "Kerberos is not supported"),

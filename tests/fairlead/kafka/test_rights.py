@@ -159,11 +159,16 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
         topic.ensure()
         for name in "ab":
             members.join(group, name, [orders])
-        both = lambda: [len(share) for share in members.owned().values()] == [1, 1]  # noqa: E731
-        eventually(both, "they share")
+
+        def both_own_two() -> bool:
+            return [len(share.get(orders, ())) for share in members.owned().values()] == [2, 2]
+
+        eventually(both_own_two, "they share")
         owned = members.owned()
         described = as_followers(gateway)([group])
-        assert send_members(MembersTopic(settings), described, gateway.topics_of([orders])) == ""
+        members_topic = MembersTopic(settings)
+        members_topic.ensure()
+        assert send_members(members_topic, described, gateway.topics_of([orders])) == ""
         (done,) = trigger_rebalances(
             {group: BrokerPlan(plan, {orders: 4})},
             as_followers(gateway),

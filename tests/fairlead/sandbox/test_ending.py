@@ -1,4 +1,4 @@
-"""`make clean` ends recorded processes before it removes files, or refuses."""
+"""`make clean` ends recorded processes before it removes files."""
 
 import json
 import os

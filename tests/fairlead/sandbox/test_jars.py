@@ -6,7 +6,6 @@ import pytest
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import jars
-from tests.lengths import form
 
 pytestmark = pytest.mark.long
 
@@ -31,15 +30,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / f"kafka-{jars.KAFKA_VERSION}"
 
 
-@pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
-def test_incomplete_cache_is_resolved_again(cache: Path, missing: str) -> None:
-    """The cache lacks a jar, or the listing, which is written last."""
-    cache.mkdir(parents=True)
-    for name in {SMALL_JAR, "listing"} - {missing}:
-        (cache / name).write_text(SMALL_JAR)
-    (cache / "left-over.jar").touch()
+def test_jars_are_resolved_into_an_empty_cache(cache: Path) -> None:
+    """The folder has only the resolved jars."""
     assert (cache / SMALL_JAR) in jars.kafka_classpath()
-    assert sorted(path.name for path in cache.iterdir()) == ["listing", SMALL_JAR]
+    assert [path.name for path in cache.iterdir()] == [SMALL_JAR]
 
 
 def test_a_jar_with_another_digest_is_refused(tmp_path: Path) -> None:

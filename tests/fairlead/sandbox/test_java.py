@@ -31,21 +31,6 @@ def test_java_home_is_used(says: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert find_java() == java
 
 
-def test_version_is_read_without_starting_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The version comes from the JDK's file `release`, also through a link."""
-    java = _fake_java(tmp_path / "jdk", "not to be asked", code=1)
-    (tmp_path / "jdk" / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="21.0.2"\n')
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "java").symlink_to(java)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert find_java() == tmp_path / "bin" / "java"
-    (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="1.8.0_292"\n')
-    with pytest.raises(ConfigurationError, match="is Java 8, which is too old"):
-        find_java()
-
-
 @pytest.mark.parametrize(
     ("says", "version"),
     [('openjdk version "11.0.2" 2019-01-15', "11"), ('java version "1.8.0_292"', "8")],

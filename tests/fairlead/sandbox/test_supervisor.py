@@ -29,11 +29,6 @@ subprocess.Popen([sys.executable, "-c", {SLEEPS!r}])
 {SLEEPS}
 """
 FAILS = "import sys; print('no such module'); sys.exit(3)"
-LEAVES = f"""
-import pathlib, subprocess, sys
-left = subprocess.Popen([sys.executable, "-c", {SLEEPS!r}], start_new_session=True)
-pathlib.Path(sys.argv[1]).write_text(str(left.pid))
-"""
 #: Listens at a Unix socket as soon as a file exists.
 LISTENS = """
 import pathlib, socket, sys, time
@@ -147,30 +142,15 @@ def test_parts_that_ignore_ctrl_c_are_ended(
     assert lines == []
 
 
-def left_by(path: Path) -> psutil.Process | None:
-    """Return the process that `LEAVES` has left running."""
-    try:
-        process = psutil.Process(int(path.read_text()))
-        return None if process.status() == psutil.STATUS_ZOMBIE else process
-    except (OSError, ValueError, psutil.Error):
-        return None
-
-
-def test_process_started_by_a_command_is_the_part(tmp_path: Path) -> None:
-    """The process ends with the other parts; if it ends early, the command is run again."""
-    pid = tmp_path / "pid"
-    command = (sys.executable, "-c", LEAVES, str(pid))
-    part = Part("left", command, leaves=lambda: left_by(pid))
-    with supervised(tmp_path, part) as (running, lines, _):
-        running.wait_ready("left")
-        first = left_by(pid)
-        assert first is not None
-        first.kill()
-        soon(lambda: lines and left_by(pid))
-        second = left_by(pid)
-        assert second is not None
-    assert lines == ["left has ended (its process is gone): it is started again in 1 s"]
-    assert left_by(pid) is None
+def test_command_that_ends_is_not_run_again(tmp_path: Path) -> None:
+    """It is ready once it has ended with status 0."""
+    noted = tmp_path / "noted"
+    once = (sys.executable, "-c", "import sys; open(sys.argv[1], 'a').write('x')", str(noted))
+    later = Part("later", (sys.executable, "-c", SLEEPS), after="once")
+    with supervised(tmp_path, Part("once", once, ends=True), later) as (running, lines, _):
+        running.wait_ready("later")
+        assert noted.read_text() == "x"
+    assert lines == []
 
 
 def test_error_of_a_part_that_cannot_start_has_its_output(

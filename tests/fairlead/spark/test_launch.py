@@ -12,20 +12,22 @@ from tests.waiting import PATIENCE_S
 VALUE = " hunter2\\ = é\n#!"
 #: Runs in a separate process: each process starts a JVM only once.
 PROGRAM = """
-import json, os, sys, psutil
+import json, os, re, stat, sys, psutil
 from fairlead.settings import SparkSettings
 from fairlead.spark import launch, session
 
 secret = json.loads(sys.argv[1])
 seen = {}
-unlink = launch.Path.unlink
+initialize = launch.SparkContext._ensure_initialized
 
-def sampled_at(path):
-    seen["mode"] = oct(path.stat().st_mode & 0o777)
-    seen["path"] = str(path)
-    unlink(path)
+def initialized(*args, **options):
+    if "path" not in seen:
+        found = re.search('--properties-file "(.+?)"', os.environ["PYSPARK_SUBMIT_ARGS"])
+        seen["path"] = found[1]
+        seen["mode"] = oct(stat.S_IMODE(os.stat(found[1]).st_mode))
+    initialize(*args, **options)
 
-launch.Path.unlink = sampled_at
+launch.SparkContext._ensure_initialized = initialized
 settings = SparkSettings(master="local[1]", properties={
     "spark.hadoop.fs.s3a.secret.key": secret, "spark.driver.memory": "600m"
 })

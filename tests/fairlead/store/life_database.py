@@ -14,9 +14,10 @@ from typing import Any, Final
 import psycopg
 from sqlalchemy.exc import IntegrityError
 
+from fairlead.domain.records import Decision
 from fairlead.errors import FairleadError, PlanStateError
-from fairlead.store import Decision, PlanStore
 from fairlead.store.outbox import Outbox, OutboxEntry, PublishRequest
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import content_hash
 from tests.fairlead.store.life_model import (
     SUPERUSER,

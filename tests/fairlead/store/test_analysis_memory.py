@@ -11,9 +11,10 @@ from sqlalchemy import Engine, text
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import Outcome
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
-from fairlead.domain.records import Findings
-from fairlead.store import Decision, PlanStore
+from fairlead.domain.records import Decision, Findings
+from fairlead.store.analysis_memory import standing_requests
 from fairlead.store.engine import transaction
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
@@ -50,16 +51,11 @@ def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
     return ask
 
 
-def test_capacities_are_stored_with_the_decision(
-    store: PlanStore, draft: MakeDraft, rows: Callable[[str], list[dict[str, Any]]]
-) -> None:
-    """Capacities of the requested groups are read unchanged, with their evidence."""
+def test_capacities_are_stored_with_the_decision(store: PlanStore, draft: MakeDraft) -> None:
+    """Capacities of the requested groups are read unchanged."""
     record_decision(store, draft(findings=SICK))
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}
-    evidence = rows("SELECT member, evidence FROM fairlead.member_capacity ORDER BY member")
-    assert "with a backlog all the time" in evidence[1]["evidence"]
-    assert "not always with a backlog" in evidence[0]["evidence"]
 
 
 def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision) -> None:
@@ -131,18 +127,20 @@ def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
         store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, requests)
         expected = {0: (slow, 0, 0), 1: (slow, 0, 1), 2: (hot, 2, 2), 4: (hot, 4, 4)}.get(minute)
         if expected is None:
-            assert store.plan_requests(EVER) == {}
+            assert standing_requests(store.engine, EVER) == {}
         else:
             standing, *minutes = expected
             since, at = (SNAPSHOT_AT + number * MINUTE for number in minutes)
-            assert store.plan_requests(EVER) == {"orders": StandingRequest(standing, since, at)}
+            assert standing_requests(store.engine, EVER) == {
+                "orders": StandingRequest(standing, since, at)
+            }
 
 
 def test_old_plan_request_does_not_count(store: PlanStore) -> None:
     """The age is by the database's clock, not the planner's."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
-    assert [*store.plan_requests(EVER)] == ["orders"]
-    assert store.plan_requests(timedelta(minutes=3)) == {}
+    assert [*standing_requests(store.engine, EVER)] == ["orders"]
+    assert standing_requests(store.engine, timedelta(minutes=3)) == {}
 
 
 def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) -> None:
@@ -153,7 +151,9 @@ def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) ->
         at = SNAPSHOT_AT + number * MINUTE
         record_decision(store, draft(f"s{number}", snapshot_at=at, findings=findings))
         since = SNAPSHOT_AT - MINUTE
-        assert store.plan_requests(EVER) == {"orders": StandingRequest(request, since, since)}
+        assert standing_requests(store.engine, EVER) == {
+            "orders": StandingRequest(request, since, since)
+        }
 
 
 def test_sample_from_a_fast_clock_is_replaced_by_the_next(
@@ -162,11 +162,11 @@ def test_sample_from_a_fast_clock_is_replaced_by_the_next(
     """The sample is dated by the database's clock, so the next sample is newer."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
     store.record_findings({"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late")})
-    assert [*store.plan_requests(timedelta(minutes=1))] == ["orders"]
+    assert [*standing_requests(store.engine, timedelta(minutes=1))] == ["orders"]
     store.record_findings({"orders": (datetime.now(UTC), WELL)}, {})
     (now,) = rows("SELECT * FROM fairlead.diagnosis")
     assert now["diagnosis"] == "healthy"
-    assert store.plan_requests(EVER) == {}
+    assert standing_requests(store.engine, EVER) == {}
 
 
 def test_last_decision_ignores_failures_and_fast_clocks(store: PlanStore) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, text
 
-from fairlead.domain.records import SeenAdoption
-from fairlead.store import Decision, PlanStore, StoredPlan
+from fairlead.domain.records import Decision, SeenAdoption, StoredPlan
 from fairlead.store.engine import transaction
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import Decision, PlanDraft, PlanStore, create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.domain.records import Decision, PlanDraft
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.history_queries import read_candidates, read_decisions
+from fairlead.store.plans import PlanStore
 from tests.docs.scenario import at
 from tests.stored import record_decision
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import StoredPlan
+from fairlead.domain.records import StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.wire.document import MemberShare
 

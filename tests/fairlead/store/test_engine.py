@@ -12,8 +12,7 @@ from pydantic import SecretStr
 from fairlead.errors import ConfigurationError, FairleadError, StoreUnavailableError
 from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings
-from fairlead.store import create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from tests.waiting import eventually
 
 

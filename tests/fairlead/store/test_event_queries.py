@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
-from fairlead.store import PlanStore
 from fairlead.store.event_queries import read_steps
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import MakeDraft
 from tests.stored import record_decision
 

@@ -10,8 +10,7 @@ from psycopg import sql
 from sqlalchemy import Engine, text
 
 from fairlead.sandbox import Services
-from fairlead.store import create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.migrate import upgrade
 
 pytestmark = pytest.mark.postgres
@@ -74,17 +73,11 @@ QUESTIONS = {
         "SELECT * FROM fairlead.lag_history WHERE group_id = 'g7'"
         " AND snapshot_at >= '2026-01-02 03:00+00' AND snapshot_at < '2026-01-02 04:00+00'"
     ),
-    "lag of one partition over a day": (
-        "SELECT * FROM fairlead.lag_history WHERE group_id = 'g7' AND topic = 't' AND partition = 3"
-        " AND snapshot_at >= '2026-01-02+00' AND snapshot_at < '2026-01-03+00'"
-    ),
     "balance of a group": "SELECT * FROM fairlead.balance_history WHERE group_id = 'g7'",
     "adoption by a group": "SELECT * FROM fairlead.adoption WHERE group_id = 'g7'",
-    "plans of a group": "SELECT * FROM fairlead.plan_history WHERE group_id = 'g7'",
     "a version of a plan": (
         "SELECT * FROM fairlead.plan_history WHERE group_id = 'g7' AND version = 20"
     ),
-    "moves of a group": "SELECT * FROM fairlead.plan_moves WHERE group_id = 'g7'",
     "moves of a version": (
         "SELECT * FROM fairlead.plan_moves WHERE group_id = 'g7' AND version = 20"
     ),
@@ -95,9 +88,7 @@ QUESTIONS = {
         "SELECT * FROM fairlead.decision WHERE group_id = 'g7'"
         " AND snapshot_at >= '2026-01-02 03:00+00' AND snapshot_at < '2026-01-02 04:00+00'"
     ),
-    "the last decision on a group": (
-        "SELECT * FROM fairlead.decision WHERE group_id = 'g7' ORDER BY snapshot_at DESC LIMIT 1"
-    ),
+    "the last decision on a group": "SELECT * FROM fairlead.last_decision WHERE group_id = 'g7'",
 }
 
 
@@ -127,20 +118,15 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_query_uses_an_index(filled: Engine, question: str) -> None:
-    """No query reads a large table completely."""
+    """No query reads a large table completely, nor days outside of its time span."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
         (plan,) = explained.scalar_one()
-    kinds = {node["Node Type"] for node in nodes(plan["Plan"])}
+    kinds, read = (
+        {node.get(name, "") for node in nodes(plan["Plan"])}
+        for name in ("Node Type", "Relation Name")
+    )
     assert any("Index" in kind for kind in kinds)
     assert "Seq Scan" not in kinds, plan
-
-
-@pytest.mark.parametrize("question", [name for name in QUESTIONS if name.startswith("lag")])
-def test_query_of_a_time_span_reads_only_its_days(filled: Engine, question: str) -> None:
-    """A query for the lag of a time span reads only the partitions of its days."""
-    with transaction(filled) as connection:
-        explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
-        (plan,) = explained.scalar_one()
-    read = {node.get("Relation Name", "") for node in nodes(plan["Plan"])}
-    assert {name for name in read if name.startswith("partition_lag")} == {"partition_lag_20260102"}
+    if question.startswith("lag"):
+        assert {name for name in read if "partition_lag" in name} == {"partition_lag_20260102"}

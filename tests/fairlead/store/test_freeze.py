@@ -7,15 +7,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, func, insert, select, text
 
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import ConfigurationError, PlanStateError
-from fairlead.store import PlanStore, StoredPlan, create_store_engine
-from fairlead.store.attempts import Attempt
+from fairlead.store.attempts import Attempt, record_attempts
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_groups
-from fairlead.store.models import OutboxRow
+from fairlead.store.models.plan import OutboxRow
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.next_step import next_step
 from tests.fixtures.plans import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
@@ -139,15 +140,6 @@ def test_transaction_with_an_old_snapshot_sends_nothing(
         send()
 
 
-def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated: str) -> None:
-    """An administrator may have set another level for all sessions."""
-    approve()
-    serializable = "options=-cdefault_transaction_isolation%3Dserializable"
-    engine = create_store_engine(f"{migrated}&{serializable}")
-    assert [entry.plan.version for entry in add_entries(PlanStore(engine))] == [1]
-    engine.dispose()
-
-
 @EVERYTHING
 def test_freeze_waits_for_uncommitted_entries(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
@@ -202,7 +194,7 @@ def test_open_global_freeze_delays_no_lease_renewal(
     plan = publish()
     approve("s2", group="billing")
     at = plan.created_at
-    store.record_attempts([Attempt("orders", 1, at, "why", at)])
+    record_attempts(store.engine, [Attempt("orders", 1, at, "why", at)])
     if step == "unfreeze":
         freeze_plans(store.engine, None, reason="incident")
     with transaction(store.engine) as connection:

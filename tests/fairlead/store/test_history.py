@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import Decision, PlanStore, StoredPlan
-from fairlead.store.attempts import Attempt
+from fairlead.domain.records import Decision, StoredPlan
+from fairlead.store.attempts import Attempt, record_attempts
 from fairlead.store.engine import transaction
 from fairlead.store.event_queries import read_history
 from fairlead.store.history_queries import read_groups, read_plans
 from fairlead.store.lag_queries import read_lag, read_lag_by_member, read_lag_by_topic
 from fairlead.store.monitoring import _LAG
+from fairlead.store.plans import PlanStore
 from tests.stored import plan_history, record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
@@ -129,7 +130,7 @@ def test_failed_attempt_is_listed_with_the_group(
     plan = approve()
     at = plan.created_at
     attempt = Attempt("orders", 1, at, "it is rebalancing", at + timedelta(seconds=30))
-    store.record_attempts([attempt])
+    record_attempts(store.engine, [attempt])
     (group,) = read_groups(engine)
     assert (group["not_sent_version"], group["not_sent"]) == (1, "it is rebalancing")
     assert group["sent_again_at"] == attempt.again_at
@@ -184,11 +185,3 @@ def test_plan_history_has_a_row_for_each_version(
     assert (second["version"], second["state"], second["decided_by"]) == (2, "proposed", None)
     store.approve("orders", 2, sha256=second["sha256"], reason="within limits", actor="policy")
     assert plan_history(store, "orders")[1]["decided_by"] == "policy"
-
-
-def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
-    """Adoption must be recorded for its own group and version."""
-    plans = [publish("s1", group=group) for group in ("a", "b")]
-    record_adoption(store, "a", 1, observed_at=plans[0].snapshot_at, planned=3, as_planned=3)
-    assert store.unobserved(plans) == {("b", 1)}
-    assert store.unobserved([]) == set()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from fairlead.domain.records import StoredPlan
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import SNAPSHOT_AT
 from tests.waiting import PATIENCE_S
 

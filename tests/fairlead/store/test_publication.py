@@ -6,9 +6,10 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
-from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, OutboxEntry, PartitionLock, PublishRequest
+from fairlead.store.plans import PlanStore
 from fairlead.wire.record import Kind
 from tests.fixtures.plans import LEASE_UNTIL, sent
 

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.domain.records import Findings
+from fairlead.domain.records import Decision, Findings, StoredPlan
 from fairlead.errors import PlanStateError, StoreUnavailableError
-from fairlead.store import Decision, PlanStore, StoredPlan, create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.freezes import freeze_plans
+from fairlead.store.plans import PlanStore
 from fairlead.store.retention import history_days, prune
 from tests.fairlead.store.test_history import lag_table, query
 from tests.fixtures.plans import MakeDraft, make_metrics
@@ -171,10 +171,6 @@ def test_summary_of_a_day_has_its_outcomes_and_metrics(
         "plans": 1,
         "no_changes": 2,
         "failures": 1,
-        "first_at": NOON - timedelta(hours=3),
-        "imbalance_first": Decimal("1.500"),
-        "last_at": NOON + timedelta(hours=2),
-        "imbalance_last": Decimal("2.000"),
         "imbalance_worst": Decimal("3.000"),
         "lag_max_worst": 300,
         "forecast_time_lag_s_worst": 300.0,
@@ -217,14 +213,16 @@ def test_only_unpublished_versions_are_pruned(
 def test_ended_diagnoses_and_groups_without_rows_are_pruned(
     store: PlanStore, engine: Engine, no_plan: Decision, propose: Plans
 ) -> None:
-    """Present diagnoses stay, and groups with a plan, a summary or a diagnosis."""
+    """Present diagnoses stay, and groups with a plan, a freeze, a summary or a diagnosis."""
     with transaction(engine) as connection:
         connection.execute(
             text(
                 "INSERT INTO fairlead_raw.consumer_group (group_id, first_seen_at) VALUES"
-                " ('gone', '2020-01-01'), ('orders', '2020-01-01'), ('planned', '2020-01-01')"
+                " ('gone', '2020-01-01'), ('orders', '2020-01-01'), ('planned', '2020-01-01'),"
+                " ('frozen', '2020-01-01')"
             )
         )
+    freeze_plans(engine, "frozen", reason="incident")
     propose("p", group="planned")
     for group, number, diagnosis in (
         ("gone", 0, "unknown"),
@@ -241,7 +239,7 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
     assert gone["past diagnoses"] == 1
     assert gone["days of groups in summary"] == 2  # including the day of `planned`
     assert gone["groups without any rows"] == 1
-    assert store.known_groups() == ["orders", "planned"]
+    assert store.known_groups() == ["frozen", "orders", "planned"]
     held = query(engine, "SELECT diagnosis FROM fairlead.diagnosis_history ORDER BY since")
     assert [row["diagnosis"] for row in held] == ["overloaded", "healthy"]
 
@@ -260,29 +258,3 @@ def test_no_login_can_block_decisions_on_a_new_day(
         keep(PlanStore(engine), no_plan, NOON, lag_max=1)
     assert [day.day for day in prune(engine, NOON + timedelta(days=2)).days] == [NOON.date()]
     engine.dispose()
-
-
-def test_group_with_a_freeze_is_kept(store: PlanStore, engine: Engine) -> None:
-    """A group without a freeze is deleted completely; neither blocks pruning of the others."""
-    with transaction(engine) as connection:
-        connection.execute(
-            text(
-                "INSERT INTO fairlead_raw.consumer_group"
-                " SELECT one, now() - interval '900 days' FROM unnest(ARRAY['frozen', 'gone']) one"
-            )
-        )
-    freeze_plans(store.engine, "frozen", reason="incident")
-    now = datetime.now(UTC)
-    assert prune(engine, now, now).rows["groups without any rows"] == 1
-    assert query(engine, "SELECT group_id FROM fairlead_raw.consumer_group") == [
-        {"group_id": "frozen"}
-    ]
-
-
-def test_owner_cannot_delete_rows_by_mistake(engine: Engine, propose: Plans) -> None:
-    """Only pruning may delete rows, from a table or from a day's partition."""
-    propose("s1", snapshot_at=NOON)
-    prune(engine, NOON - timedelta(days=9))
-    for table in ("plan_event", "plan", "moved_partition", "decision", "decision_20260110"):
-        with pytest.raises(PlanStateError, match="written once"), transaction(engine) as connection:
-            connection.execute(text(f"DELETE FROM fairlead_raw.{table}"))

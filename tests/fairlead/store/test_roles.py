@@ -6,8 +6,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.errors import PlanStateError
-from fairlead.store import PlanDraft, PlanStore, StoredPlan
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import (
     SNAPSHOT_AT,
     MakeDraft,

@@ -11,9 +11,9 @@ import pytest
 
 from fairlead.common.words import shortened
 from fairlead.domain.analysis.capacities import Capacity
-from fairlead.domain.records import Findings
-from fairlead.store import Decision, PlanStore, StoredPlan
+from fairlead.domain.records import Decision, Findings, StoredPlan
 from fairlead.store.outbox import Outbox, PublishRequest
+from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.logins import Login
 

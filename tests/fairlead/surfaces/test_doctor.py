@@ -53,17 +53,7 @@ def test_new_installation_is_ok(
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()
-    for name in (
-        "java",
-        "disk",
-        "archive",
-        "database",
-        "clocks",
-        "schema",
-        "role",
-        "kafka",
-        "features",
-    ):
+    for name in ("java", "disk", "archive", "database", "clocks", "schema", "role", "kafka"):
         assert found[name].state == "ok"
     for name in ("samples", "keys", "dagster"):
         assert found[name].state == "warning"

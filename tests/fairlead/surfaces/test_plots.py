@@ -5,9 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.domain.consumers import ConsumerChange
-from fairlead.surfaces.plots import consumers, over_time, owners_over_time
-from fairlead.surfaces.plots.charts import CONSUMERS
+from fairlead.surfaces.plots import over_time, owners_over_time
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -16,24 +14,6 @@ def texts(svg: str) -> list[str]:
     """Return the texts of a plot; fails if it is no XML."""
     elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - own
     return ["".join(element.itertext()) for element in elements]
-
-
-@pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])
-def test_names_are_drawn_as_text(name: str) -> None:
-    """Names may have markup or any script; long names are shortened."""
-    svg = consumers([ConsumerChange(name, 1, 10, 2, 5)])
-    printed = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
-    assert (printed if len(printed) < 40 else "x…x") in "".join(texts(svg))
-    assert len(svg) < 20_000
-
-
-def test_heaviest_consumers_are_drawn() -> None:
-    """The consumers with most lag before or after are drawn, as the title says."""
-    changes = [ConsumerChange(f"c{lag}", 1, lag, 1, 0) for lag in range(499)]
-    drawn = texts(consumers([*changes, ConsumerChange("heir", 0, 0, 9, 9_999)]))
-    assert {"heir", "c498", f"c{499 - CONSUMERS + 1}"} <= set(drawn)
-    assert f"c{499 - CONSUMERS}" not in drawn
-    assert f"Lag of each consumer: {CONSUMERS} of 500 consumers with most lag" in drawn
 
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])

@@ -15,7 +15,7 @@ from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples.questions import Group
 from fairlead.settings import Settings
-from fairlead.surfaces.survey.finding import analysed_by, changes, follows
+from fairlead.surfaces.survey.finding import analysed_by, follows
 from fairlead.surfaces.survey.page import as_lines, as_page
 from tests.conftest import KafkaTopic
 from tests.fixtures.consumer_groups import Commit, Join, Produce
@@ -154,7 +154,6 @@ def row(**known: Any) -> dict[str, Any]:
         "clients": ["a"],
         "error": None,
         "follow": follows({"group_type": "classic", "protocol": "range"}, members=1),
-        "kafka_5_6": changes({"group_type": "classic", "protocol": "range"}),
         "diagnosis": "overloaded",
         "evidence": "All that arrives is more than all that its members can do. " * 3,
         "forecast_time_lag_s": 61.0,

@@ -21,7 +21,8 @@ from fairlead.errors import FairleadError
 from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
-from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.proposal import carry_out
 from fairlead.workflows.reconciling import withdraw
 from tests.fairlead.workflows.plans import OPTIONS, run

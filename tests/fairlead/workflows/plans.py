@@ -13,7 +13,7 @@ from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import Live, StepResult, reconcile
@@ -59,7 +59,6 @@ def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> Live
             LiveMember(
                 member_id=f"{name}-id",
                 client_id=name,
-                host="here",
                 instance_id=None,
                 name=name,
                 topics=("t0",),

@@ -13,7 +13,7 @@ from fairlead.kafka.members_topic import MembersTopic
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.kafka.rebalance_trigger import TriggerConnection
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow
 from fairlead.workflows.rebalancing import BrokerAdoption
@@ -63,7 +63,7 @@ def test_plans_are_followed_through_changes_of_members(
             members.revoked.clear()
             ids = gateway.broker_groups([group])[group].topic_ids
             approve(f"s{version}", **draft_of(group, topic, shares, topic_ids=ids))
-            assert publish(store, group, gateway, plans).position is not None
+            assert publish(store, group, gateway, plans).record is not None
             in_force[:] = store.in_state("published", groups=[group])
             rounds: list[BrokerAdoption] = []
 

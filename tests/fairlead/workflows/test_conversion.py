@@ -14,7 +14,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
 from fairlead.settings import Settings
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from fairlead.workflows.following import follow
 from tests.fairlead.followers.helpers import Fleet
 from tests.fairlead.kafka.members import BrokerAssigned
@@ -50,7 +50,7 @@ class Group:
         version = self._approve(f"{self.name}-{shares}", **draft).version
         with PlanTopic(self.kafka) as plans:
             sent = publish(self._store, self.name, self.gateway, plans)
-        assert sent.position is not None, sent.reason
+        assert sent.record is not None, sent.reason
         return version
 
     def is_followed(self) -> bool:

@@ -13,13 +13,15 @@ import psycopg
 import pytest
 
 from fairlead.domain.reconciliation import Action
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.store import PlanStore, StoredPlan, create_store_engine
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.differences import differences
 from fairlead.workflows.publication import publish_groups

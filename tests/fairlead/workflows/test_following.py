@@ -15,7 +15,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.store import PlanStore
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow
@@ -104,7 +104,7 @@ def test_publication_reports_a_broker_without_the_plug_in(
     findings = seen.decision.findings
     assert findings is not None
     assert "the broker's assignor uniform follows no plans" in findings.evidence
-    assert published.position is not None, published.reason
+    assert published.record is not None, published.reason
     assert (followed.version, followed.reached, followed.triggers) == (1, False, 0)
     assert "group.remote.assignor=fairlead" in followed.reason
     assert adopted.adoption is not None

@@ -1,6 +1,6 @@
 """Requests made on web pages, carried out by the planner on a real store and topic."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -8,11 +8,14 @@ import pytest
 from sqlalchemy import Engine
 
 from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.store import PlanStore, StoredPlan, acts, create_store_engine
+from fairlead.store import acts
 from fairlead.store.acts import Act, Verb
+from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.page_acts import take_up
 from tests.fairlead.workflows.plans import OPTIONS, Dying
@@ -58,9 +61,11 @@ def ask(web: Engine, store: PlanStore, publish: Step) -> Callable[[Verb, int], U
     return ask
 
 
-def taken(store: PlanStore, topic: Any, **given: Any) -> dict[str, str]:
+def taken(
+    store: PlanStore, topic: Any, groups: Sequence[str] = ("orders",), **given: Any
+) -> dict[str, str]:
     values = {"policies": AUTOMATIC, "live": following_second, "topic": topic, "options": OPTIONS}
-    return take_up(store, ["orders"], now=NOW, **{**values, **given})
+    return take_up(store, groups, now=NOW, **{**values, **given})
 
 
 def test_requested_rollback_is_proposed_once(
@@ -68,18 +73,7 @@ def test_requested_rollback_is_proposed_once(
 ) -> None:
     """A planner that dies before its answer does not cause a second version."""
     act_id = ask("rollback", 1)
-    assert (
-        take_up(
-            store,
-            ["others"],
-            policies=(),
-            live=following_second,
-            topic=topic,
-            options=OPTIONS,
-            now=NOW,
-        )
-        == {}
-    )
+    assert taken(store, topic, ["others"]) == {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acts, "answer", lambda *_: pytest.fail("died"))
         with pytest.raises(pytest.fail.Exception):

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.policy import Approval, Policy
 from fairlead.domain.prospect import Prospect
+from fairlead.domain.records import Decision, StoredPlan
 from fairlead.errors import PlanStateError
-from fairlead.store import Decision, PlanStore, StoredPlan
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare
-from fairlead.workflows import proposal
 from fairlead.workflows.proposal import Outcome, carry_out
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import plan_history, record_decision
@@ -91,7 +92,8 @@ def prospect(rates: list[float]) -> Prospect:
     """Return the forecast input for two members without a backlog, at these arrival rates."""
     none = np.zeros(3)
     outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
-    return Prospect({"t0": 3}, ["orders-1", "orders-2"], outlook, 1800.0)
+    problem = Problem.of({"t0": 3}, {"orders-1": ["t0"], "orders-2": ["t0"]})
+    return Prospect(problem, outlook, 1800.0)
 
 
 def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
@@ -234,25 +236,3 @@ def test_simultaneous_rejection_affects_one_group(
     answers = {outcome.stored.group: outcome.approval for outcome in outcomes}
     assert not answers["g3"].approved
     assert "version 1 is rejected" in answers["g3"].reason
-
-
-def test_decisions_of_a_fleet_are_stored_in_transactions(
-    store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each group has its decision, in the given order; permitted plans are approved."""
-    monkeypatch.setattr(proposal, "AT_ONCE", 5)
-    groups = [f"group-{number:04}" for number in range(14)]
-    decisions = [
-        draft("s1", group=group)
-        if number % 2
-        else Decision(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good")
-        for number, group in enumerate(groups)
-    ]
-    outcomes = carry_out(store, decisions, [AT_NIGHT], SNAPSHOT_AT)
-    assert [outcome.stored.group for outcome in outcomes] == groups
-    assert [outcome.stored.outcome for outcome in outcomes[-3:]] == ["plan", "no change", "plan"]
-    approved = store.in_state("approved")
-    assert [plan.group for plan in approved] == groups[1::2]
-    assert [plan.version for plan in approved] == [1] * len(approved)
-    again = carry_out(store, decisions, [AT_NIGHT], SNAPSHOT_AT)
-    assert not any(outcome.stored.created for outcome in again)

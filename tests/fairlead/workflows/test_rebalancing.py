@@ -86,7 +86,7 @@ def test_trigger_moves_nothing_under_other_assignors(
             def given() -> bool:
                 assert trigger.heartbeat() == ""
                 found = gateway.broker_groups([unique_name])[unique_name]
-                return any(m.is_trigger and m.owned for m in found.members)
+                return any(m.is_trigger and m.partitions for m in found.members)
 
             eventually(given, "the rebalance trigger is given its own topic")
             seen = gateway.live_group(unique_name)

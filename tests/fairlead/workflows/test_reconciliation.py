@@ -7,10 +7,11 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from fairlead.domain.records import StoredPlan
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.plans import PlanStore
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Headers
 from fairlead.workflows.delivery import PublishOptions

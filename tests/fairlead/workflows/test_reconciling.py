@@ -16,13 +16,15 @@ import pytest
 
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.reconciliation import Action
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError, KafkaUnavailableError, PlanStateError
 from fairlead.kafka.descriptions import group_error, read_description
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.attempts import last_attempts
 from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.store.outbox import PublishRequest
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.wire.record import withdrawn_value
 from fairlead.wire.record_reading import VerifiedRecord, read_record
@@ -85,11 +87,11 @@ def test_approved_plan_is_signed_sent_once_and_recorded(
 ) -> None:
     """The record is valid until the lease ends."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
-    (sent,) = run(store, topic, options=options)
+    run(store, topic, options=options)
     record, stored = topic.read("orders"), store.get("orders", 1)
     assert record is not None
     assert record.value == plan.document
-    assert sent.position == record.position == (stored.partition, stored.record_offset)
+    assert record.position == (stored.partition, stored.record_offset)
     assert (stored.state, stored.topic) == ("published", topic.name)
     read = newest(topic, Verifier.from_text(PUBLIC))
     assert read.identity[1:] == (1, False, plan.sha256)
@@ -109,7 +111,7 @@ def test_sent_plan_is_recorded_although_the_group_changed(
     first = topic.read("orders")
     assert first is not None
     (finished,) = run(store, topic, without_members)
-    assert (finished.action, finished.position) == (Action.FINISH, first.position)
+    assert (finished.action, finished.place) == (Action.FINISH, str(first.position))
     assert topic.read("orders") == first
     assert store.get("orders", 1).state == "published"
 
@@ -125,7 +127,7 @@ def test_intended_plan_is_sent_or_discarded(
     add_entry(store, topic)
     (done,) = run(store, topic, live)
     assert store.get("orders", 1).state == state
-    assert (done.position is None) == (state == "stale")
+    assert (done.record is None) == (state == "stale")
     assert (topic.read("orders") is None) == (state == "stale")
     assert store.outbox().outstanding() == []
 
@@ -158,7 +160,7 @@ def test_refused_record_stops_no_other_plan(
 
     with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
         results = run(store, topic, live)
-        assert {result.group for result in results if result.position is None} == {"g4"}
+        assert {result.group for result in results if result.record is None} == {"g4"}
         states = {group: store.get(group, 1).state for group in sizes}
         assert states == {**dict.fromkeys(states, "published"), "g4": "refused"}
         assert topic.read("g4") is None
@@ -249,9 +251,9 @@ def test_frozen_plan_waits_with_the_author_of_the_freeze(
     (result,) = run(store, topic, ask)
     assert result.waits
     assert "group orders is frozen by kim since" in result.reason
-    assert store.last_attempts(["orders"])["orders"].reason == result.reason
+    assert last_attempts(store.engine, ["orders"])["orders"].reason == result.reason
     unfreeze_plans(store.engine, "orders", reason="it is over")
-    assert store.last_attempts(["orders"]) == {}
+    assert last_attempts(store.engine, ["orders"]) == {}
     assert run(store, topic)[0].published
 
 
@@ -266,7 +268,7 @@ def test_failed_reconciliation_has_a_reason(
 
     with pytest.raises(KafkaUnavailableError), failures_recorded(store, ["orders"]):
         run(store, topic, away)
-    attempt = store.last_attempts(["orders"])["orders"]
+    attempt = last_attempts(store.engine, ["orders"])["orders"]
     assert attempt.reason == "Kafka does not describe ['orders']"
     assert attempt.again_at - attempt.at == SOON
 
@@ -307,7 +309,7 @@ def test_lease_of_an_absent_group_is_not_renewed(
     (waiting,) = run(store, topic, absent, now=DUE)
     assert waiting.waits
     assert store.get("orders", 1).lease_until == until
-    attempt = store.last_attempts(["orders"])["orders"]
+    attempt = last_attempts(store.engine, ["orders"])["orders"]
     assert attempt.again_at - attempt.at == LATER
     assert due_groups(store, OPTIONS, max(DUE, attempt.at))[0] == []
     approve("s2")
@@ -327,7 +329,8 @@ def test_withdrawal_also_ends_a_waiting_version(
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")
     record = topic.read("orders")
     assert record is not None
-    assert (record.value, record.position) == (withdrawn_value("orders", 1), done.position)
+    assert record.value == withdrawn_value("orders", 1)
+    assert done.place.endswith(f"at offset {record.position.offset}")
     assert [row["state"] for row in plan_history(store, "orders")] == ["withdrawn", "stale"]
     with pytest.raises(PlanStateError, match="group orders has no published plan to withdraw"):
         withdraw(store, "orders", topic=topic, options=OPTIONS, reason="again")

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fairlead.domain.approval import ApprovalDecision
 from fairlead.domain.as_problem import planned
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import PlanStateError, StalePlanError
-from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import MemberShare, PlanDocument
-from fairlead.workflows.rollback import RolledBack, rollback
+from fairlead.workflows.rollback import rollback
 from tests.fairlead.workflows.plans import as_planned, emptied
 from tests.fixtures.plans import SNAPSHOT_AT
 from tests.stored import plan_history
@@ -43,7 +45,7 @@ def shares_of(plan: PlanDocument) -> dict[str, dict[str, list[int]]]:
     }
 
 
-def back_to(store: PlanStore, version: int, **changes: Any) -> RolledBack:
+def back_to(store: PlanStore, version: int, **changes: Any) -> tuple[StoredPlan, ApprovalDecision]:
     values: dict[str, Any] = {
         "policy": Policy(expires_after=timedelta(hours=1)),
         "live": following_second,
@@ -85,14 +87,14 @@ def lag(at: datetime, values: list[int]) -> pa.Table:
 
 def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
     """The new version has the old version's shares, refers to it, and waits for a person."""
-    done = back_to(second, 1, actor="kim")
-    assert (done.plan.version, done.plan.state) == (3, "proposed")
-    assert (done.plan.rolled_back_from, done.plan.four_eyes) == (1, None)
-    assert done.plan.reason == "rollback to version 1: it was calmer (requested by kim)"
+    plan, approval = back_to(second, 1, actor="kim")
+    assert (plan.version, plan.state) == (3, "proposed")
+    assert (plan.rolled_back_from, plan.four_eyes) == (1, None)
+    assert plan.reason == "rollback to version 1: it was calmer (requested by kim)"
     old, new = (second.get("orders", version).verify() for version in (1, 3))
     assert shares_of(new) == shares_of(old)
-    assert done.plan.expires_at == NOW + timedelta(hours=1)
-    assert done.approval.reason == "waits for a person: the policy approves nothing automatically"
+    assert plan.expires_at == NOW + timedelta(hours=1)
+    assert approval.reason == "waits for a person: the policy approves nothing automatically"
 
 
 def test_moves_and_loads_are_relative_to_the_current_assignment(second: PlanStore) -> None:
@@ -107,11 +109,11 @@ def test_moves_and_loads_are_relative_to_the_current_assignment(second: PlanStor
 def test_policy_approves_rollbacks_by_its_rules(second: PlanStore) -> None:
     """The policy in this test approves automatically unless a partition has stopped."""
     automatic = Policy(approval=Approval(automatic=True))
-    assert back_to(second, 1, policy=automatic).plan.state == "approved"
+    assert back_to(second, 1, policy=automatic)[0].state == "approved"
     second.record_lag(lag(NOW, [10, 500, 20]))
-    waiting = back_to(second, 1, policy=automatic, now=NOW + timedelta(seconds=1))
-    assert (waiting.plan.version, waiting.plan.state) == (4, "proposed")
-    assert "partitions are in STOP" in waiting.approval.reason
+    waiting, approval = back_to(second, 1, policy=automatic, now=NOW + timedelta(seconds=1))
+    assert (waiting.version, waiting.state) == (4, "proposed")
+    assert "partitions are in STOP" in approval.reason
     assert second.get("orders", 3).state == "stale"
 
 

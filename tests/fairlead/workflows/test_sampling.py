@@ -24,8 +24,9 @@ from fairlead.domain.samples.questions import Group, PlanningOptions, question_a
 from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import PostgresSettings, Settings
-from fairlead.store import PlanStore
+from fairlead.store.analysis_memory import standing_requests
 from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import sampling as taking
@@ -127,13 +128,13 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     )
     assert "unbalanced: " in request.why
     assert archive.taken() == again.taken
-    standing = store.plan_requests(timedelta(minutes=5))[group]
+    standing = standing_requests(store.engine, timedelta(minutes=5))[group]
     assert standing.request == again.requests[group]
     assert standing.since < standing.at  # it is the same request
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [group], PlanStore(create_store_engine(nowhere)))
-    assert store.plan_requests(timedelta(minutes=5))[group] == standing
+    assert standing_requests(store.engine, timedelta(minutes=5))[group] == standing
 
 
 def test_suspected_regression_stops_plans(
@@ -148,7 +149,7 @@ def test_suspected_regression_stops_plans(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the suspected plan is itself a rollback, a new plan is requested."""
-    doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
+    doubt = Regression("late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     group = group_with_lags(100, 80, 5, 5)
     for snapshot_id in ("s1", "s2"):
@@ -170,10 +171,10 @@ def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
     names, partition = ("a", "b", "c"), np.array([0], np.int32)
 
     def described(name: str) -> GroupDescription:
-        member = LiveMember("id", "one", "", None, "one", (name,), {name: (0,)}, None)
+        member = LiveMember("id", "one", None, "one", (name,), {name: (0,)}, None)
         if name in without_members:
-            return GroupDescription(name, "Empty", "consumer", "", ())
-        return GroupDescription(name, "Stable", "consumer", "range", (member,))
+            return GroupDescription(name, "Empty", "", ())
+        return GroupDescription(name, "Stable", "range", (member,))
 
     return samples_of(
         sample_id=new_snapshot_id(at),

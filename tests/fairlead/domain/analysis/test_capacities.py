@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity, remembered, speeds
+from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity, Speeds, remembered, speeds
+from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
@@ -17,6 +18,12 @@ RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
 READS = {f"m{n}": ("t",) for n in range(6)}
 GROUP = Group(steady(RATES), steady(np.full(6, SPEED)), topics={"t": 30}, reads=READS)
 HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
+
+
+def assumed(members: list[str], *figures: Any) -> Speeds:
+    """Return the assumed capacities of members with the same subscription."""
+    first = np.zeros(len(members), np.int32)
+    return speeds(members, *figures, peers=Peers(first, first, first[:1], first[:1]))
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
@@ -54,9 +61,15 @@ def test_members_with_a_hot_partition_are_measured() -> None:
 def test_replacements_of_all_members_inherit_their_capacity() -> None:
     """Renamed members get the old capacity until a new member is measured."""
     known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
-    assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [65.0, 65.0]
+    assert assumed(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [
+        65.0,
+        65.0,
+    ]
     known["a"] = Capacity(80.0, measured=True, at=60.0)
-    assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [80.0, 82.4]
+    assert assumed(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [
+        80.0,
+        82.4,
+    ]
 
 
 def test_pauses_are_not_taken_for_slowness() -> None:
@@ -102,8 +115,8 @@ def test_a_newer_measurement_beats_any_bound() -> None:
 def test_bounds_fade_within_a_day() -> None:
     bound = Capacity(80.0, measured=False, at=0.0)
     none, idle = np.zeros(1), np.zeros(1, np.bool_)
-    half = speeds(["a"], {"a": bound}, none, idle, DAY_S / 2).per_s[0]
-    assert half == pytest.approx(speeds(["a"], {"a": bound}, none, idle, 0.0).per_s[0] / 2)
+    half = assumed(["a"], {"a": bound}, none, idle, DAY_S / 2).per_s[0]
+    assert half == pytest.approx(assumed(["a"], {"a": bound}, none, idle, 0.0).per_s[0] / 2)
     assert remembered({"a": bound}, {}, DAY_S + 1) == {}
 
 
@@ -113,7 +126,7 @@ def test_members_never_at_their_limit_count_like_measured_peers() -> None:
         "b": Capacity(20.0, measured=False, at=0.0),
         "c": Capacity(80.0, measured=False, at=0.0),
     }
-    estimated = speeds(list("abcd"), known, np.zeros(4), np.zeros(4, np.bool_), 0.0)
+    estimated = assumed(list("abcd"), known, np.zeros(4), np.zeros(4, np.bool_), 0.0)
     assert estimated.per_s[:2].tolist() == [50.0, 50.0]
     assert estimated.per_s[2] == pytest.approx(104.0)
     assert estimated.per_s[3] > 0

@@ -80,7 +80,9 @@ def test_costs_survive_a_round_trip_as_rows() -> None:
     """Costs may be very small, very large and very certain."""
     problem = Problem.of({"t": 3}, {"a": ["t"]})
     places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
-    costs = Costs.usual(3).with_estimates(places, logs, np.full(3, 1e-12), since=0.0, now=9.0)
+    none = np.zeros((2, 3), np.int64)
+    series = SampleSeries(np.array([0.0, 9.0]), none, none, none, (), none.astype(np.int32))
+    costs = Costs.usual(3).with_estimates(places, logs, np.full(3, 1e-12), series)
     rows = json.loads(json.dumps(costs.rows(problem)))
     again = Costs.of_rows(rows, problem, 10.0)
     assert again.rows(problem) == rows

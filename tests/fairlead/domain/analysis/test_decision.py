@@ -61,14 +61,13 @@ def test_many_plans_cause_a_back_off() -> None:
     assert answer_question(later)["outcome"] == "plan"
 
 
-def test_back_off_is_shorter_once_plans_are_two_days_old() -> None:
-    """24 plans cause 16 h; 8 h later the oldest no longer counts, and 23 plans cause only 8 h."""
+@pytest.mark.parametrize(("days", "outcome"), [(1, "no change"), (3, "plan")])
+def test_plans_of_the_last_two_days_cause_a_back_off(days: int, outcome: str) -> None:
     sick = question(end=skewed, committed=behind)
-    first, last = 60.0 * 19 - 40 * 3600.0, 60.0 * 19 - 600.0
     memory = answer_question(sick)["memory"]
-    memory["plans"] = [START + first + 3600.0 * number for number in range(23)]
-    answer = answer_question({**sick, "memory": memory, "changed_at": written(last)})
-    assert answer["reason"].endswith(": back-off for 8 h more")
+    memory["plans"] = [START - 86_400.0 * days + 60.0 * number for number in range(23)]
+    answer = answer_question({**sick, "memory": memory, "changed_at": written(60.0 * 9)})
+    assert answer["outcome"] == outcome
 
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])

@@ -46,20 +46,6 @@ def test_a_partition_without_an_owner_never_catches_up() -> None:
     assert (forecast.catch_up_s, forecast.catch_up_between_s) == (None, (None, None))
 
 
-def test_many_assignments_are_forecast_like_each_one() -> None:
-    """Forecasts of many and of one assignment are bitwise equal, also for unowned partitions."""
-    rng = np.random.default_rng(29)
-    arrivals, backlog, time_lag_s = (
-        rng.uniform(1, 99, 40),
-        rng.uniform(0, 1e5, 40),
-        rng.uniform(0, 99, 40),
-    )
-    group = Outlook(arrivals, arrivals, backlog, time_lag_s, rng.uniform(0, 900, 5).round(-2))
-    owners = rng.integers(-1, 5, (7, 40)).astype(np.int32)
-    each = [group.forecast_time_lag(owner, 1800.0).tolist() for owner in owners]
-    assert group.forecast_time_lags(owners, 1800.0).tolist() == each
-
-
 def test_uncertain_arrivals_give_no_certain_overload() -> None:
     """A member at 105 % certainly falls behind only if its arrival rates are known precisely."""
     for deviation, late in ((0.1, True), (5.0, False)):

@@ -120,7 +120,9 @@ UNEVEN = {"times": {5: 10.0, 9: 3.0}, "slow": {2: 1.5}}
 def busy_shares(line: Line) -> Mapping[str, float | None]:
     """Return the share of time that each consumer is busy; None: unknown."""
     question = _question(line, Policy())
-    shares: Mapping[str, float | None] = decide(question).reported(question.problem)["consumers"]
+    work = decide(question).work
+    assert work is not None
+    shares: Mapping[str, float | None] = work.row(question.problem)["consumers"]
     return shares
 
 

@@ -1,17 +1,11 @@
-"""Samples as arrays, for one group and for many together."""
+"""Samples of a group as arrays."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from fairlead.domain.samples.arrays import alike, all_topics, arrays_of
-from fairlead.domain.samples.lag import partition_lag
-from tests.lengths import form
+from fairlead.domain.samples.arrays import all_topics, arrays_of
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -85,53 +79,3 @@ def test_all_topics_of_the_newest_sample_are_columns() -> None:
     assert series.end.tolist() == [[-1, 991, -1], [1000, 1001, 1002]]
     assert (series.members, series.owner[-1].tolist()) == (("b", "a"), [-1, 0, -1])
     assert series.latest
-
-
-#: Possible times of samples, in minutes before noon.
-MOMENTS = [(3, 2, 1, 0), (9, 5, 2, 0), (3, 1, 1, 0), (0,)]
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> tuple[pa.Table, bool]:
-    """Draw a group's samples, and whether its consumers start at the log end."""
-    rng = np.random.default_rng(draw(st.integers(0, 999)))
-    layouts = st.dictionaries(st.sampled_from("tuv"), st.integers(0, 3), max_size=3)
-    layout, transaction = draw(layouts), draw(st.booleans())
-    rows = []
-    for place, ago in enumerate(draw(st.sampled_from(MOMENTS))):
-        layout = draw(st.just(layout) | layouts)
-        size = sum(layout.values())
-        end = 1_000 * place + rng.integers(0, 500, size)
-        committed = np.where(rng.random(size) < 0.2, -1, end - rng.integers(0, 2_000, size))
-        committed[-1:] = 900  # before an open transaction
-        values = {
-            "begin": rng.integers(0, 200, size).tolist(),
-            "end": np.where(rng.random(size) < 0.1, -1, end).tolist(),
-            "committed": np.maximum(committed, -1).tolist(),
-            "stable_end": [-1] * (size - 1) + [900] if transaction and place and size else None,
-            "members": ["a", "b"][: draw(st.integers(0, 2))],
-        }
-        owner = rng.integers(-1, len(values["members"]), size).tolist()
-        rows.append(row(ago, topics=layout, **values | {"owner": owner}))
-    return samples(*rows), draw(st.booleans())
-
-
-@pytest.mark.long
-@settings(max_examples=form(short=30, long=500))
-@given(st.dictionaries(st.sampled_from("abcdef"), histories()))
-def test_groups_together_have_the_same_lag_as_alone(
-    groups: dict[str, tuple[pa.Table, bool]],
-) -> None:
-    series = {name: all_topics(rows, latest=latest) for name, (rows, latest) in groups.items()}
-    lag_of = {}
-    for names, beside in alike(series):
-        sizes = [series[name].partitions for name in names]
-        group_of = np.repeat(np.arange(len(names)), sizes)
-        measured = partition_lag(beside, group_of)
-        for place, name in enumerate(names):
-            mine = group_of == place
-            lag_of[name] = {key: values[mine] for key, values in vars(measured).items()}
-    assert lag_of.keys() == groups.keys()
-    for name, its in series.items():
-        for key, values in vars(partition_lag(its)).items():
-            np.testing.assert_array_equal(lag_of[name][key], values, f"{name}: {key}")

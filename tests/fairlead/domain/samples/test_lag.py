@@ -150,15 +150,6 @@ def test_a_short_silence_is_no_stop() -> None:
     assert row["status"] == "OK"
 
 
-def test_a_group_measured_in_blocks_is_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The silence and intervals of the whole group apply to each block of partitions."""
-    series = series_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
-    whole = measure(series)
-    monkeypatch.setattr("fairlead.domain.samples.lag._AT_ONCE", 2)
-    assert measure(series) == whole
-    assert whole[0]["status"] == "STALL"
-
-
 def minutely(
     committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
 ) -> PartitionLag:

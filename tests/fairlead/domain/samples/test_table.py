@@ -42,7 +42,6 @@ def member(name: str, *topics: str, owned: Partitions | None = None, **values: A
     return LiveMember(
         member_id=f"{name}-id",
         client_id=f"{name}-client",
-        host="/127.0.0.1",
         instance_id=values.pop("instance_id", None),
         name=name,
         topics=topics,
@@ -55,7 +54,7 @@ def member(name: str, *topics: str, owned: Partitions | None = None, **values: A
 def described(*members: LiveMember, **values: Any) -> GroupDescription:
     """Return the description of a group."""
     state = "Stable" if members else "Empty"
-    common = {"group": "g", "state": state, "protocol_type": "consumer", "protocol": "range"}
+    common = {"group": "g", "state": state, "protocol": "range"}
     return GroupDescription(**{**common, "members": members, **values})
 
 

@@ -269,10 +269,10 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
     consumer.subscribe([topic])
-    poll_until(lambda: consumer.plan_version == 1, consumer)
+    poll_until(lambda: consumer.status().plan_version == 1, consumer)
     recreate(services, consumer.status().plan_topic)
     publish(services, consumer, topic, 2, a=[0, 1, 2, 3])
-    poll_until(lambda: consumer.plan_version == 2, consumer)
+    poll_until(lambda: consumer.status().plan_version == 2, consumer)
 
 
 @pytest.mark.kafka
@@ -285,16 +285,16 @@ def test_plan_of_5_mb_after_invalid_records_is_adopted(
     good = plan(follower, topic, 1, a=[0], b=[1, 2, 3])
     send(services, follower, *signed_plan(good, origin))
     follower.subscribe([topic])
-    poll_until(lambda: follower.plan_version == 1, follower)
+    poll_until(lambda: follower.status().plan_version == 1, follower)
     bad = spoilt(plan(follower, topic, 2, a=[3], b=[0, 1, 2]), origin)
     for value, headers in bad.values():
         send(services, follower, value, headers)
     poll_until(lambda: follower.status().records_skipped == len(bad), follower)
-    assert (follower.plan_version, follower.status().rejoins_asked) == (1, 0)
+    assert (follower.status().plan_version, follower.status().rejoins_asked) == (1, 0)
     shares = {"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}
     big = make_big_plan(shares, group=follower.status().group, version=2)
     send(services, follower, *signed_plan(big, origin))
-    poll_until(lambda: follower.plan_version == 2, follower)
+    poll_until(lambda: follower.status().plan_version == 2, follower)
 
 
 @pytest.mark.kafka

@@ -18,7 +18,7 @@ from fairlead.wire.members import (
     GroupMember,
     decode_assignment,
     decode_subscription,
-    encode_assignment,
+    encode_note,
 )
 from fairlead.wire.record import NOTHING, Identity
 from tests.fairlead.followers.helpers import ScriptedSource, make_plan, record, seen
@@ -52,7 +52,7 @@ class Stage:
     def follow_other_leader(self, note: AssignmentNote) -> None:
         """Rebalance with another member as leader."""
         self.follower.subscription("a")
-        self.follower.assigned(encode_assignment(note), generation=1)
+        self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
         """Publish a plan and wait until the follower knows it and has decided on a request."""
@@ -85,7 +85,7 @@ def test_leader_follows_the_plan_and_sends_its_version() -> None:
     """All members, including the leader, report the version of the leader's decision."""
     with following() as stage:
         assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
-        assert stage.follower.plan_version() == 1
+        assert stage.follower.status().plan_version == 1
 
 
 def test_each_newer_plan_causes_one_rebalance_request() -> None:
@@ -123,7 +123,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
-        stage.follower.assigned(encode_assignment(note), generation=1)
+        stage.follower.assigned(encode_note(note), generation=1)
         stage.reads(4, version=2)
         assert stage.rejoins == rejoins
 
@@ -133,7 +133,7 @@ def test_static_member_restarted_between_rounds_requests_the_second() -> None:
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
-        stage.follower.assigned(encode_assignment(note), generation=1)
+        stage.follower.assigned(encode_note(note), generation=1)
         eventually(lambda: stage.rejoins == [1], "it asks for a rebalance")
         again = decode_subscription(stage.follower.subscription("a", "a"))
         assert again.again == 1

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from fairlead.followers.core import plan_reader
-from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
+from fairlead.followers.core.plan_cache import PlanRecord, PlanState
 from fairlead.followers.core.plan_reader import PlanReader
-from fairlead.wire.record import NOTHING, Origin
+from fairlead.wire.record import NOTHING
 from tests.fairlead.followers.helpers import ScriptedSource, make_plan, record, seen
 from tests.records import signed
 from tests.waiting import PATIENCE_S, eventually
@@ -22,14 +22,10 @@ def version(state: PlanState) -> int | None:
     return state.plan.version if state.plan else None
 
 
-def new_cache(origin: Origin, known: PlanState) -> PlanCache:
-    return PlanCache("group", origin, None, known=known)
-
-
 @contextmanager
 def reading(open_source: Callable[[], ScriptedSource | None]) -> Iterator[PlanReader]:
     """Run a reader, and close it."""
-    reader = PlanReader("group", open_source, new_cache, lambda: None)
+    reader = PlanReader("group", open_source, None, lambda: None)
     reader.serve()
     try:
         yield reader
@@ -160,7 +156,7 @@ def test_ended_reader_serves_no_other_follower() -> None:
     def leave() -> ScriptedSource | None:
         raise SystemExit
 
-    reader = PlanReader("group", leave, new_cache, lambda: None)
+    reader = PlanReader("group", leave, None, lambda: None)
     assert reader.serve()
     eventually(lambda: not reader.serve(), "it has ended")
     reader.close()

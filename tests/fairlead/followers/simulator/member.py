@@ -3,12 +3,12 @@
 import random
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from typing import Any
 
 from fairlead.followers.confluent.log_listener import LogListener
 from fairlead.followers.confluent.member import Event, FollowingMember, State
 from fairlead.followers.core.clock import Clock
-from fairlead.followers.core.follower import FollowOptions, new_cache
+from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.partitions import Pair
 from tests.fairlead.followers.simulator.coordinator import Coordinator
@@ -189,11 +189,12 @@ class SimulatedMember:
         self.reader = PlanReader(
             GROUP,
             open_source=lambda: SimulatedPlanSource.open(plan_topic),
-            new_cache=partial(new_cache, GROUP, options),
+            verifier=options.verifier(),
             on_tick=lambda: None,
             clock=clock,
         )
-        listener = LogListener(GROUP, SimulatedCoordinationTopic(agreement_topic), clock, rng)
+        topic: Any = SimulatedCoordinationTopic(agreement_topic)
+        listener = LogListener(GROUP, topic, clock, rng)
         self.plans = FollowingMember(
             group=GROUP,
             client_id=name,

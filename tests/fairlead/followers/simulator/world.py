@@ -215,7 +215,7 @@ class World:
             return f"not everything is owned once: {self.state()}"
         if any(member.plans is None for member in members):
             return None
-        followed = {member.plans.plan_version for member in members if member.plans}
+        followed = {member.plans.status(()).plan_version for member in members if member.plans}
         if followed != {self.version or None}:
             return f"version {self.version} is not followed by all: {self.state()}"
         if not self.version:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from fairlead.sandbox import Services
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.group import group_page
 from tests.conftest import KafkaTopic
 from tests.waiting import PATIENCE_S
 
@@ -111,5 +111,5 @@ def test_hot_partition_is_shown_with_the_command(week: str) -> None:
     command = "fairlead keys orders --group=orders --partition=1"
     assert f"its keys: `{command}`" in why.stdout
     engine = create_store_engine(week)
-    assert f"<code>{command}</code>" in group_page(engine, "orders", Asked())
+    assert f"<code>{command}</code>" in group_page(engine, "orders")
     engine.dispose()

@@ -19,12 +19,12 @@ from typer.testing import CliRunner, Result
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.regression import Regression
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
-from fairlead.store import PlanStore, create_store_engine
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.group_history import insert_samples, read_samples, replace_last_samples
+from fairlead.store.plans import PlanStore
 from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.group import group_page
 from fairlead.surfaces.web.groups_list import groups_page
 from tests.waiting import PATIENCE_S
 
@@ -57,14 +57,12 @@ def test_every_output_is_one_json_document(week: str) -> None:
 
 
 def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
-    """Each group has a line of at most 80 characters; an option adds all columns."""
+    """Each group has a line of at most 80 characters."""
     lines = run(week, "groups").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
     assert lines[2].split()[-1] == "decide"
     assert lines[4].startswith("billing: billing-1 is at 127% of its capacity")
-    wide = run(week, "groups", "--wide").stdout.splitlines()
-    assert "most loaded consumer" in wide[0]
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis"
@@ -109,7 +107,6 @@ def test_times_are_in_utc(week: str) -> None:
 def test_figures_have_their_age(week: str) -> None:
     """Groups are listed with the times of their sample and snapshot; old figures are marked."""
     groups = run(week, "groups").output
-    assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no sample since " in groups
     lag = run(week, "lag", "orders")
     assert lag.stdout.splitlines()[0].strip() == "orders, 2026-01-07 09:00:00 UTC"
@@ -135,11 +132,8 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
         )
     text = run(week, "groups").stdout
     assert "billing: no sample since " in text
-    assert "orders: no members, as last seen at 2026-01-07 " in text
-    (header, _, *rows) = run(week, "groups", "--wide").stdout.splitlines()
-    followed = {row.split()[0]: row[header.index("followed") :][:9].strip() for row in rows[:2]}
-    assert followed["orders"] == ""
-    listed, page = groups_page(engine, now=now), group_page(engine, "orders", Asked(), now=now)
+    assert "no members" in text
+    listed, page = groups_page(engine, now=now), group_page(engine, "orders", now=now)
     engine.dispose()
     assert "<strong>billing: no sample for more than a quarter of an hour" in listed
     assert "no members" in listed
@@ -167,7 +161,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
             )
         )
     assert [row.at for row in read_samples(engine, "orders")] == [*(row.at for row in series), now]
-    page = group_page(engine, "orders", Asked(), now=now)
+    page = group_page(engine, "orders", now=now)
     engine.dispose()
     header, _, *rows = run(week, "groups").stdout.splitlines()
     (row,) = (row for row in rows if row.startswith("orders  "))
@@ -178,7 +172,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
     assert '<td class="number">3 min</td>' in page
 
 
-def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
+def test_rebalances_since_yesterday_are_counted(week: str) -> None:
     """The number of samples whose owners or members have changed shows such groups."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
@@ -192,8 +186,6 @@ def test_groups_that_rebalance_constantly_are_named(week: str) -> None:
     engine.dispose()
     (orders,) = (row for row in document(week, "groups") if row["group"] == "orders")
     assert orders["rebalances"] == 50
-    lines = [line for line in run(week, "groups").output.splitlines() if "rebalances" in line]
-    assert lines == ["orders: 50 rebalances since yesterday; its page lists who joined and left"]
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
@@ -257,7 +249,7 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
 def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
     """Output and pages show the end and the reason; other groups have other steps."""
     engine, at = create_store_engine(week), datetime.now(UTC)
-    worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
+    worse = Regression("it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -270,7 +262,7 @@ def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
     assert lines[-2].endswith(" UTC: version 2 caused a regression: it is 14 min later")
     assert lines[-1] == "  next: wait: back-off"
     assert "wait: back-off" in run(week, "groups").stdout
-    for page in (groups_page(engine, now=at), group_page(engine, "orders", Asked(), now=at)):
+    for page in (groups_page(engine, now=at), group_page(engine, "orders", now=at)):
         assert "No plan changes group orders until " in page
         assert "wait: back-off" in page
     engine.dispose()
@@ -313,13 +305,10 @@ def test_errors_have_the_reason(week: str, services: Any) -> None:
     ("typed", "offered"),
     [
         ("fairlead lag o", ["orders"]),
-        ("fairlead plans diff orders 1 ", ["3", "2", "1"]),
         ("fairlead plans list --state s", ["sending", "superseded", "stale"]),
     ],
 )
-def test_shell_completes_groups_versions_and_states(
-    week: str, typed: str, offered: list[str]
-) -> None:
+def test_shell_completes_groups_and_states(week: str, typed: str, offered: list[str]) -> None:
     """Bash completion of the installed command works after any options."""
     words = typed.split(" ")
     variables = {

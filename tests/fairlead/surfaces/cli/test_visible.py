@@ -9,13 +9,12 @@ from contextlib import redirect_stderr, redirect_stdout
 
 import psycopg
 import pytest
-from rich.panel import Panel
 from typer.testing import CliRunner
 
 from fairlead.common.visible import VisibleFormatter, visible
 from fairlead.errors import GroupError
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error
+from fairlead.surfaces.cli.output import print_table, say, say_error
 
 EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\u2066"
 
@@ -45,12 +44,11 @@ def test_long_line_is_cut() -> None:
 
 
 def test_all_output_is_visible() -> None:
-    """Output is lines, errors, tables with titles, and anything else that rich prints."""
+    """Output is lines, errors, and tables with titles."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         say(f"group {EVIL}", EVIL)
         print_table([{"name": EVIL, "lag": 1}], {"name": "name", "lag": "lag"}, title=EVIL)
-        print_rich(Panel(EVIL, title=EVIL))
         say_error(GroupError(EVIL))
     assert hidden(out.getvalue()) | hidden(err.getvalue()) == set()
     assert out.getvalue().startswith(f"group {visible(EVIL)}\n{visible(EVIL)}\n")

@@ -159,9 +159,9 @@ def test_groups_have_the_right_diagnoses(report: dict[str, Any]) -> None:
     assert healthy["plan_version"] is None
 
 
-def test_table_and_next_steps_are_shown(printed: str) -> None:
-    """The demo ends with a table and next steps."""
-    for text in ("most loaded", "Drained in", "needs no plan", "make dev", "make psql"):
+def test_reports_and_next_steps_are_shown(printed: str) -> None:
+    """The demo ends with a report of each group, and next steps."""
+    for text in ("by sticky-lag-aware", "Drained in", "needs no plan", "make dev", "make psql"):
         assert text in printed
 
 

@@ -3,7 +3,6 @@
 import html
 import re
 import subprocess
-from base64 import b64decode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -20,9 +19,10 @@ from fairlead.common.visible import visible
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import GroupError, PlanStateError
-from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.engine import create_store_engine
 from fairlead.store.history_queries import read_candidates
-from fairlead.store.monitoring import DecisionCounts, read_all_groups
+from fairlead.store.monitoring import read_all_groups
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare
@@ -99,14 +99,13 @@ def codes(page: str) -> list[str]:
 def test_a_plan_is_explained(engine: Engine) -> None:
     """The page shows consumers before and after, moves with reasons, candidates and risks."""
     page = Page(review_page(engine, "billing", 1, now=NOON))
-    assert "from 13,680 to 7,920 records, 42.1 % less" in page.text
+    assert "13,680 → 7,920" in page.text
     assert ["billing-1", "13,680", "5,760", "2", "1"] in page.rows
     assert ["billing-2", "0", "7,920", "0", "1"] in page.rows
     (why,) = (row[4] for row in page.rows if row[:2] == ["billing-0", "7,920"])
     assert why.startswith("relieves billing-1")
     assert {"lag-aware", "sticky", "sticky-lag-aware"} <= {row[0] for row in page.rows}
     assert "2 partitions are in DATA_LOSS (billing-0, billing-1)" in page.text
-    assert "billing-0 alone has 7,920 records" in page.text
     assert "read 3 h ago" in page.text
 
 
@@ -132,20 +131,16 @@ def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None
     (candidate,) = read_candidates(engine, "clicks", "s1")
     assert candidate.metrics is not None
     assert {name: candidate.metrics[name] for name in after} == after
-    measured = read_all_groups(engine, DecisionCounts()).balance
+    measured = read_all_groups(engine)["balance"]
     by_group = {row["group_id"]: row["rack_bytes_per_day"] for row in measured}
     assert by_group == {"clicks": 12.5e9}
 
 
 def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
-    """Images are in the page; the only external address is Dagster's, if known."""
+    """The only external address is Dagster's, if known."""
     source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
-    outside = [
-        address
-        for address in page.addresses
-        if not address.startswith(("#", "data:image/svg+xml;"))
-    ]
+    outside = [address for address in page.addresses if not address.startswith("#")]
     assert [link.partition("/playground")[0] for link in outside] == [
         "http://dagster:3000/assets/assignment_plan?view=partitions&partition=billing",
         "http://dagster:3000/locations/fairlead/jobs/approve",
@@ -154,9 +149,7 @@ def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     assert "url(" not in source
     assert "@import" not in source
-    drawn = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', source)
-    assert drawn
-    assert all(b64decode(svg, validate=True).rstrip().endswith(b"</svg>") for svg in drawn)
+    assert "<img" not in source
     assert "http" not in review_page(engine, "billing", now=NOON)
 
 

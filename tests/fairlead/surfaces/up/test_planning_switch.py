@@ -9,8 +9,8 @@ import dagster as dg
 import pytest
 from dagster._core.scheduler.instigation import InstigatorStatus
 
-from fairlead.surfaces.pipeline import furnish
-from fairlead.surfaces.up.planning_switch import SENSOR, Planning, planning
+from fairlead.surfaces.pipeline import CHECKOUT, dagster_yaml
+from fairlead.surfaces.up.planning_switch import SENSOR, planning
 from tests.ui.running import free_port
 
 pytestmark = pytest.mark.long
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.long
 
 def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
     """A person turns planning on under Automation in Dagster."""
-    workspace = furnish(tmp_path)
+    (tmp_path / "dagster.yaml").write_text(dagster_yaml())
     port = free_port()
     command = [
-        *(sys.executable, "-m", "dagster_webserver", "-w", str(workspace)),
+        *(sys.executable, "-m", "dagster_webserver", "-w", str(CHECKOUT / "workspace.yaml")),
         *("-h", "127.0.0.1", "-p", str(port)),
     ]
     environment = {**os.environ, "DAGSTER_HOME": str(tmp_path)}
@@ -34,7 +34,7 @@ def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
             found = [planning(url, turn_on=on) for on in (False, True, False)]
         finally:
             process.terminate()
-    assert found == [Planning(()), Planning((SENSOR,)), Planning((SENSOR,))]
+    assert found == [[], [SENSOR], [SENSOR]]
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         (state,) = instance.all_instigator_state()
     assert (state.instigator_name, state.status) == (SENSOR, InstigatorStatus.RUNNING)

@@ -25,7 +25,6 @@ from fairlead.errors import ConfigurationError
 from fairlead.sandbox.recorded_processes import recorded, still_running
 from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import PostgresSettings, Settings
-from fairlead.spark.warm import WarmServer
 from fairlead.surfaces.links import LOCATION
 from fairlead.surfaces.pipeline import HOME_VARIABLE, furnish
 from fairlead.surfaces.up import At, require_free
@@ -34,7 +33,7 @@ from tests.ui.running import free_port
 from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-PARTS = ("code", "daemon", "webserver", "pages", "spark")
+PARTS = ("code", "daemon", "webserver", "pages")
 LAUNCH = """
 mutation Launch($parameters: ExecutionParams!) {
   launchRun(executionParams: $parameters) { ... on LaunchRunSuccess { run { runId } } }
@@ -221,6 +220,7 @@ def test_parts_are_restarted_and_ended(
     for address in (f"{at.dagster}/server_info", at.pages):
         with urlopen(address, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
             assert answer.status == 200
+    eventually(lambda: is_logged("spark     | Spark runs at localhost:"), "Spark is started")
     for name in (*PARTS, "run"):
         for how in (signal.SIGKILL, signal.SIGSEGV):
             ready.wait()
@@ -251,9 +251,6 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
     """Return the process of a part, or of a run."""
 
     def find() -> psutil.Process | None:
-        if name == "spark":
-            server = WarmServer.recorded(state_dir)
-            return None if server is None else server.process()
         recorded_here = (part for part in still_running(state_dir) if part.name == name)
         return next((part.process() for part in recorded_here), None)
 

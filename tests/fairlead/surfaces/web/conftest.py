@@ -12,9 +12,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
+from fairlead.domain.records import StoredPlan
 from fairlead.settings import Settings, WebSettings
-from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.web import build_app
 from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, Pairs, post, send
 from tests.fairlead.surfaces.web.week import end_now

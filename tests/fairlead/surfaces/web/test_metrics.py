@@ -11,8 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.settings import Settings
-from fairlead.store.engine import create_store_engine, transaction
-from fairlead.store.monitoring import DecisionCounts
+from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
 from tests.serving import serving
 from tests.waiting import PATIENCE_S
@@ -90,21 +89,18 @@ def test_format_is_that_of_the_request(served: str) -> None:
     }
 
 
-def test_settled_decisions_are_counted_once(week: str) -> None:
-    """Settled and recent decisions are each counted once."""
-    engine = create_store_engine(week)
-    counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
-    decide(week, "settled", timedelta(minutes=40))
-    decide(week, "recent", timedelta(minutes=5))
-    read = []
-    for snapshot in ("later", "last"):
-        with transaction(engine) as connection:
-            read.append(counts.read(connection)["orders", "failed"])
-        decide(week, snapshot, timedelta())
-    with transaction(engine) as connection:
-        read.append(counts.read(connection)["orders", "failed"])
-    engine.dispose()
-    assert read == [2, 3, 4]
+def test_decisions_of_this_day_are_counted(week: str, served: str) -> None:
+    """Decisions on snapshots of earlier days are not counted."""
+    failed = of("fairlead_decisions_total", group="orders", outcome="failed")
+    before = samples(scrape(served)[1])[failed]
+    with psycopg.connect(week) as connection:
+        connection.execute(
+            "INSERT INTO fairlead_raw.decision"
+            " (group_id, snapshot_id, snapshot_at, outcome, reason)"
+            " SELECT 'orders', 'of ' || at, at, 'failed', 'no broker'"
+            " FROM unnest(ARRAY[now(), now() - interval '1 day']) at"
+        )
+    assert samples(scrape(served)[1])[failed] == before + 1
 
 
 def test_group_without_recent_samples_has_no_series(week: str, served: str) -> None:
@@ -184,14 +180,3 @@ def test_missing_database_is_a_metric() -> None:
     assert not [name for name, _ in found if name.startswith("fairlead_group")]
     with refused.value as answer:
         assert answer.read() == b"The database does not answer; `fairlead serve` logs why.\n"
-
-
-def decide(url: str, snapshot: str, ago: timedelta) -> None:
-    """Store a failed decision on `orders`."""
-    with psycopg.connect(url) as connection:
-        connection.execute(
-            "INSERT INTO fairlead_raw.decision"
-            " (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)"
-            " VALUES ('orders', %s, now(), now() - %s, 'failed', 'no broker')",
-            (snapshot, ago),
-        )

@@ -13,8 +13,8 @@ import pytest
 
 from fairlead.sandbox.part_states import PartState, published
 from fairlead.settings import Settings
-from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces.web import build_app
 from tests.serving import serving
 from tests.waiting import PATIENCE_S

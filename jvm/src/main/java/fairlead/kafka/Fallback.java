@@ -1,8 +1,6 @@
 package fairlead.kafka;
 
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -50,8 +48,7 @@ final class Fallback {
         }
         try {
             ConsumerPartitionAssignor assignor = given instanceof Class
-                ? ((Class<?>) given).asSubclass(ConsumerPartitionAssignor.class)
-                    .getDeclaredConstructor().newInstance()
+                ? Utils.newInstance(((Class<?>) given).asSubclass(ConsumerPartitionAssignor.class))
                 : Utils.newInstance(type, ConsumerPartitionAssignor.class);
             if (assignor instanceof Configurable) {
                 ((Configurable) assignor).configure(configs);
@@ -65,7 +62,7 @@ final class Fallback {
     }
 
     /** Decides for the whole group. */
-    Map<String, Map<String, int[]>> assign(
+    Map<String, List<TopicPartition>> assign(
         Group group, Cluster cluster, Map<String, Subscription> subscriptions) {
         if (assignor == null) {
             return group.range();
@@ -79,17 +76,8 @@ final class Fallback {
         });
         Map<String, Assignment> assigned =
             assignor.assign(cluster, new GroupSubscription(plain)).groupAssignment();
-        Map<String, Map<String, int[]>> shares = new LinkedHashMap<>();
-        for (Group.Member member : group.members) {
-            Map<String, List<Integer>> share = new TreeMap<>();
-            for (TopicPartition one : assigned.get(member.memberId).partitions()) {
-                share.computeIfAbsent(one.topic(), topic -> new ArrayList<>()).add(one.partition());
-            }
-            Map<String, int[]> sorted = new LinkedHashMap<>();
-            share.forEach((topic, partitions) -> sorted.put(
-                topic, partitions.stream().mapToInt(Integer::intValue).sorted().toArray()));
-            shares.put(member.memberId, sorted);
-        }
+        Map<String, List<TopicPartition>> shares = new HashMap<>();
+        assigned.forEach((member, assignment) -> shares.put(member, assignment.partitions()));
         return shares;
     }
 }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import org.apache.kafka.common.TopicPartition;
 
 /**
  * Fits a plan to the members that are present. Assigns every partition as {@code fairlead/wire/fit.py}
@@ -46,10 +47,9 @@ final class Fit {
      * @param plan its members, topics and partition counts may differ from the present ones
      * @param subscriptions member name to subscribed topics
      * @param partitionCounts topic to number of partitions, of the topics that exist
-     * @return member name to topic to partition numbers, ascending; includes every member, but only topics of
-     *     which it owns partitions
+     * @return member name to partitions, ascending; includes every member
      */
-    static Map<String, Map<String, int[]>> fit(
+    static Map<String, List<TopicPartition>> fit(
         PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
         Map<String, Integer> partitionCounts) {
         return decide(plan, subscriptions, partitionCounts).byMember();
@@ -109,7 +109,7 @@ final class Fit {
         }
         weights = new double[offsets[topics.length]];
         for (int topic = 0; topic < topics.length; topic++) {
-            double[] known = plan.weights().get(topics[topic]);
+            double[] known = plan.weights.get(topics[topic]);
             if (known != null) {
                 int count = Math.min(known.length, offsets[topic + 1] - offsets[topic]);
                 System.arraycopy(known, 0, weights, offsets[topic], count);
@@ -144,7 +144,7 @@ final class Fit {
 
     private void keep() {
         for (int member = 0; member < members.length; member++) {
-            PlanDocument.Share share = plan.members().get(members[member]);
+            PlanDocument.Share share = plan.members.get(members[member]);
             int number = member;
             if (share != null) {
                 each(share, (topic, index) -> {
@@ -180,7 +180,7 @@ final class Fit {
         Set<String> present = new HashSet<>(Arrays.asList(members));
         List<Integer> newMembers = new ArrayList<>();
         for (int member = 0; member < members.length; member++) {
-            if (!plan.members().containsKey(members[member])) {
+            if (!plan.members.containsKey(members[member])) {
                 newMembers.add(member);
             }
         }
@@ -188,7 +188,7 @@ final class Fit {
             return;
         }
         List<Gone> gone = new ArrayList<>();
-        plan.members().forEach((name, share) -> {
+        plan.members.forEach((name, share) -> {
             if (!present.contains(name)) {
                 Gone one = new Gone(name, share);
                 each(share, (topic, index) -> {
@@ -224,28 +224,14 @@ final class Fit {
         }
     }
 
-    private Map<String, Map<String, int[]>> byMember() {
-        Map<String, Map<String, int[]>> shares = new LinkedHashMap<>();
+    private Map<String, List<TopicPartition>> byMember() {
+        Map<String, List<TopicPartition>> shares = new LinkedHashMap<>();
         for (String member : members) {
-            shares.put(member, new LinkedHashMap<>());
+            shares.put(member, new ArrayList<>());
         }
-        int[] sizes = new int[members.length];
         for (int topic = 0; topic < topics.length; topic++) {
-            Arrays.fill(sizes, 0);
             for (int index = offsets[topic]; index < offsets[topic + 1]; index++) {
-                sizes[owner[index]]++;
-            }
-            int[][] found = new int[members.length][];
-            for (int member = 0; member < members.length; member++) {
-                if (sizes[member] > 0) {
-                    found[member] = new int[sizes[member]];
-                    shares.get(members[member]).put(topics[topic], found[member]);
-                }
-            }
-            Arrays.fill(sizes, 0);
-            for (int index = offsets[topic]; index < offsets[topic + 1]; index++) {
-                int member = owner[index];
-                found[member][sizes[member]++] = index - offsets[topic];
+                shares.get(members[owner[index]]).add(new TopicPartition(topics[topic], index - offsets[topic]));
             }
         }
         return shares;

@@ -3,11 +3,15 @@ package fairlead.kafka;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
+import org.apache.kafka.common.TopicPartition;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -51,17 +55,6 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private int rejoinsAsked;
     private int again;
 
-    /** The shares, and the note for all members. */
-    static final class Decision {
-        final Map<String, Map<String, int[]>> shares;
-        final ByteBuffer userData;
-
-        Decision(Map<String, Map<String, int[]>> shares, ByteBuffer userData) {
-            this.shares = shares;
-            this.userData = userData;
-        }
-    }
-
     /**
      * @param jitterMs the group rebalances within this time after a new plan; negative: the follower
      *     requests no rebalance
@@ -101,8 +94,8 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             clientId, instanceId, state.seen, state.lapsed(Instant.now()), again).encode();
     }
 
-    /** Decides for the whole group, as its leader. */
-    Decision assign(Group members, Function<Group, Map<String, Map<String, int[]>>> fallback) {
+    /** Decides for the whole group, as its leader; returns the assignment of each member id. */
+    Map<String, Assignment> assign(Group members, Function<Group, Map<String, List<TopicPartition>>> fallback) {
         Identity heard = Identity.NOTHING;
         boolean inForce = false;
         for (Group.Member member : members.members) {
@@ -113,10 +106,10 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         PlanState state = plans.current(group, heard, readTimeoutMs);
         Instant now = Instant.now();
         String reason = state.whyNot(now);
-        Map<String, Map<String, int[]>> shares =
-            reason == null ? fit(state.plan(), members) : fallback.apply(members);
+        Map<String, List<TopicPartition>> shares =
+            reason == null ? fit(state.plan, members) : fallback.apply(members);
         log(state, reason, members.members.size());
-        Map<String, Map<String, int[]>> first = members.firstRound(shares);
+        Map<String, List<TopicPartition>> first = members.firstRound(shares);
         boolean over = state.lapsed(now);
         synchronized (this) {
             decided = state.seen;
@@ -124,22 +117,25 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         }
         int by = state.seen.compareTo(heard);
         Notes.Assigned note = new Notes.Assigned(
-            reason == null ? Long.valueOf(state.plan().version()) : null,
+            reason == null ? Long.valueOf(state.plan.version) : null,
             by > 0 ? state.seen : heard,
             reason,
             !(by > 0 ? !over : inForce || (by == 0 && !over)),
             state.seen,
             Group.size(first) < Group.size(shares));
-        return new Decision(first, note.encode());
+        ByteBuffer userData = note.encode();
+        Map<String, Assignment> assignments = new HashMap<>();
+        first.forEach((memberId, share) -> assignments.put(memberId, new Assignment(share, userData.duplicate())));
+        return assignments;
     }
 
     /** Gives each member its share of a plan, by member id. */
-    static Map<String, Map<String, int[]>> fit(PlanDocument plan, Group group) {
+    static Map<String, List<TopicPartition>> fit(PlanDocument plan, Group group) {
         Map<String, String> names = group.names();
         Map<String, Collection<String>> subscriptions = new LinkedHashMap<>();
         group.members.forEach(member -> subscriptions.put(names.get(member.memberId), member.topics));
-        Map<String, Map<String, int[]>> byName = Fit.fit(plan, subscriptions, group.partitionCounts);
-        Map<String, Map<String, int[]>> shares = new LinkedHashMap<>();
+        Map<String, List<TopicPartition>> byName = Fit.fit(plan, subscriptions, group.partitionCounts);
+        Map<String, List<TopicPartition>> shares = new LinkedHashMap<>();
         names.forEach((memberId, name) -> shares.put(memberId, byName.get(name)));
         return shares;
     }
@@ -147,7 +143,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private synchronized void log(PlanState state, String reason, int size) {
         if (reason == null) {
             LOG.info("Group {}: as leader, assigning plan version {} to {} members",
-                group, state.plan().version(), size);
+                group, state.plan.version, size);
         } else if (!reason.equals(loggedReason)) {
             LOG.warn("Group {}: as leader, falling back: {}", group, reason);
         }
@@ -199,7 +195,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
                 return;
             }
             LOG.info("Group {}: requesting a rebalance {}; newest plan read: {}", group, why,
-                state.plan() == null ? "none" : "version " + state.plan().version());
+                state.plan == null ? "none" : "version " + state.plan.version);
             rejoinsAsked++;
             triggering = true;
             int joinsBefore = joins;
@@ -237,11 +233,6 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     }
 
     @Override
-    public String getGroup() {
-        return group;
-    }
-
-    @Override
     public synchronized long getPlanVersion() {
         return note.planVersion == null ? 0 : note.planVersion;
     }
@@ -254,7 +245,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
 
     @Override
     public synchronized String getIdleReason() {
-        return idle ? idleReason(note.planVersion == null ? null : plans.state(group).plan(),
+        return idle ? idleReason(note.planVersion == null ? null : plans.state(group).plan,
             instanceId != null ? instanceId : clientId) : null;
     }
 
@@ -263,8 +254,8 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         if (plan == null) {
             return "the fallback gives it nothing: each topic has fewer partitions than members that read it";
         }
-        String version = "plan version " + plan.version();
-        PlanDocument.Share share = plan.members().get(name);
+        String version = "plan version " + plan.version;
+        PlanDocument.Share share = plan.members.get(name);
         if (share == null) {
             return version + " was made without '" + name + "', and leaves no partition for it: the next plan includes it";
         }
@@ -275,18 +266,18 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
 
     @Override
     public long getLatestVersion() {
-        PlanDocument plan = plans.state(group).plan();
-        return plan == null ? 0 : plan.version();
+        PlanDocument plan = plans.state(group).plan;
+        return plan == null ? 0 : plan.version;
     }
 
     @Override
     public String getLatestProblem() {
-        return plans.state(group).problem();
+        return plans.state(group).problem;
     }
 
     @Override
     public int getRecordsSkipped() {
-        return plans.state(group).skipped();
+        return plans.state(group).skipped;
     }
 
     @Override

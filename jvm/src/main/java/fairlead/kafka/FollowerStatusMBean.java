@@ -2,9 +2,6 @@ package fairlead.kafka;
 
 /** The present state of a follower, for metrics and for a person on call. */
 public interface FollowerStatusMBean {
-    /** The consumer group. */
-    String getGroup();
-
     /** The version of the plan that the present assignment follows; 0: no plan. */
     long getPlanVersion();
 

@@ -1,7 +1,6 @@
 package fairlead.kafka;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -10,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 
 /**
@@ -82,7 +82,7 @@ final class Group {
     }
 
     /** Gives each subscriber of a topic one contiguous range: Kafka's default, without racks. */
-    Map<String, Map<String, int[]>> range() {
+    Map<String, List<TopicPartition>> range() {
         List<Member> ring = new ArrayList<>(members);
         ring.sort((one, other) -> {
             boolean isStatic = one.instanceId != null;
@@ -92,29 +92,20 @@ final class Group {
             int by = isStatic ? one.instanceId.compareTo(other.instanceId) : 0;
             return by != 0 ? by : one.memberId.compareTo(other.memberId);
         });
-        Map<String, Map<String, int[]>> shares = empty();
+        Map<String, List<TopicPartition>> shares = new LinkedHashMap<>();
+        members.forEach(member -> shares.put(member.memberId, new ArrayList<>()));
         for (String topic : new TreeSet<>(partitionCounts.keySet())) {
             List<Member> readers = new ArrayList<>(ring);
             readers.removeIf(member -> !member.topics.contains(topic));
             int count = partitionCounts.get(topic);
-            int first = 0;
+            int next = 0;
             for (int at = 0; at < readers.size(); at++) {
                 int size = count / readers.size() + (at < count % readers.size() ? 1 : 0);
-                int[] share = new int[size];
-                int start = first;
-                Arrays.setAll(share, index -> start + index);
-                first += size;
-                if (size > 0) {
-                    shares.get(readers.get(at).memberId).put(topic, share);
+                for (int end = next + size; next < end; next++) {
+                    shares.get(readers.get(at).memberId).add(new TopicPartition(topic, next));
                 }
             }
         }
-        return shares;
-    }
-
-    private Map<String, Map<String, int[]>> empty() {
-        Map<String, Map<String, int[]>> shares = new LinkedHashMap<>();
-        members.forEach(member -> shares.put(member.memberId, new LinkedHashMap<>()));
         return shares;
     }
 
@@ -122,39 +113,22 @@ final class Group {
      * Removes from every share the partitions that another member still owns (KIP-429): their owner finds
      * them missing, gives them up and rejoins. A partition that two members claim is removed from both.
      */
-    Map<String, Map<String, int[]>> firstRound(Map<String, Map<String, int[]>> shares) {
+    Map<String, List<TopicPartition>> firstRound(Map<String, List<TopicPartition>> shares) {
         Map<TopicPartition, Set<String>> holders = new HashMap<>();
         for (Member member : members) {
             for (TopicPartition partition : member.owned) {
                 holders.computeIfAbsent(partition, one -> new HashSet<>()).add(member.memberId);
             }
         }
-        if (holders.isEmpty()) {
-            return shares;
-        }
-        Map<String, Map<String, int[]>> first = empty();
-        shares.forEach((memberId, share) -> share.forEach((topic, partitions) -> {
-            int[] numbers = Arrays.stream(partitions)
-                .filter(partition -> {
-                    Set<String> holding = holders.get(new TopicPartition(topic, partition));
-                    return holding == null || holding.equals(Set.of(memberId));
-                })
-                .toArray();
-            if (numbers.length > 0) {
-                first.get(memberId).put(topic, numbers);
-            }
-        }));
+        Map<String, List<TopicPartition>> first = new LinkedHashMap<>();
+        shares.forEach((memberId, share) -> first.put(memberId, share.stream()
+            .filter(partition -> Set.of(memberId).containsAll(holders.getOrDefault(partition, Set.of())))
+            .collect(Collectors.toList())));
         return first;
     }
 
     /** Returns the number of partitions. */
-    static int size(Map<String, Map<String, int[]>> shares) {
-        int size = 0;
-        for (Map<String, int[]> share : shares.values()) {
-            for (int[] partitions : share.values()) {
-                size += partitions.length;
-            }
-        }
-        return size;
+    static int size(Map<String, List<TopicPartition>> shares) {
+        return shares.values().stream().mapToInt(List::size).sum();
     }
 }

@@ -1,6 +1,5 @@
 package fairlead.kafka;
 
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -53,12 +52,7 @@ final class Identity implements Comparable<Identity> {
 
     /** Returns the form that members exchange. */
     List<Object> toJson() {
-        List<Object> values = new ArrayList<>();
-        values.add(epoch);
-        values.add(version);
-        values.add(withdrawn);
-        values.add(sha256);
-        return values;
+        return List.of(epoch, version, withdrawn, sha256);
     }
 
     /** Parses the newest record of another member; returns NOTHING if the value is invalid. */

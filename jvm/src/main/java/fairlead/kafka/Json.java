@@ -6,29 +6,33 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Reads JSON as Python's {@code json} does, but refuses repeated names in an object; writes it as ASCII
  * without spaces. Kafka's clients depend on no JSON library.
  *
- * <p>Objects are maps in their order, arrays are lists, whole numbers are {@link Long} or, if they do not
- * fit, {@link Huge}, other numbers {@link Double}.
+ * <p>Objects are maps in their order, arrays are lists, whole numbers that fit are {@link Long}, other numbers
+ * {@link Double}.
  */
 final class Json {
     private static final int DEEPEST = 500;
     /** Maximum number of digits of a whole number: the limit of Python. */
     private static final int MOST_DIGITS = 4300;
+    /** A number; its group is the fraction and exponent. */
+    private static final Pattern NUMBER = Pattern.compile("-?(?:0|[1-9][0-9]*+)((?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)");
+    private static final Pattern CODE = Pattern.compile("[0-9a-fA-F]{4}");
+    private static final Map<String, Object> WORDS = new HashMap<>(Map.of(
+        "true", true, "false", false, "NaN", Double.NaN,
+        "Infinity", Double.POSITIVE_INFINITY, "-Infinity", Double.NEGATIVE_INFINITY));
 
-    /** A whole number beyond {@code long}. */
-    static final class Huge {
-        final double value;
-
-        Huge(double value) {
-            this.value = value;
-        }
+    static {
+        WORDS.put("null", null);
     }
 
     private final String text;
@@ -85,30 +89,15 @@ final class Json {
                 return array(depth);
             case '"':
                 return string();
-            case 't':
-                return word("true", Boolean.TRUE);
-            case 'f':
-                return word("false", Boolean.FALSE);
-            case 'n':
-                return word("null", null);
-            case 'N':
-                return word("NaN", Double.NaN);
-            case 'I':
-                return word("Infinity", Double.POSITIVE_INFINITY);
             default:
-                if (text.startsWith("-Infinity", at)) {
-                    return word("-Infinity", Double.NEGATIVE_INFINITY);
+                for (Map.Entry<String, Object> word : WORDS.entrySet()) {
+                    if (text.startsWith(word.getKey(), at)) {
+                        at += word.getKey().length();
+                        return word.getValue();
+                    }
                 }
                 return number();
         }
-    }
-
-    private Object word(String word, Object value) throws InvalidPlanException {
-        if (!text.startsWith(word, at)) {
-            throw wrong("a value is expected");
-        }
-        at += word.length();
-        return value;
     }
 
     private Map<String, Object> object(int depth) throws InvalidPlanException {
@@ -170,97 +159,50 @@ final class Json {
     }
 
     private String string() throws InvalidPlanException {
-        int start = ++at;
-        while (at < text.length() && text.charAt(at) != '"' && text.charAt(at) != '\\') {
-            plain(text.charAt(at++));
-        }
-        if (peek() == '"') {
-            return text.substring(start, at++);
-        }
-        StringBuilder found = new StringBuilder(text.substring(start, Math.min(at, text.length())));
+        StringBuilder found = new StringBuilder();
+        at++;
         while (at < text.length()) {
             char one = text.charAt(at++);
             if (one == '"') {
                 return found.toString();
             }
-            found.append(one == '\\' ? escaped() : plain(one));
+            if (one < ' ') {
+                throw wrong("a control character stands in a text");
+            }
+            found.append(one == '\\' ? escaped() : one);
         }
         throw wrong("a text does not end");
-    }
-
-    private char plain(char one) throws InvalidPlanException {
-        if (one < ' ') {
-            throw wrong("a control character stands in a text");
-        }
-        return one;
     }
 
     private char escaped() throws InvalidPlanException {
         char one = peek();
         at++;
         int known = "\"\\/bfnrt".indexOf(one);
-        if (known >= 0 && one != '\0') {
+        if (known >= 0) {
             return "\"\\/\b\f\n\r\t".charAt(known);
         }
-        if (one != 'u' || at + 4 > text.length()) {
+        String code = one == 'u' ? text.substring(at, Math.min(at + 4, text.length())) : "";
+        if (!CODE.matcher(code).matches()) {
             throw wrong("an escape is unknown");
         }
-        int code = 0;
-        for (int end = at + 4; at < end; at++) {
-            char hex = text.charAt(at);
-            int digit = hex < 128 ? Character.digit(hex, 16) : -1;
-            if (digit < 0) {
-                throw wrong("an escape is unknown");
-            }
-            code = code * 16 + digit;
-        }
-        return (char) code;
+        at += 4;
+        return (char) Integer.parseInt(code, 16);
     }
 
     private Object number() throws InvalidPlanException {
-        int start = at;
-        if (peek() == '-') {
-            at++;
-        }
-        int first = at;
-        if (peek() == '0') {
-            at++;
-        } else if (!digits()) {
-            at = start;
+        Matcher number = NUMBER.matcher(text).region(at, text.length());
+        if (!number.lookingAt()) {
             throw wrong("a value is expected");
         }
-        int whole = at;
-        if (peek() == '.') {
-            at++;
-            at = digits() ? at : whole;
-        }
-        if (peek() == 'e' || peek() == 'E') {
-            int mantissa = at++;
-            if (peek() == '+' || peek() == '-') {
-                at++;
-            }
-            at = digits() ? at : mantissa;
-        }
-        String token = text.substring(start, at);
-        if (at > whole) {
-            return Double.valueOf(token);
-        }
-        if (whole - first > MOST_DIGITS) {
+        at = number.end();
+        if (number.group(1).isEmpty() && number.group().replace("-", "").length() > MOST_DIGITS) {
             throw wrong("a number has too many digits");
         }
         try {
-            return Long.valueOf(token);
-        } catch (NumberFormatException tooLarge) {
-            return new Huge(Double.parseDouble(token));
+            return Long.valueOf(number.group());
+        } catch (NumberFormatException otherNumber) {
+            return Double.valueOf(number.group());
         }
-    }
-
-    private boolean digits() {
-        int start = at;
-        while (peek() >= '0' && peek() <= '9') {
-            at++;
-        }
-        return at > start;
     }
 
     /** Writes a value as Python's {@code json.dumps(value, separators=(",", ":"))} does. */

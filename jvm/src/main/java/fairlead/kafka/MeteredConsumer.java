@@ -236,11 +236,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
 
     @Override
     public void subscribe(Collection<String> topics) {
-        if (autoCommit == null) {
-            super.subscribe(topics);
-        } else {
-            subscribe(topics, AutoCommit.NO_LISTENER);
-        }
+        subscribe(topics, AutoCommit.NO_LISTENER);
     }
 
     @Override
@@ -250,11 +246,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
 
     @Override
     public void subscribe(Pattern pattern) {
-        if (autoCommit == null) {
-            super.subscribe(pattern);
-        } else {
-            subscribe(pattern, AutoCommit.NO_LISTENER);
-        }
+        subscribe(pattern, AutoCommit.NO_LISTENER);
     }
 
     @Override
@@ -264,11 +256,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
 
     @Override
     public void subscribe(SubscriptionPattern pattern) {
-        if (autoCommit == null) {
-            super.subscribe(pattern);
-        } else {
-            subscribe(pattern, AutoCommit.NO_LISTENER);
-        }
+        subscribe(pattern, AutoCommit.NO_LISTENER);
     }
 
     @Override

@@ -1,10 +1,13 @@
 package fairlead.kafka;
 
 import java.util.Arrays;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Sets of partitions as range strings: "0-3,7" is 0, 1, 2, 3, 7. */
 final class PartitionSets {
-    private static final int MOST_DIGITS = 10;
+    /** One range, up to the comma before the next one or the end of the text. */
+    private static final Pattern RANGE = Pattern.compile("\\G([0-9]{1,10})(?:-([0-9]{1,10}))?(?:,(?!\\z)|\\z)");
 
     private PartitionSets() {
     }
@@ -19,17 +22,10 @@ final class PartitionSets {
         int[] found = new int[8];
         int size = 0;
         long free = 0;
-        int at = 0;
-        while (!text.isEmpty()) {
-            int end = digitsEnd(text, at);
-            long first = Long.parseLong(text.substring(at, end));
-            long last = first;
-            at = end;
-            if (at < text.length() && text.charAt(at) == '-') {
-                end = digitsEnd(text, at + 1);
-                last = Long.parseLong(text.substring(at + 1, end));
-                at = end;
-            }
+        int end = 0;
+        for (Matcher range = RANGE.matcher(text); end < text.length() && range.find(); end = range.end()) {
+            long first = Long.parseLong(range.group(1));
+            long last = range.group(2) == null ? first : Long.parseLong(range.group(2));
             if (first > last || first < free) {
                 throw new InvalidPlanException("partitions are out of order or named twice: " + quoted(text));
             }
@@ -43,30 +39,11 @@ final class PartitionSets {
             found[size++] = (int) first;
             found[size++] = (int) last;
             free = last + 1;
-            if (at == text.length()) {
-                break;
-            }
-            if (text.charAt(at) != ',') {
-                throw malformed(text);
-            }
-            at++;
+        }
+        if (end < text.length()) {
+            throw new InvalidPlanException(quoted(text) + " is no set of partition ranges such as '0-3,7'");
         }
         return Arrays.copyOf(found, size);
-    }
-
-    private static int digitsEnd(String text, int start) throws InvalidPlanException {
-        int end = start;
-        while (end < text.length() && text.charAt(end) >= '0' && text.charAt(end) <= '9') {
-            end++;
-        }
-        if (end == start || end - start > MOST_DIGITS) {
-            throw malformed(text);
-        }
-        return end;
-    }
-
-    private static InvalidPlanException malformed(String text) {
-        return new InvalidPlanException(quoted(text) + " is no set of partition ranges such as '0-3,7'");
     }
 
     private static String quoted(String text) {

@@ -92,34 +92,18 @@ final class Placement {
             int[] takers = IntStream.range(0, members).filter(member -> received[member] > 0).toArray();
             IntSummaryStatistics sizes = Arrays.stream(takers).map(member -> received[member]).summaryStatistics();
             if (sizes.getMax() - sizes.getMin() > 1) {
-                List<Turn> turns = new ArrayList<>();
+                // The time of each partition, if all members get theirs in the same total time, and its member.
+                List<Map.Entry<Double, Integer>> turns = new ArrayList<>();
                 for (int member : takers) {
                     for (int nth = 0; nth < received[member]; nth++) {
-                        turns.add(new Turn((nth + 0.5) / received[member], member));
+                        turns.add(Map.entry((nth + 0.5) / received[member], member));
                     }
                 }
-                turns.sort(Comparator.naturalOrder());
+                turns.sort(Map.Entry.<Double, Integer>comparingByKey().thenComparing(Map.Entry.comparingByValue()));
                 for (int at = start; at < end; at++) {
-                    owner[placed[at]] = turns.get(at - start).member;
+                    owner[placed[at]] = turns.get(at - start).getValue();
                 }
             }
-        }
-    }
-
-    /** The time of a member's next partition, if all members get their partitions in the same total time. */
-    private static final class Turn implements Comparable<Turn> {
-        final double at;
-        final int member;
-
-        Turn(double at, int member) {
-            this.at = at;
-            this.member = member;
-        }
-
-        @Override
-        public int compareTo(Turn other) {
-            int by = Double.compare(at, other.at);
-            return by != 0 ? by : Integer.compare(member, other.member);
         }
     }
 

@@ -11,7 +11,6 @@ import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Configurable;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
@@ -107,19 +106,8 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
                 }
             }
         });
-        Follower.Decision decision = follower.assign(
-            new Group(members, counts), group -> fallback.assign(group, metadata, subscriptions));
-        Map<String, Assignment> assignments = new HashMap<>();
-        decision.shares.forEach((memberId, share) -> {
-            List<TopicPartition> partitions = new ArrayList<>();
-            share.forEach((topic, numbers) -> {
-                for (int number : numbers) {
-                    partitions.add(new TopicPartition(topic, number));
-                }
-            });
-            assignments.put(memberId, new Assignment(partitions, decision.userData.duplicate()));
-        });
-        return new GroupAssignment(assignments);
+        return new GroupAssignment(follower.assign(
+            new Group(members, counts), group -> fallback.assign(group, metadata, subscriptions)));
     }
 
     @Override

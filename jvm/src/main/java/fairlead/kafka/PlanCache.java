@@ -31,7 +31,7 @@ final class PlanCache {
         this.origin = origin;
         this.signatures = signatures;
         this.state = known == null ? PlanState.UNKNOWN : known.withProblem(null);
-        this.unread = state.plan() != null ? state.seen : null;
+        this.unread = state.plan != null ? state.seen : null;
     }
 
     PlanState state() {
@@ -56,7 +56,7 @@ final class PlanCache {
             unread = null;
         }
         int rank = verified.identity.compareRank(state.seen);
-        if (rank > 0 || (again && state.plan() == null)) {
+        if (rank > 0 || (again && state.plan == null)) {
             LOG.info("Group {}: plan version {} {} (offset {})", group, verified.identity.version,
                 verified.plan != null ? "read" : "was withdrawn", offset);
             state = state.withRecord(verified.plan, verified.identity, verified.leaseUntil);
@@ -70,7 +70,7 @@ final class PlanCache {
     private void extend(VerifiedRecord verified) {
         boolean later = state.leaseUntil != null
             && (verified.leaseUntil == null || verified.leaseUntil.isAfter(state.leaseUntil));
-        state = state.withLease(later ? verified.leaseUntil : state.leaseUntil);
+        state = state.withRecord(state.plan, state.seen, later ? verified.leaseUntil : state.leaseUntil);
     }
 
     private void bury(long offset) {
@@ -85,8 +85,8 @@ final class PlanCache {
 
     private void skip(long offset, String problem) {
         LOG.warn("Group {}: the plan record at offset {} is skipped: {}. {}", group, offset, problem,
-            state.plan() != null
-                ? "Version " + state.plan().version() + " stays"
+            state.plan != null
+                ? "Version " + state.plan.version + " stays"
                 : "There is no earlier plan to keep");
         state = state.skipping(problem);
     }

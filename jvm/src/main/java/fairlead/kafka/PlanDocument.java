@@ -3,7 +3,6 @@ package fairlead.kafka;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -14,9 +13,9 @@ import java.util.Set;
 /**
  * One version of a group's plan, read as in {@code fairlead/wire/document.py}.
  *
- * <p>Immutable by contract: arrays are returned without a copy, and callers must not change them.
+ * <p>Immutable by contract: nobody may change its arrays and maps.
  */
-public final class PlanDocument {
+final class PlanDocument {
     /** The format of documents, and of the records that contain them. */
     static final Long FORMAT = 2L;
     /** Maximum number of partitions of a document, in all topics together. */
@@ -37,52 +36,27 @@ public final class PlanDocument {
         }
     }
 
-    private final String group;
-    private final int version;
-    private final Map<String, Integer> partitionCounts;
-    private final Map<String, Share> members;
-    private final Map<String, double[]> weights;
-    private final Map<String, String> topicIds;
+    final String group;
+    /** Counted from 1. */
+    final int version;
+    /** Topic to number of partitions, for every topic that a member subscribes to. */
+    final Map<String, Integer> partitionCounts;
+    /** Member name to its share, in the document's order. */
+    final Map<String, Share> members;
+    /** Topic to one weight per partition; may lack topics. */
+    final Map<String, double[]> weights;
+    /** Topic to its id in the cluster, as Kafka writes it; may lack topics. */
+    final Map<String, String> topicIds;
 
     private PlanDocument(
         String group, int version, Map<String, Integer> partitionCounts, Map<String, Share> members,
         Map<String, double[]> weights, Map<String, String> topicIds) {
         this.group = group;
         this.version = version;
-        this.partitionCounts = Collections.unmodifiableMap(partitionCounts);
-        this.members = Collections.unmodifiableMap(members);
-        this.weights = Collections.unmodifiableMap(weights);
-        this.topicIds = Collections.unmodifiableMap(topicIds);
-    }
-
-    /** The consumer group. */
-    public String group() {
-        return group;
-    }
-
-    /** The version, counted from 1. */
-    public int version() {
-        return version;
-    }
-
-    /** Topic to number of partitions, for every topic that a member subscribes to. */
-    Map<String, Integer> partitionCounts() {
-        return partitionCounts;
-    }
-
-    /** Member name to its share, in the document's order. */
-    Map<String, Share> members() {
-        return members;
-    }
-
-    /** Topic to one weight per partition; may lack topics. */
-    Map<String, double[]> weights() {
-        return weights;
-    }
-
-    /** Topic to its id in the cluster, as Kafka writes it; may lack topics. */
-    Map<String, String> topicIds() {
-        return topicIds;
+        this.partitionCounts = partitionCounts;
+        this.members = members;
+        this.weights = weights;
+        this.topicIds = topicIds;
     }
 
     /** Approximate bytes of memory: at most some twenty times the size of the record. */
@@ -107,7 +81,7 @@ public final class PlanDocument {
      * @throws InvalidPlanException not JSON, another format, or a broken invariant: a partition owned
      *     twice, out of range, or of a topic without a partition count
      */
-    public static PlanDocument parse(byte[] value) throws InvalidPlanException {
+    static PlanDocument parse(byte[] value) throws InvalidPlanException {
         Map<String, Object> raw = object(Json.parse(value), "the plan");
         if (!FORMAT.equals(raw.get("format"))) {
             throw new InvalidPlanException("it is not of format " + FORMAT);
@@ -225,8 +199,7 @@ public final class PlanDocument {
     }
 
     private static double weight(Object raw, String topic) throws InvalidPlanException {
-        double value = raw instanceof Json.Huge ? ((Json.Huge) raw).value
-            : raw instanceof Number ? ((Number) raw).doubleValue() : Double.NaN;
+        double value = raw instanceof Number ? ((Number) raw).doubleValue() : Double.NaN;
         if (!(value >= 0 && value <= Double.MAX_VALUE)) {
             throw new InvalidPlanException("weights." + topic + ": a value is negative or not a number");
         }

@@ -10,10 +10,12 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.CommonClientConfigs;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
@@ -24,7 +26,7 @@ import org.apache.kafka.common.utils.Utils;
  * <p>It reads the partitions with its groups' keys, stores only their plans, and ends when no follower uses
  * it any more.
  */
-final class PlanLog {
+final class PlanLog extends LogTail {
     private static final String NOT_READ = "the plan topic has not been read to its end yet";
     private static final String NO_TOPIC = "the plan topic does not exist, or may not be read";
     private static final PlanState UNREAD = PlanState.UNKNOWN.withProblem(NOT_READ);
@@ -40,21 +42,22 @@ final class PlanLog {
 
     private final Object key;
     private final Signatures signatures;
-    private final Tail tail;
     private final List<WeakReference<Reader>> readers = new ArrayList<>();
     /** Plans as last read to the end. Guarded by this object, as are the following fields. */
     private Map<String, PlanState> states = new HashMap<>();
     /** Groups whose partition was read to its end. */
     private final Set<String> caughtUp = new HashSet<>();
     private String topicProblem;
+    /** The caches of the present connection, and its groups; only the thread uses these fields. */
+    private Map<String, PlanCache> caches = new HashMap<>();
+    private Set<String> reading = new HashSet<>();
+    private VerifiedRecord.Origin origin;
+    private boolean news;
 
     private PlanLog(Object key, String topic, Map<String, Object> connection, Signatures signatures) {
+        super(List.of(topic), connection, Duration.ofSeconds(30), Duration.ofSeconds(30));
         this.key = key;
         this.signatures = signatures;
-        Map<String, Object> configs = new HashMap<>(connection);
-        configs.putIfAbsent(
-            CommonClientConfigs.CLIENT_ID_CONFIG, "fairlead-plans-" + MADE.incrementAndGet());
-        this.tail = new Tail(topic, configs);
     }
 
     /**
@@ -70,12 +73,15 @@ final class PlanLog {
             PlanLog log = SHARED.get(key);
             boolean isNew = log == null;
             if (isNew) {
-                log = new PlanLog(key, topic, connection, signatures);
+                Map<String, Object> configs = new HashMap<>(connection);
+                configs.putIfAbsent(
+                    CommonClientConfigs.CLIENT_ID_CONFIG, "fairlead-plans-" + MADE.incrementAndGet());
+                log = new PlanLog(key, topic, configs, signatures);
                 SHARED.put(key, log);
             }
             log.add(reader);
             if (isNew) {
-                log.tail.start("fairlead-plans");
+                log.start("fairlead-plans");
             }
             return log;
         }
@@ -85,20 +91,13 @@ final class PlanLog {
         boolean known = groups().contains(reader.group());
         readers.add(new WeakReference<>(reader));
         if (!known) {
-            tail.reopen();
+            reopen();
         }
     }
 
     private synchronized List<Reader> readers() {
         readers.removeIf(reader -> reader.get() == null);
-        List<Reader> present = new ArrayList<>();
-        for (WeakReference<Reader> reference : readers) {
-            Reader reader = reference.get();
-            if (reader != null) {
-                present.add(reader);
-            }
-        }
-        return present;
+        return readers.stream().map(WeakReference::get).filter(Objects::nonNull).collect(Collectors.toList());
     }
 
     private Set<String> groups() {
@@ -145,98 +144,86 @@ final class PlanLog {
         return Utils.toPositive(Utils.murmur2(PlanDocument.key(group))) % count;
     }
 
-    private final class Tail extends LogTail {
-        /** The caches of the present connection; only its thread uses them. */
-        private Map<String, PlanCache> caches = new HashMap<>();
-        private Set<String> groups = new HashSet<>();
-        private VerifiedRecord.Origin origin;
-        private boolean news;
-
-        Tail(String topic, Map<String, Object> connection) {
-            super(List.of(topic), connection, Duration.ofSeconds(30), Duration.ofSeconds(30));
+    @Override
+    Collection<Integer> partitions(int count) {
+        Set<Integer> numbers = new TreeSet<>();
+        synchronized (this) {
+            reading = groups();
         }
+        reading.forEach(group -> numbers.add(partitionForKey(group, count)));
+        return numbers;
+    }
 
-        @Override
-        Collection<Integer> partitions(int count) {
-            Set<Integer> numbers = new TreeSet<>();
-            synchronized (PlanLog.this) {
-                groups = groups();
-            }
-            groups.forEach(group -> numbers.add(partitionForKey(group, count)));
-            return numbers;
+    @Override
+    void opened(List<VerifiedRecord.Origin> origins) {
+        origin = origins.get(0);
+        news = true;
+        caches = new HashMap<>();
+        // A known state remains valid if its record is gone.
+        synchronized (this) {
+            states.forEach(
+                (group, state) -> caches.put(group, new PlanCache(group, origin, signatures, state)));
         }
+    }
 
-        @Override
-        void opened(List<VerifiedRecord.Origin> origins) {
-            origin = origins.get(0);
+    @Override
+    void read(ConsumerRecord<byte[], byte[]> record) {
+        if (record.key() == null) {
+            return;
+        }
+        String group = new String(record.key(), StandardCharsets.UTF_8);
+        if (reading.contains(group) && Arrays.equals(record.key(), PlanDocument.key(group))) {
             news = true;
-            caches = new HashMap<>();
-            // A known state remains valid if its record is gone.
-            synchronized (PlanLog.this) {
-                states.forEach(
-                    (group, state) -> caches.put(group, new PlanCache(group, origin, signatures, state)));
-            }
+            caches.computeIfAbsent(group, one -> new PlanCache(one, origin, signatures, null))
+                .apply(record.offset(), record.value(), record.headers());
         }
+    }
 
-        @Override
-        void read(ConsumerRecord<byte[], byte[]> record) {
-            if (record.key() == null) {
-                return;
-            }
-            String group = new String(record.key(), StandardCharsets.UTF_8);
-            if (groups.contains(group) && Arrays.equals(record.key(), PlanDocument.key(group))) {
-                news = true;
-                caches.computeIfAbsent(group, one -> new PlanCache(one, origin, signatures, null))
-                    .apply(record.offset(), record.value(), record.headers());
-            }
+    @Override
+    void atEnd() {
+        if (!news) {
+            return;
         }
-
-        @Override
-        void atEnd() {
-            if (!news) {
-                return;
-            }
-            news = false;
-            Map<String, PlanState> read = new HashMap<>();
-            caches.forEach((group, cache) -> read.put(group, cache.state()));
-            synchronized (PlanLog.this) {
-                topicProblem = null;
-                publish(read);
-            }
+        news = false;
+        Map<String, PlanState> read = new HashMap<>();
+        caches.forEach((group, cache) -> read.put(group, cache.state()));
+        synchronized (this) {
+            topicProblem = null;
+            publish(read);
         }
+    }
 
-        @Override
-        void absent() {
-            synchronized (PlanLog.this) {
-                topicProblem = NO_TOPIC;
-                groups = groups();
-                Map<String, PlanState> kept = new HashMap<>(); // until their leases expire
-                states.forEach((group, state) -> kept.put(group, state.withProblem(NO_TOPIC)));
-                publish(kept);
-            }
+    @Override
+    void absent() {
+        synchronized (this) {
+            topicProblem = NO_TOPIC;
+            reading = groups();
+            Map<String, PlanState> kept = new HashMap<>(); // until their leases expire
+            states.forEach((group, state) -> kept.put(group, state.withProblem(NO_TOPIC)));
+            publish(kept);
         }
+    }
 
-        private void publish(Map<String, PlanState> read) {
-            states = read;
-            caughtUp.addAll(groups);
-            PlanLog.this.notifyAll();
-        }
+    private void publish(Map<String, PlanState> read) {
+        states = read;
+        caughtUp.addAll(reading);
+        notifyAll();
+    }
 
-        @Override
-        void tick() {
-            readers().forEach(Reader::tick);
-        }
+    @Override
+    void tick() {
+        readers().forEach(Reader::tick);
+    }
 
-        @Override
-        boolean wanted() {
-            synchronized (SHARED) {
-                synchronized (PlanLog.this) {
-                    boolean wanted = !readers().isEmpty();
-                    if (!wanted) {
-                        SHARED.remove(key, PlanLog.this);
-                    }
-                    return wanted;
+    @Override
+    boolean wanted() {
+        synchronized (SHARED) {
+            synchronized (this) {
+                boolean wanted = !readers().isEmpty();
+                if (!wanted) {
+                    SHARED.remove(key, this);
                 }
+                return wanted;
             }
         }
     }

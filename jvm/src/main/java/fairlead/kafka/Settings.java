@@ -46,15 +46,10 @@ final class Settings {
     /** Reads a number of milliseconds, at least {@code least}. */
     static long milliseconds(Map<String, ?> configs, String name, long otherwise, long least) {
         String value = text(configs, name, Long.toString(otherwise));
-        try {
-            long milliseconds = Long.parseLong(value);
-            if (milliseconds >= least) {
-                return milliseconds;
-            }
-        } catch (NumberFormatException error) {
-            // reported below
+        if (!value.matches("-?[0-9]{1,18}") || Long.parseLong(value) < least) {
+            throw new ConfigException(name, value, "a number of milliseconds, " + least + " or more");
         }
-        throw new ConfigException(name, value, "a number of milliseconds, " + least + " or more");
+        return Long.parseLong(value);
     }
 
     /**

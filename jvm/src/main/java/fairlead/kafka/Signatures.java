@@ -19,7 +19,7 @@ import org.apache.kafka.common.config.ConfigException;
  *
  * <p>Needs Java 15; on older versions, a configured key is an error.
  */
-public final class Signatures {
+final class Signatures {
     private static final byte[] DOMAIN = "fairlead-v2\0".getBytes(StandardCharsets.US_ASCII);
 
     /**
@@ -39,7 +39,7 @@ public final class Signatures {
      * @throws ConfigException the text is empty or no list of keys, repeats an id, or contains a private
      *     key; or this Java has no Ed25519
      */
-    public static Signatures of(String publicKeys) {
+    static Signatures of(String publicKeys) {
         if (publicKeys == null) {
             return null;
         }

@@ -2,11 +2,8 @@ package fairlead.kafka;
 
 import java.lang.management.ManagementFactory;
 import java.lang.ref.Cleaner;
-import java.lang.ref.WeakReference;
-import java.lang.reflect.Proxy;
 import java.util.HashMap;
 import java.util.Map;
-import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -35,8 +32,7 @@ final class StatusBeans {
                 if (PRESENT.put(name, token) != null) {
                     server.unregisterMBean(name);
                 }
-                server.registerMBean(
-                    new StandardMBean(view(follower), FollowerStatusMBean.class), name);
+                server.registerMBean(new StandardMBean(follower, FollowerStatusMBean.class), name);
             }
             CLEANER.register(owner, () -> remove(server, name, token));
         } catch (JMException | SecurityException error) {
@@ -49,27 +45,10 @@ final class StatusBeans {
             if (PRESENT.remove(name, token)) {
                 try {
                     server.unregisterMBean(name);
-                } catch (InstanceNotFoundException gone) {
-                    LOG.debug("{} is gone already", name);
                 } catch (JMException error) {
-                    LOG.warn("{} stays", name, error);
+                    LOG.debug("{} is not removed", name, error);
                 }
             }
         }
-    }
-
-    /** Returns a view of a follower that does not keep it alive; once it is gone, attributes are null or 0. */
-    private static FollowerStatusMBean view(Follower follower) {
-        var reference = new WeakReference<>(follower);
-        return (FollowerStatusMBean) Proxy.newProxyInstance(
-            FollowerStatusMBean.class.getClassLoader(), new Class<?>[] {FollowerStatusMBean.class},
-            (proxy, method, arguments) -> {
-                Follower known = reference.get();
-                if (known != null) {
-                    return method.invoke(known, arguments);
-                }
-                Class<?> type = method.getReturnType();
-                return type == long.class ? (Object) 0L : type == int.class ? (Object) 0 : null;
-            });
     }
 }

@@ -1,5 +1,6 @@
 package fairlead.kafka;
 
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -60,19 +61,14 @@ final class VerifiedRecord {
                 "The record is of kind '" + kind + "', which this version does not know");
         }
         int version = version(text(found, "version"));
-        if (signatures != null) {
-            checkSignature(found, value, group, version, origin, signatures);
-        }
-        check("cluster", text(found, "cluster"), origin.cluster);
-        check("log", text(found, "log"), origin.log);
+        long epoch = checkHeaders(found, value, group, version, origin, signatures);
         PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
-        int says = plan != null ? plan.version() : withdrawnVersion(value, group);
+        int says = plan != null ? plan.version : withdrawnVersion(value, group);
         if (says != version) {
             throw new InvalidPlanException(
                 "The record's version header is " + version + ", but its value has version " + says);
         }
-        Identity identity = new Identity(
-            epoch(text(found, "epoch")), version, plan == null, text(found, "sha256"));
+        Identity identity = new Identity(epoch, version, plan == null, text(found, "sha256"));
         return new VerifiedRecord(identity, plan, lease(text(found, "lease_until")));
     }
 
@@ -101,9 +97,9 @@ final class VerifiedRecord {
         } catch (InvalidPlanException error) {
             throw new InvalidPlanException("The plan cannot be read: " + error.getMessage());
         }
-        if (!plan.group().equals(group)) {
+        if (!plan.group.equals(group)) {
             throw new InvalidPlanException(
-                "The plan is for group '" + plan.group() + "', but stands under the key '" + group + "'");
+                "The plan is for group '" + plan.group + "', but stands under the key '" + group + "'");
         }
         return plan;
     }
@@ -118,7 +114,19 @@ final class VerifiedRecord {
         return version;
     }
 
-    static void checkSignature(
+    /** Checks a record's signature, cluster and log; returns its epoch. */
+    static long checkHeaders(
+        Map<String, byte[]> found, byte[] value, String group, int version, Origin origin,
+        Signatures signatures) throws InvalidPlanException {
+        if (signatures != null) {
+            checkSignature(found, value, group, version, origin, signatures);
+        }
+        check("cluster", text(found, "cluster"), origin.cluster);
+        check("log", text(found, "log"), origin.log);
+        return epoch(text(found, "epoch"));
+    }
+
+    private static void checkSignature(
         Map<String, byte[]> found, byte[] value, String group, int version, Origin origin,
         Signatures signatures) throws InvalidPlanException {
         byte[] none = new byte[0];
@@ -150,7 +158,7 @@ final class VerifiedRecord {
         }
     }
 
-    static void check(String name, String said, String known) throws InvalidPlanException {
+    private static void check(String name, String said, String known) throws InvalidPlanException {
         if (!known.isEmpty() && !said.isEmpty() && !said.equals(known)) {
             throw new InvalidPlanException("The record is for " + name + " '" + said + "', not for '" + known + "'");
         }
@@ -164,7 +172,7 @@ final class VerifiedRecord {
         return (int) version;
     }
 
-    static long epoch(String text) throws InvalidPlanException {
+    private static long epoch(String text) throws InvalidPlanException {
         long epoch = positive(text);
         if (epoch == 0) {
             throw new InvalidPlanException("The record's epoch is not a positive number");
@@ -211,10 +219,6 @@ final class VerifiedRecord {
     }
 
     static String sha256(byte[] value) {
-        StringBuilder text = new StringBuilder();
-        for (byte one : digest(value)) {
-            text.append(Character.forDigit((one >> 4) & 15, 16)).append(Character.forDigit(one & 15, 16));
-        }
-        return text.toString();
+        return String.format("%064x", new BigInteger(1, digest(value)));
     }
 }

@@ -3,9 +3,8 @@ package fairlead.kafka;
 import java.lang.management.ManagementFactory;
 import java.time.Instant;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicLongArray;
 import javax.management.JMException;
 import javax.management.ObjectName;
 import org.slf4j.Logger;
@@ -17,7 +16,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     private static final Logger LOG = LoggerFactory.getLogger(BrokerMetrics.class);
 
     private final BrokerReader reader;
-    private final AtomicLongArray outcomes = new AtomicLongArray(Decider.Outcome.values().length);
+    private final Map<String, Long> outcomes = new ConcurrentSkipListMap<>();
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong nanos = new AtomicLong();
     private final AtomicLong longest = new AtomicLong();
@@ -25,6 +24,9 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
 
     BrokerMetrics(BrokerReader reader) {
         this.reader = reader;
+        for (Decider.Outcome outcome : Decider.Outcome.values()) {
+            outcomes.put(outcome.name(), 0L);
+        }
     }
 
     /** Registers the metrics, unless another assignor of this JVM already has. */
@@ -41,7 +43,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     }
 
     void count(Decider.Outcome outcome, long took) {
-        outcomes.incrementAndGet(outcome.ordinal());
+        outcomes.merge(outcome.name(), 1L, Long::sum);
         nanos.addAndGet(took);
         longest.accumulateAndGet(took, Math::max);
     }
@@ -59,20 +61,12 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
 
     @Override
     public long getCalls() {
-        long calls = failures.get();
-        for (int n = 0; n < outcomes.length(); n++) {
-            calls += outcomes.get(n);
-        }
-        return calls;
+        return failures.get() + outcomes.values().stream().mapToLong(Long::longValue).sum();
     }
 
     @Override
     public Map<String, Long> getOutcomes() {
-        Map<String, Long> found = new TreeMap<>();
-        for (Decider.Outcome outcome : Decider.Outcome.values()) {
-            found.put(outcome.name(), outcomes.get(outcome.ordinal()));
-        }
-        return found;
+        return outcomes;
     }
 
     @Override
@@ -108,7 +102,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
 
     @Override
     public double getReadSecondsAgo() {
-        long at = reader.readAt();
+        long at = reader.readAt;
         return at == 0 ? -1 : (System.currentTimeMillis() - at) / 1e3;
     }
 
@@ -128,7 +122,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
 
     @Override
     public int getGroupsDropped() {
-        return reader.dropped();
+        return reader.dropped.size();
     }
 
     @Override
@@ -137,12 +131,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     }
 
     @Override
-    public long getRecordsRead() {
-        return reader.records();
-    }
-
-    @Override
     public long getRecordsSkipped() {
-        return reader.skipped();
+        return reader.skipped;
     }
 }

@@ -40,13 +40,15 @@ final class BrokerReader extends LogTail {
 
     private final BrokerSettings settings;
     final PlanBook book = new PlanBook();
-    private volatile Uuid planTopicId;
+    final BrokerMetrics metrics = new BrokerMetrics(this);
+    /** Null: not known yet. */
+    volatile Uuid planTopicId;
     private volatile String problem = "the topics have not been read to their ends yet";
-    private volatile long readAt;
-    private volatile long records;
-    private volatile long skipped;
+    /** When the topics were last read to their ends, in milliseconds since 1970; 0: never. */
+    volatile long readAt;
+    volatile long skipped;
     /** Groups with records that were dropped for lack of memory. */
-    private final Set<String> dropped = ConcurrentHashMap.newKeySet();
+    final Set<String> dropped = ConcurrentHashMap.newKeySet();
     private Pass pass;
     private Map<String, PlanCache> caches = new HashMap<>();
 
@@ -66,14 +68,10 @@ final class BrokerReader extends LogTail {
             }
             var reader = new BrokerReader(settings);
             READERS.add(reader);
+            reader.metrics.register();
             reader.start("fairlead-group-assignor");
             return reader;
         }
-    }
-
-    /** The id of the plan topic; null: not known yet. */
-    Uuid planTopicId() {
-        return planTopicId;
     }
 
     /** Why some or all plans cannot be read; null: all can be read. */
@@ -82,24 +80,6 @@ final class BrokerReader extends LogTail {
         return problem != null || groups == 0 ? problem
             : "what the topics say of " + groups + " groups is dropped: all plans may take "
                 + MOST_BYTES + " bytes of memory";
-    }
-
-    /** Number of groups with records that were dropped for lack of memory. */
-    int dropped() {
-        return dropped.size();
-    }
-
-    /** When the topics were last read to their ends, in milliseconds since 1970; 0: never. */
-    long readAt() {
-        return readAt;
-    }
-
-    long records() {
-        return records;
-    }
-
-    long skipped() {
-        return skipped;
     }
 
     @Override
@@ -217,14 +197,13 @@ final class BrokerReader extends LogTail {
             this.members = members;
             caches.forEach((group, cache) -> {
                 var kept = new PlanCache(group, plans, settings.signatures, cache.state());
-                if (kept.state().plan() != null) {
-                    fresh.put(group, kept, kept.state().plan().bytes(), false);
+                if (kept.state().plan != null) {
+                    fresh.put(group, kept, kept.state().plan.bytes(), false);
                 }
             });
         }
 
         void apply(ConsumerRecord<byte[], byte[]> record, boolean live) {
-            records++;
             if (record.key() == null) {
                 return;
             }
@@ -250,10 +229,10 @@ final class BrokerReader extends LogTail {
             throws InvalidPlanException {
             PlanCache known = fresh.get(group);
             PlanCache cache = known != null ? known : new PlanCache(group, plans, settings.signatures, null);
-            int before = cache.state().skipped();
+            int before = cache.state().skipped;
             cache.apply(record.offset(), record.value(), record.headers());
-            skipped += cache.state().skipped() - before;
-            PlanDocument plan = cache.state().plan();
+            skipped += cache.state().skipped - before;
+            PlanDocument plan = cache.state().plan;
             List<String> gone = fresh.put(group, cache, plan == null ? 0 : plan.bytes(), plan == null);
             drop(group, gone, "plan");
             if (live) {

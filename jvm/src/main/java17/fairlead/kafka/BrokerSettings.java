@@ -18,7 +18,6 @@ final class BrokerSettings {
     final String bootstrapServers;
     final boolean uniformOnLapse;
     final boolean keepWithoutPlan;
-    private final Map<String, String> client = new TreeMap<>();
     private final Map<String, String> said = new TreeMap<>();
 
     /**
@@ -30,9 +29,6 @@ final class BrokerSettings {
         configs.forEach((name, value) -> {
             if (name.startsWith("fairlead.") && value != null) {
                 said.put(name, value.toString().trim());
-                if (name.startsWith(CLIENT)) {
-                    client.put(name.substring(CLIENT.length()), value.toString().trim());
-                }
             }
         });
         planTopic = Settings.text(configs, Settings.PLAN_TOPIC, Settings.DEFAULT_PLAN_TOPIC);
@@ -61,7 +57,11 @@ final class BrokerSettings {
     Map<String, Object> connection() {
         var configs = new HashMap<String, Object>();
         configs.put("client.id", "fairlead-group-assignor");
-        configs.putAll(client);
+        said.forEach((name, value) -> {
+            if (name.startsWith(CLIENT)) {
+                configs.put(name.substring(CLIENT.length()), value);
+            }
+        });
         configs.put("bootstrap.servers", bootstrapServers);
         return configs;
     }

@@ -4,7 +4,9 @@ import java.time.Instant;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -90,10 +92,10 @@ final class Decider {
             return withoutPlan(view, describer, group);
         }
         PlanState state = plan.state();
-        if (state.plan() == null && state.seen.equals(Identity.NOTHING)) {
+        if (state.plan == null && state.seen.equals(Identity.NOTHING)) {
             return keep(view, describer, Outcome.KEPT_UNREADABLE, group);
         }
-        if (state.plan() == null || state.lapsed(now)) {
+        if (state.plan == null || state.lapsed(now)) {
             return uniformOnLapse
                 ? uniform(view, describer, Outcome.UNIFORM, group)
                 : keep(view, describer, Outcome.KEPT_LAPSED, group);
@@ -127,49 +129,26 @@ final class Decider {
         }
         Set<String> instances = new HashSet<>(Arrays.asList(view.instances));
         Set<Uuid> topics = new HashSet<>(Arrays.asList(view.topics));
-        String group = null;
-        for (PlanBook.Plan plan : book.plans()) {
-            if (plan.document() != null
+        List<PlanBook.Plan> plans = book.plans().stream()
+            .filter(plan -> plan.document() != null
                 && plan.topics().keySet().equals(topics)
-                && plan.document().members().keySet().equals(instances)) {
-                if (group != null) {
-                    return null;
-                }
-                group = plan.group();
-            }
-        }
-        return group;
+                && plan.document().members.keySet().equals(instances))
+            .limit(2).collect(Collectors.toList());
+        return plans.size() == 1 ? plans.get(0).group() : null;
     }
 
     /** Whether some plan has a topic that this group reads: it may be this group's. */
     private boolean mayHavePlan(GroupView view) {
-        for (PlanBook.Plan plan : book.plans()) {
-            if (hasTopicOf(plan, view)) {
-                return true;
-            }
-        }
-        return false;
+        return book.plans().stream().anyMatch(plan -> hasTopicOf(plan, view));
     }
 
     private static boolean hasTopicOf(PlanBook.Plan plan, GroupView view) {
-        if (plan == null) {
-            return false;
-        }
-        for (Uuid topic : plan.topics().keySet()) {
-            if (view.numberOf(topic) >= 0) {
-                return true;
-            }
-        }
-        return false;
+        return plan != null && plan.topics().keySet().stream().anyMatch(topic -> view.numberOf(topic) >= 0);
     }
 
     private static boolean isNewerAnnounced(GroupView view, String group, long version) {
-        for (TriggerRack trigger : view.triggers) {
-            if (trigger.group().equals(group) && trigger.version() > version) {
-                return true;
-            }
-        }
-        return false;
+        return view.triggers.stream()
+            .anyMatch(trigger -> trigger.group().equals(group) && trigger.version() > version);
     }
 
     private Decision withoutPlan(GroupView view, SubscribedTopicDescriber describer, String group) {

@@ -7,12 +7,9 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
-import java.util.function.BiConsumer;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -37,14 +34,14 @@ final class GroupView {
     final Uuid[] topics;
     /** Index of each topic's partition 0; the last value is the number of partitions. */
     final int[] offsets;
-    /** The numbers of the topics that each member reads. Members with equal subscriptions share one array. */
+    /** The numbers of the topics that each member reads. */
     final BitSet[] reads;
     /** Whether all members read the same topics. */
     final boolean alike;
     /** The triggers that were left out. */
     final List<TriggerRack> triggers;
 
-    private final Map<Uuid, Integer> numbers;
+    private final Map<Uuid, Integer> numbers = new HashMap<>();
 
     /** One member's target. */
     private record Share(Map<Uuid, Set<Integer>> partitions) implements MemberAssignment {}
@@ -65,43 +62,21 @@ final class GroupView {
         members = ids.toArray(new String[0]);
         Arrays.sort(members);
         instances = new String[members.length];
-        List<Set<Uuid>> subscriptions = new ArrayList<>(members.length);
-        Set<Uuid> wanted = new HashSet<>();
-        Set<Uuid> last = null;
+        Set<Uuid> read = new HashSet<>();
         for (int m = 0; m < members.length; m++) {
-            var subscription = spec.memberSubscription(members[m]);
+            MemberSubscription subscription = spec.memberSubscription(members[m]);
             instances[m] = subscription.instanceId().filter(text -> !text.isEmpty()).orElse(null);
-            Set<Uuid> read = subscription.subscribedTopicIds();
-            if (last != null && last.equals(read)) {
-                read = last;
-            } else {
-                wanted.addAll(read);
-            }
-            subscriptions.add(read);
-            last = read;
+            read.addAll(subscription.subscribedTopicIds());
         }
-        Map<Uuid, Integer> counts = new HashMap<>();
-        for (Uuid topic : wanted) {
-            int count = describer.numPartitions(topic);
-            if (count > 0) {
-                counts.put(topic, count);
-            }
-        }
-        topics = new TreeSet<>(counts.keySet()).toArray(new Uuid[0]);
+        topics = read.stream().filter(topic -> describer.numPartitions(topic) > 0).sorted().toArray(Uuid[]::new);
         offsets = new int[topics.length + 1];
-        numbers = new HashMap<>();
         for (int t = 0; t < topics.length; t++) {
-            offsets[t + 1] = Math.addExact(offsets[t], counts.get(topics[t]));
+            offsets[t + 1] = Math.addExact(offsets[t], describer.numPartitions(topics[t]));
             numbers.put(topics[t], t);
         }
         reads = new BitSet[members.length];
-        var known = new IdentityHashMap<Set<Uuid>, BitSet>();
-        var distinct = new HashMap<BitSet, BitSet>();
-        for (int m = 0; m < members.length; m++) {
-            BitSet bits = known.computeIfAbsent(subscriptions.get(m), this::bitsOf);
-            reads[m] = distinct.computeIfAbsent(bits, same -> same);
-        }
-        alike = distinct.size() <= 1;
+        Arrays.setAll(reads, m -> bitsOf(spec.memberSubscription(members[m]).subscribedTopicIds()));
+        alike = Arrays.stream(reads).distinct().count() <= 1;
     }
 
     /**
@@ -147,101 +122,28 @@ final class GroupView {
 
     /** The present target of each partition; -1: none, or a member that no longer reads the topic. */
     int[] targets() {
-        return targets(new BitSet());
-    }
-
-    /** Returns the same, and notes the members that lose a target. */
-    private int[] targets(BitSet losing) {
         int[] owner = new int[size()];
         Arrays.fill(owner, -1);
-        var walk = new TargetWalk(owner, losing);
         for (int m = 0; m < members.length; m++) {
-            walk.member = m;
-            walk.read = reads[m];
-            spec.memberAssignment(members[m]).partitions().forEach(walk);
+            int member = m;
+            // Without entry objects, of which a large group would need a million.
+            spec.memberAssignment(members[m]).partitions().forEach((id, partitions) -> {
+                int topic = numberOf(id);
+                if (topic >= 0 && reads[member].get(topic)) {
+                    for (int partition : partitions) {
+                        if (partition >= 0 && partition < count(topic) && owner[offsets[topic] + partition] < 0) {
+                            owner[offsets[topic] + partition] = member;
+                        }
+                    }
+                }
+            });
         }
         return owner;
     }
 
-    /**
-     * Notes the targets, member by member. Uses forEach, because creating a million entries
-     * as objects would be half of the cost of a call.
-     */
-    private final class TargetWalk implements BiConsumer<Uuid, Set<Integer>> {
-        private final int[] owner;
-        private final BitSet losing;
-        private int member;
-        private BitSet read;
-
-        TargetWalk(int[] owner, BitSet losing) {
-            this.owner = owner;
-            this.losing = losing;
-        }
-
-        @Override
-        public void accept(Uuid id, Set<Integer> partitions) {
-            int topic = numberOf(id);
-            if (topic < 0 || !read.get(topic)) {
-                losing.set(member);
-                return;
-            }
-            int first = offsets[topic];
-            int count = offsets[topic + 1] - first;
-            for (int partition : partitions) {
-                if (partition >= 0 && partition < count && owner[first + partition] < 0) {
-                    owner[first + partition] = member;
-                } else {
-                    losing.set(member);
-                }
-            }
-        }
-    }
-
-    /** Keeps the targets, and place partitions without an owner. Unchanged members keep the same object. */
+    /** Keeps the targets, and places partitions without an owner. */
     GroupAssignment keep() {
-        var changed = new BitSet(members.length);
-        if (isWhole()) {
-            return assignment(new int[0], changed);
-        }
-        int[] owner = targets(changed);
-        int[] before = counts(owner);
-        int[] after = counts(place(owner));
-        for (int m = 0; m < members.length; m++) {
-            if (after[m] != before[m]) {
-                changed.set(m);
-            }
-        }
-        return assignment(owner, changed);
-    }
-
-    /**
-     * Whether all targets can stay: each partition has a member that reads its topic. Only counts partitions,
-     * which is half as much work as checking each of them. The coordinator guarantees that no partition is the
-     * target of two members, as for Kafka's own assignors.
-     */
-    private boolean isWhole() {
-        for (int t = 0; t < topics.length; t++) {
-            for (int partition = 0; partition < count(t); partition++) {
-                if (!spec.isPartitionAssigned(topics[t], partition)) {
-                    return false;
-                }
-            }
-        }
-        int[] missing = new int[topics.length];
-        Arrays.setAll(missing, this::count);
-        boolean[] stray = new boolean[1];
-        for (int m = 0; m < members.length; m++) {
-            BitSet read = reads[m];
-            spec.memberAssignment(members[m]).partitions().forEach((id, partitions) -> {
-                int topic = numberOf(id);
-                if (topic < 0 || !read.get(topic)) {
-                    stray[0] = true;
-                } else {
-                    missing[topic] -= partitions.size();
-                }
-            });
-        }
-        return !stray[0] && Arrays.stream(missing).allMatch(number -> number == 0);
+        return assignment(place(targets()));
     }
 
     /** Gives each partition without an owner to a member, evenly by count. */
@@ -255,60 +157,43 @@ final class GroupView {
         return Placement.place(readers, offsets, new double[owner.length], owner, members.length);
     }
 
-    /** Number of partitions of each member. */
-    int[] counts(int[] owner) {
-        int[] counts = new int[members.length];
-        for (int m : owner) {
-            if (m >= 0) {
-                counts[m]++;
-            }
-        }
-        return counts;
-    }
-
     /** Whether no member except triggers has a target: the group has just begun. */
     boolean untouched() {
-        for (String member : members) {
-            if (!spec.memberAssignment(member).partitions().isEmpty()) {
-                return false;
-            }
-        }
-        return true;
+        return Arrays.stream(members).allMatch(member -> spec.memberAssignment(member).partitions().isEmpty());
     }
 
     /** Returns the assignment of all members; triggers get no partitions. */
     GroupAssignment assignment(int[] owner) {
-        var everybody = new BitSet(members.length);
-        everybody.set(0, members.length);
-        return assignment(owner, everybody);
-    }
-
-    /** Returns the same; members that are not in {@code changed} keep their targets. */
-    private GroupAssignment assignment(int[] owner, BitSet changed) {
-        Map<String, MemberAssignment> found = new HashMap<>(2 * spec.memberIds().size());
-        for (int m = changed.nextClearBit(0); m < members.length; m = changed.nextClearBit(m + 1)) {
-            found.put(members[m], new Share(Collections.unmodifiableMap(
-                spec.memberAssignment(members[m]).partitions())));
+        List<Map<Uuid, Set<Integer>>> shares = new ArrayList<>();
+        for (int m = 0; m < members.length; m++) {
+            shares.add(new HashMap<>());
         }
-        if (!changed.isEmpty()) {
-            allot(owner, changed, found);
-        }
-        return complete(found);
-    }
-
-    private void allot(int[] owner, BitSet changed, Map<String, MemberAssignment> found) {
-        int[] counts = counts(owner);
-        var shares = new ShareMap.Builder[members.length];
-        changed.stream().forEach(m -> shares[m] = new ShareMap.Builder(counts[m]));
         for (int t = 0; t < topics.length; t++) {
+            int[] sizes = new int[members.length];
             for (int index = offsets[t]; index < offsets[t + 1]; index++) {
-                ShareMap.Builder share = owner[index] < 0 ? null : shares[owner[index]];
-                if (share != null) {
-                    share.add(t, index - offsets[t]);
+                if (owner[index] >= 0) {
+                    sizes[owner[index]]++;
+                }
+            }
+            Integer[][] owned = new Integer[members.length][];
+            for (int index = offsets[t + 1] - 1; index >= offsets[t]; index--) {
+                int m = owner[index];
+                if (m >= 0) {
+                    owned[m] = owned[m] == null ? new Integer[sizes[m]] : owned[m];
+                    owned[m][--sizes[m]] = index - offsets[t];
+                }
+            }
+            for (int m = 0; m < members.length; m++) {
+                if (owned[m] != null) {
+                    shares.get(m).put(topics[t], Set.of(owned[m]));
                 }
             }
         }
-        changed.stream().forEach(m -> found.put(members[m], new Share(shares[m].build(topics))));
+        Map<String, MemberAssignment> found = new HashMap<>();
+        for (int m = 0; m < members.length; m++) {
+            found.put(members[m], new Share(shares.get(m)));
+        }
+        return complete(found);
     }
 
     /** The group as Kafka's own assignors see it, without triggers, which they do not know. */

@@ -19,21 +19,16 @@ final class Held<T> {
     /** Bytes of a group in the maps of a reader, besides its name and its entry. */
     private static final long GROUP_BYTES = 1_000;
 
-    private record Size(boolean spare, boolean known, long bytes, String group) implements Comparable<Size> {
-        private static final Comparator<Size> ORDER = Comparator.comparing(Size::spare)
+    private record Size(boolean spare, boolean known, long bytes, String group) {
+        static final Comparator<Size> ORDER = Comparator.comparing(Size::spare)
             .thenComparing(Size::known, Comparator.reverseOrder()).thenComparing(Size::bytes).thenComparing(Size::group);
-
-        @Override
-        public int compareTo(Size other) {
-            return ORDER.compare(this, other);
-        }
     }
 
     private final long most;
     private final Predicate<String> known;
     private final Map<String, T> values = new HashMap<>();
     private final Map<String, Size> sizes = new HashMap<>();
-    private final TreeSet<Size> bySize = new TreeSet<>();
+    private final TreeSet<Size> bySize = new TreeSet<>(Size.ORDER);
     private long bytes;
 
     /**

@@ -33,8 +33,8 @@ final class PlanBook {
     record Plan(String group, PlanState state, Map<Uuid, String> topics) {
         static Plan of(String group, PlanState state) {
             var topics = new HashMap<Uuid, String>();
-            if (state.plan() != null) {
-                state.plan().topicIds().forEach((name, text) -> {
+            if (state.plan != null) {
+                state.plan.topicIds.forEach((name, text) -> {
                     Uuid id = Roster.uuid(text);
                     if (id != null) {
                         topics.put(id, name);
@@ -45,7 +45,7 @@ final class PlanBook {
         }
 
         PlanDocument document() {
-            return state.plan();
+            return state.plan;
         }
     }
 
@@ -136,14 +136,10 @@ final class PlanBook {
                 votes.merge(group, 1, Integer::sum);
             }
         }
-        String best = null;
-        for (var vote : votes.entrySet()) {
-            int more = best == null ? 1 : vote.getValue() - votes.get(best);
-            if (more > 0 || (more == 0 && vote.getKey().compareTo(best) < 0)) {
-                best = vote.getKey();
-            }
-        }
-        return best;
+        // Of several with equally many, the first by name.
+        return votes.entrySet().stream()
+            .min(Map.Entry.<String, Integer>comparingByValue().reversed().thenComparing(Map.Entry.comparingByKey()))
+            .map(Map.Entry::getKey).orElse(null);
     }
 
     /** Remembers the members of a group, in place of those of the previous call. */

@@ -33,12 +33,7 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
 
     private static final Logger LOG = LoggerFactory.getLogger(PlanGroupAssignor.class);
 
-    /** The parts that all assignors with the same reader share. */
-    private record Shared(BrokerReader reader, BrokerMetrics metrics) {}
-
-    private static final Map<BrokerReader, BrokerMetrics> METRICS = new HashMap<>();
-
-    private volatile Shared shared;
+    private volatile BrokerReader reader;
     private volatile Decider decider = new Decider(new PlanBook(), false, false);
 
     @Override
@@ -50,21 +45,16 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
     @Override
     public void configure(Map<String, ?> configs) {
         var settings = new BrokerSettings(configs);
-        BrokerReader reader = BrokerReader.of(settings);
-        synchronized (METRICS) {
-            BrokerMetrics metrics = METRICS.computeIfAbsent(reader, BrokerMetrics::new);
-            metrics.register();
-            shared = new Shared(reader, metrics);
-        }
+        reader = BrokerReader.of(settings);
         decider = new Decider(reader.book, settings.uniformOnLapse, settings.keepWithoutPlan);
     }
 
     @Override
     public GroupAssignment assign(GroupSpec group, SubscribedTopicDescriber topics) {
         long start = System.nanoTime();
-        Shared with = shared;
+        BrokerReader with = reader;
         try {
-            Uuid planTopic = with == null ? null : with.reader.planTopicId();
+            Uuid planTopic = with == null ? null : with.planTopicId;
             Decider.Decision decision = decider.decide(group, topics, planTopic, Instant.now());
             LOG.debug("Group {}: {}, plan version {}", decision.group(), decision.outcome(), decision.version());
             if (with != null) {

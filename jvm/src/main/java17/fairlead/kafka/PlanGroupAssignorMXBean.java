@@ -43,9 +43,6 @@ public interface PlanGroupAssignorMXBean {
     /** Number of groups with a roster of members' names. */
     int getRosters();
 
-    /** Number of records read. */
-    long getRecordsRead();
-
     /** Number of records that were unreadable or refused. */
     long getRecordsSkipped();
 }

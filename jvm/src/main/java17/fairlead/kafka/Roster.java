@@ -42,12 +42,7 @@ final class Roster {
         if (!VerifiedRecord.text(found, "kind").equals("members")) {
             throw new InvalidPlanException("The record is not of kind 'members'");
         }
-        if (signatures != null) {
-            VerifiedRecord.checkSignature(found, value, group, 0, origin, signatures);
-        }
-        VerifiedRecord.check("cluster", VerifiedRecord.text(found, "cluster"), origin.cluster);
-        VerifiedRecord.check("log", VerifiedRecord.text(found, "log"), origin.log);
-        long epoch = VerifiedRecord.epoch(VerifiedRecord.text(found, "epoch"));
+        long epoch = VerifiedRecord.checkHeaders(found, value, group, 0, origin, signatures);
         Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a group's members");
         if (!group.equals(raw.get("group")) || !"members".equals(raw.get("kind"))) {
             throw new InvalidPlanException("The record names no members of '" + group + "'");

@@ -1,7 +1,7 @@
 """Plots in a page's own markup: lines over time, and owners of partitions as strips.
 
 Belongs here: SVG written directly, in under a millisecond, because a group's page has several.
-Does not: plots with other axes (`charts`).
+Does not: computing the figures, nor placing a plot. Equal input gives equal SVG.
 
 Names differ in colour and in dashes or letters.
 """
@@ -14,13 +14,12 @@ from itertools import groupby
 from string import ascii_uppercase
 from typing import Final
 
-from fairlead.surfaces.plots.style import GREY, shortened
-
 #: Colours that are readable on light and dark pages.
 COLOURS: Final = (
     *("#3d85e0", "#c9740a", "#2f9e5f", "#b65fc9"),
     *("#d6485b", "#1f97a8", "#8f8a22", "#8d8d8d"),
 )
+_GREY: Final = "#808080"
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _WIDTH, _LEFT, _RIGHT = 720, 76, 12
 #: Left margin with names of partitions.
@@ -28,6 +27,7 @@ _NAMED: Final = 140
 _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18
 _NAME: Final = 22
+_OWNER: Final = 32
 #: Plots over a longer time have dates without hours.
 _LONG: Final = timedelta(days=8)
 _Ends = tuple[datetime, datetime] | None
@@ -69,7 +69,7 @@ def over_time(
     for share in (0.0, 0.5, 1.0):
         y = _TOP + inner * (1 - share)
         body += (
-            f'<path d="M{_LEFT},{y:g}H{_WIDTH - _RIGHT}" stroke="{GREY}" stroke-opacity=".3"/>'
+            f'<path d="M{_LEFT},{y:g}H{_WIDTH - _RIGHT}" stroke="{_GREY}" stroke-opacity=".3"/>'
             f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">'
             f"{escape(written(top * share))}</text>"
         )
@@ -86,7 +86,7 @@ def over_time(
         body += (
             f'<path d="M{x},{y}h26" stroke="{_colour(place)}" stroke-width="3"'
             f' stroke-dasharray="{_dash(place)}"/><text x="{x + 32}" y="{y + 4}">'
-            f"{escape(shortened(name, _NAME))}</text>"
+            f"{escape(_shortened(name, _NAME))}</text>"
         )
     return _svg(body, _HEIGHT + 10 + -(-len(series) // 3) * _ROW, title)
 
@@ -127,7 +127,7 @@ def owners_over_time(
     edges = [*(_x(ends, moment, _NAMED) for moment in at), _WIDTH - _RIGHT]
     for row, (partition, by_time) in enumerate(owners.items()):
         y = _TOP + row * _ROW
-        name = escape(shortened(partition, 20))
+        name = escape(_shortened(partition, 20))
         body += f'<text x="{_NAMED - 6}" y="{y + 12}" text-anchor="end">{name}</text>'
         for owner, places in groupby(range(len(by_time)), key=by_time.__getitem__):
             span = list(places)
@@ -139,7 +139,7 @@ def owners_over_time(
         body += (
             f'<path d="M{x},{y}h12" stroke="{_colour(place)}" stroke-width="12"/>'
             f'<text x="{x + 18}" y="{y + 4}">{letters[name]}: '
-            f"{escape(shortened(name, _NAME))}</text>"
+            f"{escape(_shortened(name, _NAME))}</text>"
         )
     return _svg(body, height + 10 + -(-len(names) // 3) * _ROW, title)
 
@@ -148,7 +148,7 @@ def _strip(where: tuple[float, int, float], letter: str, place: int, owner: str)
     x, y, width = where
     box = (
         f'<rect x="{x:g}" y="{y}" width="{max(width - 1, 1):g}" height="{_ROW - 3}"'
-        f' fill="{_colour(place)}"><title>{escape(shortened(owner))}</title></rect>'
+        f' fill="{_colour(place)}"><title>{escape(_shortened(owner))}</title></rect>'
     )
     if width < 9 * len(letter) + 4:
         return box
@@ -214,6 +214,14 @@ def _dash(place: int) -> str:
 def _svg(body: str, height: int, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"'
-        f' aria-label="{escape(shortened(title, 120))}" font-size="12" font-family="sans-serif"'
+        f' aria-label="{escape(_shortened(title, 120))}" font-size="12" font-family="sans-serif"'
         f' fill="currentColor">{body}</svg>'
     )
+
+
+def _shortened(text: str, length: int = _OWNER) -> str:
+    """Shorten a name in its middle, and replace characters that XML does not allow."""
+    text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    if len(text) <= length:
+        return text
+    return f"{text[: length // 2 - 1]}…{text[-length // 2 :]}"

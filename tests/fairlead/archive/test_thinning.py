@@ -1,0 +1,125 @@
+"""Tidying removes only what nobody needs, also during reads and crashes."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.archive import SampleArchive
+from fairlead.archive.files import SampleFiles
+from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
+from fairlead.domain.samples import SAMPLES, new_snapshot_id, taken_at
+from tests.fairlead.archive.archives import (
+    KEPT,
+    MINUTE,
+    NOON,
+    append,
+    damaged,
+    files,
+    filled,
+    minutes,
+    sample_at,
+)
+from tests.lengths import form
+
+FOREVER = timedelta(days=36_500)
+
+
+def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> None:
+    """Newer samples with an error are kept in addition."""
+    archive = SampleArchive(str(tmp_path))
+    for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
+        at = NOON - before * MINUTE
+        failed = sample_at(at).set_column(
+            SAMPLES.get_field_index("error"), "error", pa.array([error], pa.string())
+        )
+        archive.append(failed, new_snapshot_id(at))
+    archive.tidy(NOON, KEPT)
+    assert minutes(archive) == [87, 89]
+
+
+def test_sample_belongs_to_the_quarter_in_which_ends_were_read(tmp_path: Path) -> None:
+    """A sample may begin before a quarter of an hour, and read its log ends within the quarter."""
+    archive = filled(tmp_path, [92, 77])
+    began = NOON - 90 * MINUTE - timedelta(seconds=2)
+    archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
+    archive.tidy(NOON, KEPT)
+    assert minutes(archive) == [77, 90, 92]
+
+
+@pytest.mark.long
+@settings(max_examples=form(short=30, long=500))
+@given(
+    taken=st.dictionaries(
+        st.integers(0, 200), st.tuples(st.sets(st.sampled_from("abc"), min_size=1), st.booleans())
+    ),
+    tidied=st.lists(st.integers(-120, 0)),
+)
+def test_tidying_does_not_change_the_analysis(
+    tmp_path_factory: pytest.TempPathFactory,
+    taken: dict[int, tuple[set[str], bool]],
+    tidied: list[int],
+) -> None:
+    """For any samples, tidied any number of times, exactly the needed ones are left."""
+    path = tmp_path_factory.mktemp("archive")
+    archive = SampleArchive(str(path))
+    ids = {before: append(archive, before, *groups) for before, (groups, _) in taken.items()}
+    snapshots = {ids[before] for before, (_, kept) in taken.items() if kept}
+    for minute in sorted(tidied):
+        archive.tidy(NOON + minute * MINUTE, KEPT, keep=snapshots)
+    archive.tidy(NOON, KEPT, keep=snapshots)
+    old = NOON - EVERY_SAMPLE - THINNED_TO
+    needed, known = set(snapshots), set[tuple[float, str]]()
+    for sample_id in sorted(ids.values(), reverse=True):
+        at = taken_at(sample_id)
+        groups = taken[int((NOON - at) / MINUTE)][0]
+        seen = {(at.timestamp() // THINNED_TO.total_seconds(), group) for group in groups}
+        if at >= old or not seen <= known:
+            needed.add(sample_id)
+        known |= seen
+    assert {file.stem for file in files(path)} == needed
+
+
+def test_tidying_during_a_read_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The removed files were not needed, because newer samples were stored before."""
+    archive = filled(tmp_path, range(60, 240))
+    list_files = SampleFiles.taken_between
+
+    def tidied_after_listing(files: SampleFiles, since: datetime, until: datetime) -> list[Any]:
+        listed = list_files(files, since, until)
+        monkeypatch.undo()
+        archive.tidy(NOON, KEPT)
+        return listed
+
+    monkeypatch.setattr(SampleFiles, "taken_between", tidied_after_listing)
+    assert minutes(archive) == [*range(60, 76), *range(76, 240, 15)]
+
+
+def test_incomplete_file_is_ignored_and_later_removed(tmp_path: Path) -> None:
+    """The file is not removed at once, because its writer may still run."""
+    archive = filled(tmp_path, range(1, 3))
+    half = files(tmp_path)[0].with_name("_1234-20260131T115900.000000Z-half.parquet")
+    half.write_bytes(b"PAR1")
+    assert minutes(archive) == [1, 2]
+    archive.tidy(datetime.now(UTC), FOREVER)
+    assert half.exists()
+    archive.tidy(datetime.now(UTC) + timedelta(minutes=30), FOREVER)
+    assert not half.exists()
+
+
+def test_damaged_files_are_removed_after_the_retention(tmp_path: Path) -> None:
+    """The age of a damaged file counts from the time when it was set aside."""
+    archive = filled(tmp_path, range(1))
+    files(tmp_path)[0].with_name("old.parquet").write_bytes(b"damaged")
+    now = datetime.now(UTC)
+    archive.tidy(now, KEPT)
+    archive.tidy(now + KEPT - timedelta(minutes=30), KEPT)
+    assert damaged(tmp_path) == [b"damaged"]
+    archive.tidy(now + KEPT + timedelta(minutes=30), KEPT)
+    assert damaged(tmp_path) == []
