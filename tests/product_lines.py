@@ -28,7 +28,7 @@ CAPABILITIES: Final = {
     "backtest": "simulation|backtest|observed",
     "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|running_sandbox|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",
-    "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts"
+    "web pages and their actions": "surfaces/(web|plots|review|offers|links|next_step)|acts"
     "|stored_samples|group_history|domain/identity|sql/web|worst_first",
     "analysis": "domain/|diagnosing|fairlead/spark|looking|analysis|proposal",
     "followers and brokers": "followers|jvm/|wire|rebalancing|following|fairlead/kafka|testing",

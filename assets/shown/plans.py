@@ -26,7 +26,7 @@ Metrics = Mapping[str, Any]
 
 #: Maximum number of moves shown; the review of the plan has all of them.
 MOVES: Final = 25
-_LAUNCH: Final = "Open the launchpad, type why, launch"
+_LAUNCH: Final = "Open the launchpad, enter a reason, launch the run"
 _WAITS: Final = "waits for a person"
 _LATE: Final = FIGURES["forecast_time_lag_s"].label
 #: Figures that are compared before and after the plan.

@@ -56,7 +56,7 @@ def _scraped_every_ten_minutes() -> Scene:
     Right(
         "Commits beyond an end that was read earlier are those of a group that keeps up.",
         "healthy",
-        never=("another log", "stuck"),
+        never=("earlier log", "stuck"),
     ),
 )
 def _negative_lag() -> Scene:

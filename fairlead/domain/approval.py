@@ -86,10 +86,10 @@ def requirements(policy: Policy) -> list[str]:
     ['a person approves, as a database user who is no planner and did not propose it']
     """
     if policy.shadow:
-        return ["nothing is approved in shadow mode"]
+        return ["plans cannot be approved in shadow mode"]
     if policy.four_eyes:
         who = "a person approves, as a database user who is no planner and did not propose it"
-        pages = "; or two people on pages, as the proxy names them"
+        pages = "; or two people on web pages, whom the proxy names"
         return [who + pages if policy.four_eyes == "proxy" else who]
     if not policy.approval.automatic:
         return ["a person approves"]
@@ -108,7 +108,10 @@ def requirements(policy: Policy) -> list[str]:
         conditions.append(f"it is {_hours(rules)}")
     if not conditions:
         return ["nothing: the policy approves every plan automatically"]
-    return ["a person approves, or the policy automatically if all of this holds", *conditions]
+    return [
+        "a person approves, or the policy if all these conditions are met",
+        *conditions,
+    ]
 
 
 def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str]:

@@ -104,7 +104,7 @@ _ALL: Final = (
     Figure("kept", "Kept", "partitions", "Partitions that stay with their owner."),
     Figure("moved", "Moved", "partitions", "Partitions taken from an owner that is present."),
     Figure("placed", "Placed", "partitions",
-        "Assigned partitions that had no owner, or an absent one."),
+        "Assigned partitions that had no owner, or an absent owner."),
     Figure("topic_spread", "Worst topic", "ratio",
         "Largest share of a topic on one consumer, divided by the even share; 1 is even."),
     Figure("rack_gb_per_day", "Cross-rack traffic a day", "gigabytes a day",

@@ -38,7 +38,7 @@ def _no_wiretap(url: str) -> str:
     if not parts.hostname or parts.scheme not in {"http", "https"}:
         raise ValueError("must be an address such as https://login.example/keys")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise ValueError("must be https: whoever answers for the issuer could approve anything")
+        raise ValueError("must be https: else an attacker could answer as the issuer")
     return url
 
 
@@ -46,8 +46,8 @@ def _long_enough(secret: SecretStr) -> SecretStr:
     text = secret.get_secret_value()
     if len(text) < LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError(
-            f"{LEAST_SECRET} characters at least, of those that a header takes: "
-            "`openssl rand -hex 32` makes such a secret"
+            f"must have at least {LEAST_SECRET} ASCII characters, without spaces: create one with "
+            "`openssl rand -hex 32`"
         )
     return secret
 
@@ -63,7 +63,8 @@ class TokenSettings(_Proof):
     """A signed token (JWT) in a header."""
 
     header: HeaderName = Field(
-        default="Authorization", description="Header with the token; may begin with `Bearer`."
+        default="Authorization",
+        description="Header with the token; its value may begin with `Bearer`.",
     )
     jwks_url: Annotated[str, AfterValidator(_no_wiretap)] = Field(
         description="Address of the issuer's public keys."
@@ -72,7 +73,7 @@ class TokenSettings(_Proof):
     audience: str = Field(min_length=1, description="Accepted audience: `aud`.")
     claim: str = Field(default="email", min_length=1, description="The claim that names a person.")
     algorithms: tuple[Algorithm, ...] = Field(
-        default=("RS256", "ES256"), min_length=1, description="Accepted signatures."
+        default=("RS256", "ES256"), min_length=1, description="Accepted signature algorithms."
     )
 
 
@@ -115,7 +116,7 @@ def person_named(name: str) -> str:
     ('kim@example.com', 'kim@example.com')
     >>> person_named("kim\u200b@example.com")
     Traceback (most recent call last):
-    ValueError: the name has characters that cannot be seen
+    ValueError: the name has invisible characters
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     folded = re.sub(" +", " ", folded).strip()  # as browsers show it
@@ -126,7 +127,7 @@ def person_named(name: str) -> str:
     if _BLANK.search(folded) or any(
         unicodedata.category(character) in _UNSEEN for character in folded
     ):
-        raise ValueError("the name has characters that cannot be seen")
+        raise ValueError("the name has invisible characters")
     return folded
 
 

@@ -20,8 +20,8 @@ PUBLISHED_WITHIN_S: Final = 30
 #: Name of the sensor that reconciles groups; messages after an approval mention it.
 SENSOR: Final = "approved_plans"
 WHAT_FOLLOWS: Final = (
-    f"the sensor {SENSOR} publishes it within {PUBLISHED_WITHIN_S} s, if the group still is what "
-    "the plan was made for"
+    f"the sensor {SENSOR} publishes it within {PUBLISHED_WITHIN_S} s, if the group has not changed "
+    "since the plan was made"
 )
 WHO_TRIES_AGAIN: Final = f"the sensor {SENSOR} tries again"
 
@@ -130,8 +130,8 @@ class NextStep:
 
 _GONE: Final = "the group does not exist, and its lease has ended"
 _GOING: Final = (
-    "the group does not exist any more: its plan is withdrawn when its lease ends, if the group "
-    "has not come back by then"
+    "the group no longer exists: its plan is withdrawn when its lease ends, unless the group "
+    "exists again by then"
 )
 #: State of a group, step, reason. The first row that fits decides.
 TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Situation], str]]]] = (

@@ -124,10 +124,10 @@ def _at_last_sample(question: Question) -> Regression | None:
     over_before = _count_over(replay.time_lag_before_s[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"since the plan, time lag over the objective has become {_more(seen_s)} in all, and will "
-        f"be {_more(ahead)} in {horizon}, with {plural(over, 'partition')} over it; in a replay "
-        f"with the owners and speeds before the plan {_more(before_s)}, and {_more(ahead_before)} "
-        f"in {horizon}, with {over_before:,}; error at most {length(error_s)}"
+        f"time lag over the objective, summed over partitions: {_more(seen_s)} since the plan, "
+        f"{_more(ahead)} in {horizon}, in {plural(over, 'partition')} now. In a replay with the "
+        f"owners and speeds before the plan: {_more(before_s)}, {_more(ahead_before)} in "
+        f"{horizon}, in {plural(over_before, 'partition')} now. Error at most {length(error_s)}"
     )
     return Regression(evidence, old)
 

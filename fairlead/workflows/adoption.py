@@ -132,10 +132,9 @@ class Observed:
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
-            "partitions that the plan gives to others are held by "
-            f"{listed(self.holders, at_most=3)}, for {self.held_s:.0f} s: check their status(); "
-            "restart members that follow the plan and give nothing up, replace members that follow "
-            "no plan"
+            f"{listed(self.holders, at_most=3)} kept partitions that the plan gives to other "
+            f"members, for {self.held_s:.0f} s: check their status(); restart those that follow "
+            "plans, replace those that do not"
         )
 
 

@@ -94,7 +94,7 @@ def compare(
     unsigned = verifier is None  # then followers accept tombstones
     if record is not None and unsigned and record.tombstone > min(record.began, sent.record_offset):
         # Followers have dropped the plan, and ignore the same version in the same epoch.
-        return Difference(plan, "the topic has a tombstone for it", beyond=sent.epoch)
+        return Difference(plan, "the topic has a tombstone for this plan", beyond=sent.epoch)
     if read is None:
         what = "the topic has no record of it" if record is None else "followers refuse its record"
         return Difference(plan, what)
@@ -107,12 +107,12 @@ def _compare_records(
     rank = (sent.epoch, plan.version, plan.state == "withdrawn")
     if read.identity.rank != rank:
         newer = read.identity.rank > rank
-        what = "which the database does not know" if newer else "an older one"
+        what = "which the database does not know" if newer else "which is older"
         other = f"version {read.identity.version} of epoch {read.identity.epoch}, {what}"
-        return Difference(plan, f"{other}, is there", read.identity.epoch if newer else None)
+        return Difference(plan, f"the topic has {other}", read.identity.epoch if newer else None)
     if plan.state == "published" and read.identity.sha256 != plan.sha256:
-        return Difference(plan, "its version is there with other bytes", beyond=sent.epoch)
+        return Difference(plan, "the topic has this version with other bytes", beyond=sent.epoch)
     until = sent.lease_until
     if until is not None and (read.lease_until is None or read.lease_until < until - _EXACT):
-        return Difference(plan, "it is there with an older lease")
+        return Difference(plan, "the topic has this version with an older lease")
     return None

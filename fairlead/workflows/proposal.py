@@ -174,11 +174,11 @@ def _why_kept(
         return ""
     since = f"{waiting.created_at:%Y-%m-%d %H:%M} UTC"
     if waiting.state == "approved":
-        return f"version {waiting.version} is approved and waits for publication since {since}"
+        return f"version {waiting.version} is approved and has waited for publication since {since}"
     if waiting.rolled_back_from is not None:
-        return f"version {waiting.version}, a rollback, waits for approval since {since}"
+        return f"version {waiting.version}, a rollback, has waited for approval since {since}"
     merit = "" if answer.approved else _merit(plan, draft, policy)
-    still = f"version {waiting.version}, {merit}, waits for approval since {since}; sampled again"
+    still = f"version {waiting.version}, {merit}, has waited for approval since {since}"
     return still if merit else ""
 
 
@@ -228,11 +228,9 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
     required = max(policy.approval.min_improvement, BETTER)
     gain = improvement({"forecast_time_lag_s": old}, {"forecast_time_lag_s": new}) or 0.0
     if gain <= 0:
-        return "which leaves the group no further behind than a new one would"
+        return "which is at least as good as a new version"
     if gain < required:
-        return (
-            f"compared with which a new one would reduce the lag by {gain:.1%}, not {required:.0%}"
-        )
+        return f"which a new version would improve by only {gain:.1%}, not {required:.0%}"
     return ""
 
 
@@ -263,7 +261,7 @@ def _declined(draft: PlanDraft, reason: str) -> Decision:
         group=draft.group,
         snapshot_id=draft.snapshot_id,
         snapshot_at=draft.snapshot_at,
-        reason=f"{reason}; {draft.reason}",
+        reason=f"{reason}; newest analysis: {draft.reason}",
         observed=draft.observed,
         candidates=draft.candidates,
         findings=draft.findings,

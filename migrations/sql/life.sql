@@ -15,7 +15,7 @@ BEGIN
     IF TG_OP = 'DELETE' AND current_setting('fairlead.pruning', true) = 'on' THEN
         RETURN NULL;
     END IF;
-    RAISE EXCEPTION '%.% is written once: no %', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
+    RAISE EXCEPTION '%.% is written once: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
         USING ERRCODE = 'FL002';
 END $$;
 

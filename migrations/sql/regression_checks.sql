@@ -16,10 +16,10 @@ ORDER BY group_id, version DESC;
 COMMENT ON VIEW fairlead.back_off IS 'Groups that get no plan with moves, because their last plan was a regression.';
 COMMENT ON COLUMN fairlead.back_off.version IS 'The version with the regression.';
 COMMENT ON COLUMN fairlead.back_off.since IS 'When the verdict was stored.';
-COMMENT ON COLUMN fairlead.back_off.times IS 'Versions of the group with this verdict in the thirty days before.';
+COMMENT ON COLUMN fairlead.back_off.times IS 'Number of regressions of the group in the thirty days before.';
 
 
--- Stores that the version in force made a group worse, and the version to return to. Each further verdict within
+-- Stores that the published version caused a regression, and the version to return to. Each further verdict within
 -- thirty days doubles the back-off. A group that needs four eyes waits for a person.
 -- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. A group
 -- returns only to the version that was in force before.

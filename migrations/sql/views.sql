@@ -97,7 +97,7 @@ COMMENT ON VIEW fairlead.plan_history IS
     'Every version of every plan: who decided, what it moves, what it predicted and achieved.';
 COMMENT ON COLUMN fairlead.plan_history.proposed_at IS 'When the plan was proposed.';
 COMMENT ON COLUMN fairlead.plan_history.decided_by IS
-    'policy, or the login that approved or rejected it; plan_event.actor is the person for whom.';
+    'policy, or the login that approved or rejected the plan; plan_event.actor is the person for whom it acted.';
 COMMENT ON COLUMN fairlead.plan_history.decided_at IS 'When the plan was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why the plan was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When the plan was published.';

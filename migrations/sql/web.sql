@@ -42,14 +42,14 @@ BEGIN
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
     IF NOT (fairlead_raw.is_visible(actor) AND fairlead_raw.is_visible(proof)
             AND fairlead_raw.is_visible(reason)) THEN
-        RAISE EXCEPTION '%: to % takes a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
+        RAISE EXCEPTION '%: to % needs a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
     END IF;
     IF greatest(length(actor), length(proof)) > 200 THEN
         RAISE EXCEPTION '%: a person and a proof have 200 characters at most', what USING ERRCODE = 'FL001';
     END IF;
     PERFORM fairlead_raw.check_length(what, reason);
     IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
-        RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';
+        RAISE EXCEPTION 'to % needs a group', act USING ERRCODE = 'FL001';
     END IF;
     -- Takes a lock, so that two people who ask at the same time are both counted.
     IF act_as.group_id IS NULL THEN

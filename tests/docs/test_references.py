@@ -172,7 +172,7 @@ def test_the_table_of_clients_names_each_fallback() -> None:
 def test_rights_of_confluent_kafka_are_those_of_the_table() -> None:
     """The client's page lists the same rights on the coordination topic as the table."""
     table = re.search(
-        r"`fairlead\.coordination` \|.*\| confluent-kafka alone: (.*) \|",
+        r"`fairlead\.coordination` \|.*\| only confluent-kafka: (.*) \|",
         (DOCS / "trust.md").read_text(),
     )
     page = re.search(

@@ -54,7 +54,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ('header.secret = "short"', r"web\.header\.secret: 32 characters at least"),
+        ('header.secret = "short"', r"web\.header\.secret: must have at least 32"),
         ('header.secret = "{S}é"', r"web\.header\.secret: .*openssl rand"),
         ('header = {secret = "{S}", name = "X_User"}', r"web\.header\.name: "),
         ('header = {secret = "{S}", name = "x-fairlead-secret"}', r"web\.header\.secret_name: one"),

@@ -246,7 +246,7 @@ def _with_less_rack_traffic(
         index: why for index, why in assignment.reasons.items() if owner[index] != before[index]
     }
     for index in np.flatnonzero((owner != assignment.owner) & (owner != before)).tolist():
-        reasons[index] = f"is read in {inputs.problem.racks[owner[index]]}"
+        reasons[index] = f"is then read in rack {inputs.problem.racks[owner[index]]}"
     outcome = assignment.outcome
     if inputs.racks_only:
         outcome = f"{plural(moved_partitions(before, owner), 'move')}: for racks"

@@ -216,7 +216,8 @@ def _waits(analysis: Analysis) -> str | None:
         )
     ago = f"the last plan took effect {length(max(now - changed_at, 0.0))} ago"
     if samples >= SAMPLES_NEEDED:
-        return f"{ago}: members commit rarely, and its effect shows in {length(shows_at - now)}"
+        wait = length(shows_at - now)
+        return f"{ago}: members commit rarely, and samples will show its effect in {wait}"
     return f"{ago}: {samples} of the {SAMPLES_NEEDED} samples that show its effect have been taken"
 
 
@@ -277,8 +278,8 @@ def _settles(analysis: Analysis) -> str | None:
             names = [series.members[member] for member in changed.tolist()]
             ago = length(series.now - series.at[-back])
             return (
-                f"{a_few(names)} came or went within {ago}: {SAMPLES_NEEDED} samples are needed to "
-                "see the effect"
+                f"{a_few(names)} joined or left within the last {ago}: {SAMPLES_NEEDED} samples "
+                "are needed to show the effect"
             )
     return None
 
@@ -302,7 +303,10 @@ def _choice(
         return None, f"every assignor failed: {errors or 'none was asked'}"
     usable = [candidate for candidate in usable if limit is None or candidate.moved <= limit]
     if not usable:
-        return None, f"every candidate moves more than the {limit:,} partitions that a plan may"
+        return (
+            None,
+            f"every candidate moves more than the {limit:,} partitions that a plan may move",
+        )
     best = min(usable, key=partial(_burden, analysis)) if choose == "best" else usable[0]
     worth, reason = _worth(analysis, best)
     return (best if worth else None), f"{best.assignor}: {reason}"
@@ -332,11 +336,11 @@ def _rack_plan(
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
     traffic, rules = analysis.inputs.traffic, analysis.rules
     if plan is None or plan.assignment is None or traffic is None:
-        return None, f"only {FLAGSHIP} plans for racks alone"
+        return None, f"only {FLAGSHIP} makes plans only for racks"
     before, after = analysis.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
     if not plan.moved:
-        return None, f"no assignment reduces it without a larger time lag; {what}"
+        return None, f"no assignment reduces the traffic without a larger time lag; {what}"
     if not _saves_enough(analysis, traffic, traffic.between(before) - traffic.between(after)):
         return None, f"not worth {plan.moved:,} moves; {what}"
     return plan, f"{plan.assignor}: {what}"
@@ -381,20 +385,20 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     if analysis.orphans:
         return True, f"{plural(analysis.orphans, 'partition')} without an owner get one; {what}"
     if not candidate.moved:
-        known = "" if analysis.estimates.speeds.measured.all() else " as far as is known"
+        known = "" if analysis.estimates.speeds.measured.all() else ", as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
     saved = gain(analysis.inputs, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
         # The plan helps other members than the one that is furthest behind.
         then, now = length(saved.time_lag_s), length(saved.planned_s)
-        what += f"; of the {saved.members} members it changes: {then} without, {now} with it"
+        what += f"; time lag of the {saved.members} members that it changes: {then}, then {now}"
     if saved.slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"
     stopped = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
     price = stopped * rules.move_downtime_s
     if saved.avoided_s <= price:
         return False, (
-            f"not worth it: {length(saved.avoided_s)} of time lag avoided, {length(price)} of "
-            f"downtime for moves, summed over partitions; {what}"
+            f"not worth it: summed over partitions, the plan avoids {length(saved.avoided_s)} of "
+            f"time lag, and its moves cost {length(price)} of downtime; {what}"
         )
     return True, what

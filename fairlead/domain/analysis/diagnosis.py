@@ -137,16 +137,16 @@ def _uncounted(basis: Basis) -> Iterator[str]:
     if idle.size:
         waiting = int((end - begin)[idle[0]])
         yield (
-            f"{basis.partition(int(idle[0]))} was never committed, and nothing arrived: "
-            f"{plural(waiting, 'record')} would be read by consumers that start at the earliest "
-            f"offset, none by others (auto_offset_reset){_and_more(idle.size)}."
+            f"{basis.partition(int(idle[0]))}{_and_more(idle.size)} was never committed, and "
+            f"nothing arrived: consumers with auto_offset_reset=earliest would read "
+            f"{plural(waiting, 'record')}, consumers with latest none."
         )
     beyond = np.flatnonzero((end == begin) & (series.committed[-1] > end))
     if beyond.size:
         yield (
             f"{basis.partition(int(beyond[0]))} is empty, and its committed offset is "
-            f"{int(series.committed[-1, beyond[0]]):,}: the commit belongs to another log"
-            f"{_and_more(beyond.size)}."
+            f"{int(series.committed[-1, beyond[0]]):,}: the commit belongs to an earlier log of "
+            f"the partition{_and_more(beyond.size)}."
         )
 
 
@@ -165,9 +165,10 @@ def _transactions(basis: Basis) -> Iterator[str]:
     since = datetime.fromtimestamp(series.now - seconds, UTC)
     yield (
         f"A transaction has been open on {basis.partition(longest)} since {before}"
-        f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): consumers that read committed can read "
-        f"the {plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} only "
-        f"after it ends{_and_more(int(held.sum()))}."
+        f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): until it ends, consumers with "
+        f"isolation.level=read_committed cannot read the "
+        f"{plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} on"
+        f"{_and_more(int(held.sum()))}."
     )
 
 
@@ -266,8 +267,8 @@ def _uncommitted(basis: Basis) -> Diagnosis | None:
             silent,
             f"The committed offset of {basis.partition(first)} is "
             f"{int(series.committed[-1, first]):,}, and its log ends at "
-            f"{int(series.end[-1, first]):,}: the commit belongs to another log, and the "
-            f"position of {a_few(silent)} is unknown.",
+            f"{int(series.end[-1, first]):,}: the commit belongs to an earlier log of the "
+            f"partition, and the position of {a_few(silent)} is unknown.",
         )
     if silent:
         theirs = of_owner(basis.estimates.silent, basis.owner, none=False)
@@ -327,10 +328,12 @@ def _throttled(basis: Basis) -> Diagnosis | None:
     worst = int(np.where(late, lag_s, -1.0).argmax())
     member, work = int(basis.observations.recent.owner[-1, worst]), basis.observations.work
     does = "keeps up with its other partitions"
-    advice = "A faster consumer would not read it faster: find out what its records wait for."
+    advice = (
+        "A faster consumer would not help: find out what the records of this partition wait for."
+    )
     if work is not None and work.waits[member]:
         does = f"waits for records {work.waiting[member]:.0%} of the time"
-        advice = "Fetches limit it: find out whether a quota or the network does."
+        advice = "Its fetches are slow: find out whether a quota or the network limits them."
     return Diagnosis(
         "throttled partition",
         basis.partitions(late),
@@ -429,7 +432,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         whole = ""
         if loads.sum() < target * most.sum():
             up_to = loads.max() / speeds.at_most[of_set].max()
-            whole = f" in partitions that each need up to {up_to:.0%} of a member"
+            whole = f", in partitions that need up to {up_to:.0%} of a member each"
         surely = "at most " if most.sum() > speeds.per_s[of_set].sum() else ""
         return Diagnosis(
             "overloaded",
@@ -443,7 +446,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
 
 def _as_known(basis: Basis, members: Mask) -> str:
     """Return a reservation if the capacity of some of these members was not measured."""
-    return "" if basis.estimates.speeds.measured[members].all() else " as far as is known"
+    return "" if basis.estimates.speeds.measured[members].all() else ", as far as is known"
 
 
 def _readers(basis: Basis) -> Mask:
@@ -476,7 +479,7 @@ def _slow(basis: Basis) -> Diagnosis | None:
     )
     doubt = ""
     if basis.observations.work is None:
-        doubt = " Or its records take longer. Reported work would show which is true."
+        doubt = " Either it is slow, or its records are expensive: reported work would show which."
     return Diagnosis(
         "slow member",
         tuple(basis.problem.members[member] for member in usual),
@@ -544,7 +547,7 @@ def _healthy(basis: Basis) -> Diagnosis:
     does = "did not reach its limit"
     if basis.estimates.speeds.measured[most : most + 1].any():
         does = f"is at {used[most]:.0%} of its capacity"
-    chance = " (possibly by chance)" if worst > basis.rules.objective_s else ""
+    chance = " (within the error of the forecast)" if worst > basis.rules.objective_s else ""
     slow = [basis.problem.members[member] for member in _slow_members(basis, used >= 0)]
     harmless = f" {a_few(slow)} {_verb(slow, 'is slow, but keeps', 'are slow, but keep')} up."
     return Diagnosis(

@@ -61,7 +61,8 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
             f"record, {ratios[member]:.2g} times as long as the others{doubt}."
         )
     if slow.size > NAMED:
-        sentences.append(f"The same holds for {plural(slow.size - NAMED, 'more consumer')}.")
+        others = plural(slow.size - NAMED, "more consumer")
+        sentences.append(f"{others} {'is' if slow.size == NAMED + 1 else 'are'} slow, too.")
     return sentences
 
 

@@ -512,11 +512,11 @@ class FollowingMember:
             return False
         state = self._known_state = self._reader.state
         if (self.state is State.WITHOUT or confirmed) and self._asking.to_take_part(now):
-            log.info("Group %s: asking for a rebalance, to take part in it", self._group)
+            log.info("Group %s: requesting a rebalance, to take part in it", self._group)
             return True
         over = lapsed(state, self._clock.utc())
         if confirmed and self._asking.to_adopt(state, now, lapsed=over):
-            log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
+            log.info("Group %s: requesting a rebalance, to adopt a newer plan", self._group)
             return True
         return False
 

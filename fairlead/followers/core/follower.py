@@ -299,8 +299,10 @@ class Follower:
             if why is None:
                 return
             self._rejoins_asked += 1
-        known = f"plan version {state.plan.version}" if state.plan else "no plan"
-        log.info("Group %s: asking for a rebalance, %s; known is %s", self._group, why, known)
+        known = f"version {state.plan.version}" if state.plan else "none"
+        log.info(
+            "Group %s: requesting a rebalance %s; newest plan read: %s", self._group, why, known
+        )
         self._request_rejoin()
 
 

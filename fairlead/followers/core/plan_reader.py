@@ -150,8 +150,8 @@ class PlanReader:
                 lambda: self._caught_up and self._state.seen.rank >= at_least.rank, timeout_s
             ):
                 log.warning(
-                    "Group %s: the plan topic was not read to its end within %.1f s; deciding with "
-                    "what is known. Look for connection errors of the plan reader",
+                    "Group %s: the plan topic was not read to its end within %.1f s; using the "
+                    "newest plan read so far. Look for connection errors of the plan reader",
                     self._group,
                     timeout_s,
                 )

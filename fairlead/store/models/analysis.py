@@ -26,7 +26,7 @@ class MemberCapacity(Base):
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
-        comment="Whether the member was at its limit; false: it can do at least this."
+        comment="Whether the member always had a backlog; false: a lower bound of its capacity."
     )
     measured_at: Mapped[datetime] = mapped_column(comment="When the speed was measured.")
 

@@ -85,7 +85,7 @@ class PlanAdoption(Base):
     version: Mapped[Int32] = mapped_column(comment="The published plan.")
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
-    as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
+    as_planned: Mapped[int] = mapped_column(comment="Partitions that their planned member owns.")
     adherence: Mapped[Decimal | None]
 
 
@@ -99,7 +99,7 @@ class LastAdoption(Base):
     version: Mapped[Int32] = mapped_column(primary_key=True, comment="The published plan.")
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
-    as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
+    as_planned: Mapped[int] = mapped_column(comment="Partitions that their planned member owns.")
     adherence: Mapped[Decimal | None]
 
 
@@ -138,14 +138,14 @@ class GroupShadow(Base):
         comment="Partition-seconds beyond the objective, as measured."
     )
     over_objective_s: Mapped[float] = mapped_column(
-        comment="The same, replayed with the actual owners."
+        comment="Partition-seconds beyond the objective, replayed with the actual owners."
     )
     over_objective_planned_s: Mapped[float] = mapped_column(
-        comment="The same, replayed under plans."
+        comment="Partition-seconds beyond the objective, replayed under plans."
     )
     plans: Mapped[Int32] = mapped_column(comment="Plans that would have been published.")
     downtime_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds for which partitions would have stood still for them."
+        comment="Partition-seconds of downtime for the moves of these plans."
     )
 
 

@@ -157,7 +157,9 @@ class PlanEvent(Base):
         primary_key=True, comment="The state the plan entered. No plan returns to an earlier state."
     )
     at: Mapped[datetime] = mapped_column(comment="Time of the step, by the database's clock.")
-    actor: Mapped[str] = mapped_column(comment="As the client states; else database_user.")
+    actor: Mapped[str] = mapped_column(
+        comment="The person that the client names; else database_user."
+    )
     database_user: Mapped[str] = mapped_column(comment="The session's database user.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     sha256: Mapped[str] = mapped_column(comment="The document's hash, as the actor named it.")
@@ -193,7 +195,7 @@ class TopicRecord:
     )
     lease_until: Mapped[datetime | None] = mapped_column(
         sort_order=-1,
-        comment="When the plan lapses unless it is renewed; null: it is withdrawn.",
+        comment="End of the plan's lease; null: the plan is withdrawn.",
     )
 
 
@@ -398,7 +400,7 @@ class PlanRegression(Base):
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     version: Mapped[Int32] = mapped_column(primary_key=True, comment="The plan's version.")
     at: Mapped[datetime] = mapped_column(comment="When the verdict was stored.")
-    evidence: Mapped[str] = mapped_column(comment="In a sentence.")
+    evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
     automatic: Mapped[bool] = mapped_column(
         comment="Whether the planner rolls back automatically; else it proposes a rollback."
     )

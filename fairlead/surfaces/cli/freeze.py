@@ -34,7 +34,7 @@ def freeze(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Stop new plans of a group or, with --all, of all groups.
+    """Stop publication of new plans of a group or, with --all, of all groups.
 
     Consumers keep following the plan they have, for weeks if necessary. Approved rollbacks are
     still sent, and `fairlead plans withdraw` returns a group to its fallback.
@@ -62,7 +62,7 @@ def unfreeze(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Let plans be sent again: of a group, or with --all.
+    """Resume publication of a group's plans or, with --all, end the freeze of all groups.
 
     Approved plans are sent within 30 s. A group that is frozen separately stays frozen when the
     freeze of all groups ends. If plans need four eyes, unfreezing does, too.

@@ -359,7 +359,7 @@ def why(
     if now and (takes := time_per_record(now)):
         share = now["time_share"]
         of_time = figure("time_share").text(share)
-        of_all = "" if share is None else f", and {of_time} of its time for all that arrive"
+        of_all = "" if share is None else f"; the arriving records take {of_time} of its time"
         say(f"{now['member']} takes {takes} for a record of {partition}{of_all}")
 
 

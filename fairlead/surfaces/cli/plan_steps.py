@@ -45,7 +45,7 @@ def approve(
     reason: Reason,
     sha256: Annotated[
         str | None,
-        typer.Option(help="Refuse the version if its hash differs."),
+        typer.Option(help="Approve only a version with this hash."),
     ] = None,
     yes: Yes = False,
     as_json: Json = False,

@@ -13,7 +13,7 @@ def signing_key(
         str, typer.Argument(metavar="ID", help="Name by which followers find the public key.")
     ],
 ) -> None:
-    """Make a key pair for the planner and its followers."""
+    """Create a key pair for signing plans."""
     from fairlead.wire.signing import Signer
 
     signer = Signer.new(key_id)

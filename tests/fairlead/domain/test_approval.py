@@ -81,7 +81,7 @@ def test_policy_does_not_approve_under_four_eyes() -> None:
 def test_requirements_name_every_rule() -> None:
     rules = Approval(automatic=True, max_moves=20, min_improvement=0.1, hours=("22:00-06:00",))
     assert requirements(Policy(approval=rules)) == [
-        "a person approves, or the policy automatically if all of this holds",
+        "a person approves, or the policy if all these conditions are met",
         "at most 20 partitions move",
         "the forecast lag falls by at least 10.0 %, unless partitions lack an owner",
         "no partition is in STOP or DATA_LOSS",

@@ -78,10 +78,10 @@ def rights(column: str) -> list[Right]:
     )
     found = []
     for where, planner, consumers in rows[2:]:
-        only, _, whose = consumers.rpartition(" alone: ")
+        only, _, whose = consumers.removeprefix("only ").rpartition(": ")
         text = planner if column == "planner" else whose if only in {"", column} else ""
         named = re.fullmatch(r"(.+?) `(.+?)\*?`(?: \(prefixed\))?", where)
-        kind, name = named.groups() if named else (where.removeprefix("their "), None)
+        kind, name = named.groups() if named else (where.removesuffix(" of the groups"), None)
         operations = tuple(re.findall(r"\b[A-Z][A-Z_]+\b", text))
         if operations:
             found.append(Right(kind, name, operations))

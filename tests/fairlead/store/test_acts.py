@@ -209,7 +209,7 @@ def test_action_needs_name_proof_and_reason(web: Engine, proposed: Propose) -> N
     plan = proposed()
     for blank in ("", " \t", "\u200b\u00a0", "\U000e0041\U000e0100"):
         for given in ({"who": blank}, {"reason": blank}):
-            with pytest.raises(PlanStateError, match="takes a person, a proof and a reason"):
+            with pytest.raises(PlanStateError, match="needs a person, a proof and a reason"):
                 act(web, wanted("approve", plan, **given))
     with pytest.raises(PlanStateError, match="group nobody is not known"):
         act(web, freeze_of("nobody"))

@@ -194,8 +194,8 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             if (why == null) {
                 return;
             }
-            LOG.info("Group {}: asking for a rebalance, {}; known is {}", group, why,
-                state.plan == null ? "no plan" : "plan version " + state.plan.version);
+            LOG.info("Group {}: requesting a rebalance {}; newest plan read: {}", group, why,
+                state.plan == null ? "none" : "version " + state.plan.version);
             rejoinsAsked++;
             triggering = true;
             int joinsBefore = joins;
