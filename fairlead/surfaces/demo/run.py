@@ -130,7 +130,9 @@ class _Demo:
             | {"protocol": consumers.scenario.protocol}
             if name in plans
             else without_a_plan(name, diagnosed[name], after[name])
-            for name, consumers in self._planned.items()
+            for name, consumers in sorted(
+                self._planned.items(), key=lambda item: item[0] not in plans
+            )
         ]
 
     def _start_consumers(self) -> None:
