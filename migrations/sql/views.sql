@@ -160,7 +160,8 @@ COMMENT ON VIEW fairlead.lag_history IS
 
 
 CREATE VIEW fairlead.last_decision AS
-SELECT newest.*
+SELECT known.group_id, newest.snapshot_id, newest.snapshot_at, newest.decided_at, newest.outcome,
+       newest.reason, newest.version, newest.settings
 FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
     SELECT * FROM fairlead_raw.decision
