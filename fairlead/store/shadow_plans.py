@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.engine import transaction
@@ -55,10 +55,11 @@ def record_shadow_day(engine: Engine, group: str, day: ShadowDay) -> None:
 
 def newest_shadow_days(engine: Engine, groups: Iterable[str]) -> dict[str, ShadowDay]:
     """Return the newest day of each group; groups without one are missing."""
-    of_groups = select(GroupShadow.__table__).where(GroupShadow.group_id.in_(list(groups)))
-    newest = of_groups.distinct(GroupShadow.group_id)
+    key = tuple_(GroupShadow.group_id, GroupShadow.day)
+    newest = select(GroupShadow.group_id, func.max(GroupShadow.day)).group_by(GroupShadow.group_id)
+    of_groups = newest.where(GroupShadow.group_id.in_(list(groups)))
     with transaction(engine) as connection:
-        rows = connection.execute(newest.order_by(GroupShadow.group_id, GroupShadow.day.desc()))
+        rows = connection.execute(select(GroupShadow.__table__).where(key.in_(of_groups)))
         return {group: ShadowDay(*figures) for group, *figures in rows}
 
 
