@@ -90,8 +90,9 @@ def approve_for_another_group(url: str) -> None:
                 " FROM fairlead_raw.plan WHERE group_id = 'billing'"
             ),
             (
-                "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, sha256)"
-                " SELECT group_id, version, 'approved', 'fine', sha256"
+                "INSERT INTO fairlead_raw.plan_event (group_id, version, state, at, actor,"
+                " database_user, reason, sha256, transaction_id)"
+                " SELECT group_id, version, 'approved', now(), 'ada', 'ada', 'fine', sha256, 1"
                 " FROM fairlead_raw.plan WHERE group_id = 'invoices'"
             ),
             (

@@ -53,7 +53,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
     expected = {
         of("fairlead_database_up"): 1,
         of("fairlead_group_lag_records", group="orders"): 18_419,
-        of("fairlead_group_forecast_lag_seconds", group="orders"): pytest.approx(388.0, abs=0.1),
+        of("fairlead_group_forecast_lag_seconds", group="orders"): pytest.approx(387.5, abs=0.1),
         of("fairlead_group_utilisation_ratio", group="orders"): pytest.approx(1.15, abs=0.001),
         of("fairlead_group_diagnosis", group="orders", diagnosis="overloaded"): 1,
         of("fairlead_group_most_loaded_consumer_records", group="orders"): 18_251,
@@ -123,28 +123,19 @@ def test_group_without_recent_samples_has_no_series(week: str, served: str) -> N
     assert groups == {None, "billing"}
 
 
-@pytest.mark.parametrize(("minutes", "lag"), [(15, 60), (31, 18_419)])
+@pytest.mark.parametrize(("minutes", "lag"), [(14, 60), (16, 18_419)])
 def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, lag: int) -> None:
     """Groups without a planning run have a lag; without recent samples, the last snapshot's."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
-        connection.execute("SELECT fairlead_raw.ensure_day(%s)", [at.date()])
-        for table in ("lag_snapshot", "group_sample"):
-            connection.execute(
-                f"DELETE FROM fairlead_raw.{table} WHERE group_id = 'billing'".encode()
-            )
+        connection.execute("DELETE FROM fairlead_raw.lag_snapshot WHERE group_id = 'billing'")
         connection.execute(
-            "INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, group_type,"
-            " protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,"
-            " capacity_share)"
-            " SELECT name, %s, 7, 'classic', 'range', '{t}', '{2}', '{a}', '{0,0}', '{20,40}',"
-            " '{1,1}', '{1,1}', '{0.1,0.1}' FROM unnest(ARRAY['billing', 'orders']) name",
-            [at],
+            "UPDATE fairlead_raw.group_sample_last SET sampled_at = %s, lag = '{20,40}'", [at]
         )
     found = samples(scrape(served)[1])
     assert found[of("fairlead_group_lag_records", group="orders")] == lag
     unplanned = found.get(of("fairlead_group_lag_records", group="billing"))
-    assert unplanned == {15: 60, 31: None}[minutes]
+    assert unplanned == {14: 60, 16: None}[minutes]
 
 
 @pytest.mark.parametrize(("minutes", "current"), [(5, True), (16, False)])
