@@ -168,6 +168,10 @@ class KafkaBroker(processes.Service):
         """Shut the broker down in order; its data stay."""
         self.end(Signals.SIGTERM)
 
+    def _new_cluster_id(self) -> str:
+        """Return a UUID in Kafka's form; a leading dash would be read as an option."""
+        return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+
     def _ports(self) -> list[int] | None:
         """Return the ports of the broker and its controller; None before the first start."""
         if not self._properties.exists():
@@ -184,8 +188,7 @@ class KafkaBroker(processes.Service):
 
     def _format(self, java: Path, classpath: str) -> None:
         shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of an interrupted format
-        # A UUID in Kafka's form; a leading dash would be read as an option.
-        cluster_id = "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+        cluster_id = self._new_cluster_id()
         result = subprocess.run(
             [
                 *(str(java), *BRIEF, *_TRUSTING, "-cp", classpath),

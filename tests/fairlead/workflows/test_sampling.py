@@ -11,7 +11,6 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
 from fairlead.archive import SampleArchive
-from fairlead.domain import candidate_rows
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.group_memories import GroupMemories
@@ -201,7 +200,7 @@ def test_unexpected_error_affects_one_diagnosis(
             raise IndexError("an unforeseen layout")
         return question_about(group, planning)
 
-    monkeypatch.setattr(candidate_rows, "question_about", failing)
+    monkeypatch.setattr(diagnosing, "question_about", failing)
     seen = three_groups(datetime.now(UTC))
     found = diagnosing.diagnose(SampleArchive(str(tmp_path)), [seen], [], GroupMemories()).findings
     assert sorted(found) == ["a", "c"]
