@@ -202,6 +202,8 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
     Partitions are committed independently of each other: the root of the sum of squares of their
     commits' records.
     """
+    if not taken.any():
+        return np.zeros(len(series.members))
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))
     per_s = consumed.sum(axis=0) / series.seconds.sum()
