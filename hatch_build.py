@@ -32,7 +32,7 @@ class PlannerHook(BuildHookInterface):  # type: ignore[type-arg]
     """Adds what is built of the folders to a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the folders as they are installed, and have them included."""
+        """Write the folders under their names in the wheel, and add them to it."""
         if version == "editable":
             return
         self._built = Path(tempfile.mkdtemp(prefix="fairlead-planner-"))

@@ -28,7 +28,7 @@ def partition_lag(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
-    """Measure the newest snapshots of the run's cohorts."""
+    """Compute lag in the cohorts' newest snapshots."""
     from fairlead.spark.lag import write_lag  # noqa: PLC0415 - only for runs with Spark
 
     warehouse = spark.warehouse()

@@ -89,7 +89,7 @@ class _Source:
         return sorted(self._uses(ast.parse("\n".join(self._lines)), 0), key=lambda use: use.line)
 
     def _uses(self, tree: ast.Module, above: int) -> Iterator[Use]:
-        """Yield the uses in code that starts `above` lines below the file's start."""
+        """Yield the uses of clocks in code that starts `above` lines into the file."""
         constants = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
         self._constants |= {
             ast.unparse(name): _number(node.value)

@@ -104,7 +104,7 @@ def test_wheel_can_survey_a_cluster(
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(found.as_uri())
-    # On a starved machine, the group's consumers are the cause as well as its assignment.
+    # On a busy machine, slow consumers may be the diagnosis instead of the assignment.
     heading = page.get_by_role("heading", name=re.compile(f"^{group.name}: (?!healthy|unknown)"))
     of_group = page.locator("section", has=heading)
     expect(of_group).to_contain_text("caught up")

@@ -13,7 +13,7 @@ from kafka.net.compat import KafkaNetClient
 Client = TypeVar("Client")
 
 _REQUEST: Final = "kafka.net.connection"
-#: Loggers of the client's configuration, and of all bytes sent, which repeat each request.
+#: Loggers that may print passwords: of the configuration, and of the bytes of requests.
 _ALWAYS: Final = ("kafka.admin.client", "kafka.protocol.parser")
 
 

@@ -312,7 +312,7 @@ class _Replay:
         return increase
 
     def bystanders_s(self) -> float:
-        """Return the bystanders' time lag beyond the replay's, scaled up to all partitions."""
+        """Return the time lag, beyond the replay's, of members without moved partitions."""
         increase = _excess(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 

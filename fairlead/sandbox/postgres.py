@@ -103,7 +103,7 @@ class Postgres(processes.Service):
             raise SandboxError(f"Postgres's data directory cannot be made: {error}") from error
         user = server.system_user
         self._prepare_socket_dir(user)
-        # The pid file names no server of this directory: `process` would have found it.
+        # The pid file is stale: `process` found no running server in this directory.
         for lock in (self._data / "postmaster.pid", self._socket_dir / ".s.PGSQL.5432.lock"):
             lock.unlink(missing_ok=True)
         processes.spawn(

@@ -100,7 +100,7 @@ def find_act(engine: Engine, act_id: UUID) -> Acted | None:
 
 
 def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[Acted]:
-    """Return agreements of the last day that need another person, the oldest first."""
+    """Return the last day's requests that need a second person, oldest first."""
     about = (
         PageAct.act == verb,
         PageAct.outcome == "agreed",

@@ -39,7 +39,7 @@ class Attempt:
 
 
 def record_attempts(engine: Engine, attempts: Sequence[Attempt]) -> None:
-    """Store the last failed attempts of groups, at most one per group."""
+    """Store failed attempts to send plans, at most one per group."""
     if not attempts:
         return
     new = insert(PlanAttempt)

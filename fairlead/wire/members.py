@@ -81,8 +81,8 @@ class SubscriptionNote:
     seen, lapsed
         As in `GroupMember`.
     again
-        Number of rebalances it has requested for other reasons. Makes the user data differ, because
-        the coordinator ignores a join with an unchanged subscription.
+        Number of rebalances requested to complete another member's. Changes the user data, because
+        the coordinator ignores a join with the same subscription.
     """
 
     client_id: str | None = None

@@ -19,10 +19,9 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.members import member_names
 
-#: Seconds. How long consecutive rebalance triggers stay in the group. The sum is 11: a broker waits
-#: 1 s between two assignments, and a member needs up to two heartbeat intervals, by default 5 s
-#: each. After that second, each join makes the broker assign immediately. So short stays are faster
-#: if the assignor did not have the plan at the first join.
+#: Seconds. How long consecutive rebalance triggers stay in the group. Sum: 11, for the broker's 1 s
+#: between assignments and two heartbeat intervals of 5 s. Short stays come first: if the assignor
+#: did not have the plan at one join, the broker assigns again at the next.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _CHECK_EVERY_S: Final = 0.1
 

@@ -264,7 +264,7 @@ def withdraw(
 
 @dataclass(frozen=True)
 class _Pass:
-    """One pass over groups."""
+    """One reconciliation of several groups."""
 
     plans: PlanStore
     topic: PlanTopic

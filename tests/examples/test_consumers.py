@@ -27,7 +27,7 @@ from tests.packaging import ROOT, build, new_environment, run
 from tests.records import publish, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-#: Maximum import time, in multiples of numpy's. Followers take half of it, pandas four times it.
+#: Maximum import time, in multiples of numpy's. Followers take half, pandas four times.
 SHARE = 3
 PROBE = """
 import importlib, importlib.util, json, sys, time

@@ -231,7 +231,7 @@ class Cluster:
 
 
 class Plain:
-    """A consumer on a thread that requests the broker's assignor, and records lost partitions.
+    """A consumer with the broker's assignor, on its own thread; records lost partitions.
 
     A static member keeps its partitions while it is stopped.
     """

@@ -35,8 +35,8 @@ from fairlead.domain.analysis.thresholds import (
 
 #: Assumed ratio of capacity to lower bound of a member that was never at its limit.
 FASTER: Final = 1.3
-#: Maximum of that ratio; also of a capacity to the assumed one, if fewer than `SEVERAL` peers were
-#: measured.
+#: Maximum ratio of capacity to lower bound; with fewer than `SEVERAL` measured peers, also to the
+#: assumed capacity.
 MORE: Final = 2.0
 #: Seconds. Age up to which a measurement is used unchanged.
 FRESH_S: Final = 6 * 3600.0

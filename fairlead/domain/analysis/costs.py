@@ -69,7 +69,7 @@ class Costs:
 
     @classmethod
     def of(cls, estimate: Float64, deviation: Float64, at: Float64) -> "Costs":
-        """Return estimated costs: arrays of shape (P,), as above."""
+        """Return costs from estimates; `value` is 1 if unsure."""
         apart = np.abs(np.log(estimate))
         surely = (apart > np.log(DEVIATES)) & (apart > SURE * deviation)
         return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)

@@ -27,7 +27,7 @@ from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
-#: Commits of the median member that show the effect of a plan: the first may be of earlier records.
+#: Commits to wait for until a plan's effect shows: the first may be of records read before it.
 COMMITS_NEEDED: Final = 2
 
 #: Back-off after this number of recent plans: seconds, doubled with each further plan, so that no

@@ -33,7 +33,7 @@ from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 STRETCH_S: Final = 180.0
 #: Maximum number of equations; the newest of each consumer are used, at least one.
 _MOST: Final = 300
-#: Standard deviation of an equation, as a share; the time of a commit adds `AUTO_COMMIT_S`.
+#: Relative error of an equation; `AUTO_COMMIT_S` adds the error of its commits' times.
 _OFF: Final = 0.03
 #: Prior standard deviation of the logarithm of the usual speed: wide, as it is unknown.
 _ANY: Final = 10.0

@@ -48,7 +48,7 @@ class RackTraffic:
         return cls(problem, arrivals * _filled(problem, record_bytes), in_bytes=True)
 
     def between(self, owner: Int32) -> float:
-        """Return the traffic from other racks a second, as far as racks are known."""
+        """Return cross-rack traffic between known racks, in bytes per second."""
         return float(self.per_s[far_partitions(self.problem, owner)].sum())
 
     def share(self, owner: Int32) -> float:

@@ -206,7 +206,7 @@ def _microseconds(length: Any) -> int:
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
-    """Group samples by their topics and numbers of partitions; return row numbers and these."""
+    """Group samples by layout: return row numbers, with topics and their partition counts."""
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts, names = flat(rows["counts"]), encoded.dictionary.to_pylist()

@@ -672,7 +672,7 @@ class FollowingMember:
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
 
     def _repeat_if_due(self, generation: Generation) -> None:
-        """Write the valid assignment again: members accept only the first of a generation."""
+        """Write the valid assignment again before retention removes it; members ignore it."""
         if self._now() < self._repeat_at:
             return
         self._repeat_at = self._now() + REPEAT_ASSIGNMENT_S

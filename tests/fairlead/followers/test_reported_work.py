@@ -539,7 +539,7 @@ def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
 
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
-    """There are no records; before its first wait, the consumer counts as always busy."""
+    """Without records the busy share falls, from 1 before the first wait to less."""
     app = AiokafkaApplication(group, take)
 
     async def take_none() -> None:

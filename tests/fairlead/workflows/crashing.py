@@ -131,7 +131,7 @@ def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
 
 
 class Transaction:
-    """The name of the current transaction, for the names of points.
+    """The current transaction's name, used to name crash points.
 
     Attributes
     ----------

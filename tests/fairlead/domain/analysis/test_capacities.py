@@ -27,7 +27,7 @@ def assumed(members: list[str], *figures: Any) -> Speeds:
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
-    """Return the capacities in an answer after this many hours without a plan."""
+    """Return the capacities that an analysis finds after hours without a plan."""
     loop = Loop(group, step_s=5.0, sample_s=sample_s, decide_s=1e9)
     loop.run(hours)
     known: dict[str, Any] = answer_question(loop.question())["capacities"]

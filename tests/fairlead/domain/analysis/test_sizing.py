@@ -42,7 +42,7 @@ def test_fewest_consumers_for_undivided_partitions() -> None:
 
 
 def test_a_partition_above_the_target_is_mentioned() -> None:
-    """29.4/s exceed 95 % of 30/s, but three consumers suffice: no partition is divided."""
+    """Three consumers suffice, each over its target: a partition cannot be divided."""
     result = sized([9.8] * 3, [10.0] * 3, late=True)
     assert result.wanted == 3
     assert result.why == (

@@ -163,7 +163,7 @@ def test_no_plan_is_followed_under_another_assignor() -> None:
 
 
 class HangingSource(ScriptedSource):
-    """A broker that stops answering on request; records the threads that call it."""
+    """A broker that a test can make hang; it records the threads that call it."""
 
     def __init__(self) -> None:
         super().__init__()

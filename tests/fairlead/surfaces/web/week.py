@@ -1,4 +1,4 @@
-"""Moves the week of docs/sql.md to today, because monitoring shows recently sampled groups."""
+"""Moves the sample data of docs/sql.md to end today: pages show only recent groups."""
 
 from typing import Final
 
