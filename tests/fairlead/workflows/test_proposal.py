@@ -142,7 +142,7 @@ def test_no_new_version_with_the_published_assignment(
     assert again.stored.outcome == "no change"
     assert again.stored.reason == (
         "version 1, which gives the same assignment, is published, and 66.7 % of its partitions"
-        " have their planned owner; the most loaded member gets lighter"
+        " have their planned owner; newest analysis: the most loaded member gets lighter"
     )
     assert states(store) == ["published"]
 
