@@ -93,7 +93,9 @@ def main(spec: dict[str, Any]) -> None:
             consumer.subscribe(spec["topics"], on_assign=owns, on_revoke=revoked)
             while not ended:
                 consume(consumer, journal)
-                if version != (version := getattr(consumer, "plan_version", None)):
+                if isinstance(consumer, PlanConsumer) and version != (
+                    version := consumer.status().plan_version
+                ):
                     journal.note("version", version=version)
         except ConfigurationError as error:
             journal.note("refused", text=str(error))
