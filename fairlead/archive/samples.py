@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -75,6 +75,9 @@ class SampleArchive:
         The warehouse cannot be reached.
     """
 
+    #: Path of the archive to the cost that `note` could not write, for the next sample's due time.
+    _unwritten: ClassVar[dict[str, Taken]] = {}
+
     def __init__(self, warehouse: str) -> None:
         self._files = SampleFiles(warehouse)
         self.warehouse = self._files.warehouse
@@ -108,18 +111,21 @@ class SampleArchive:
         self._files.write(path_of(sample_id), sink.getvalue())
 
     def note(self, taken: Taken) -> None:
-        """Store what the newest sample cost; does nothing on a full disk."""
+        """Store what the newest sample cost; on a full disk, keep it in this process only."""
         text = json.dumps(vars(taken), default=datetime.isoformat)
-        with suppress(FileSystemError):
+        try:
             self._files.write(_TAKEN, text.encode())
+        except FileSystemError:
+            self._unwritten[self._files.root] = taken
 
     def taken(self) -> Taken | None:
         """Return the cost of the newest sample; None if there is none or its cost is unknown."""
+        known = [self._unwritten.get(self._files.root)]
         fields = self._files.read_json(_TAKEN)
         with suppress(ValueError, TypeError, KeyError):
             began = datetime.fromisoformat(fields.pop("began")).astimezone(UTC)
-            return Taken(**fields, began=began)
-        return None
+            known.append(Taken(**fields, began=began))
+        return max(filter(None, known), key=lambda taken: taken.began, default=None)
 
     def read(
         self,
@@ -229,7 +235,7 @@ class SampleArchive:
         Raises
         ------
         FileSystemError
-            A file cannot be removed.
+            The first error. Later steps are done nevertheless.
         """
         tidy(self._files, now, retention, keep)
 

@@ -9,12 +9,14 @@ that have none of these are removed.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from fairlead.archive.files import DAMAGED, SampleFile, SampleFiles, day_of
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
+from fairlead.errors import FileSystemError
 
 #: Age at which an unfinished file is removed; a younger one may still be in use.
 _GRACE: Final = timedelta(minutes=15)
@@ -35,25 +37,36 @@ def tidy(
     Raises
     ------
     FileSystemError
-        A file cannot be removed; the others remain too.
+        The first error. Later steps are done nevertheless.
     """
-    oldest, intervals = now - retention, dict[int, list[SampleFile]]()
-    over = _interval_of(now - EVERY_SAMPLE - THINNED_TO)
+    problem: FileSystemError | None = None
+    for step in _steps(files, now, retention, frozenset(keep)):
+        try:
+            step()
+        except FileSystemError as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+
+
+def _steps(
+    files: SampleFiles, now: datetime, retention: timedelta, keep: Collection[str]
+) -> Iterator[Callable[[], None]]:
+    """Yield the steps of `tidy`; an error in one does not stop the others."""
+    over, old = _interval_of(now - EVERY_SAMPLE - THINNED_TO), dict[int, list[SampleFile]]()
     for file in files.taken_between(datetime.min.replace(tzinfo=UTC), now):
-        if file.at < oldest:
-            files.remove(file.path)
+        if file.at < now - retention:
+            yield partial(files.remove, file.path)
         elif _interval_of(file.at) < over:
-            intervals.setdefault(_interval_of(file.at), []).append(file)
+            old.setdefault(_interval_of(file.at), []).append(file)
     for day in files.days():
         for entry in files.entries(day):
             if entry.base_name.startswith("_") and entry.mtime < now - _GRACE:
-                files.remove(f"{day}/{entry.base_name}")
-        if day < day_of(oldest - timedelta(days=1)):
-            files.remove_day(day)
-    for name in files.damaged():
-        if name < f"{oldest:%Y%m%dT%H%M}":
-            files.remove(f"{DAMAGED}/{name}")
-    _thin(files, intervals.values(), frozenset(keep))
+                yield partial(files.remove, f"{day}/{entry.base_name}")
+        if day < day_of(now - retention - timedelta(days=1)):
+            yield partial(files.remove_day, day)
+    yield partial(_remove_damaged, files, f"{now - retention:%Y%m%dT%H%M}")
+    yield partial(_thin, files, old.values(), keep)
 
 
 def _thin(
@@ -116,6 +129,12 @@ def _needed(
         newest.update(keys)
         whole.update(key for key, is_sound in zip(keys, sound, strict=True) if is_sound)
     return needed[::-1] if readable else None
+
+
+def _remove_damaged(files: SampleFiles, oldest: str) -> None:
+    for name in files.damaged():
+        if name < oldest:
+            files.remove(f"{DAMAGED}/{name}")
 
 
 def _digest(files: Sequence[SampleFile], keep: Collection[str]) -> str:

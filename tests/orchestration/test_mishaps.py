@@ -152,6 +152,7 @@ def test_two_runs_over_one_cohort(
 
     with pytest.MonkeyPatch.context() as patch:  # the first run has not decided yet
         patch.setattr("assets.assignment_plan.decide_on", second)
+        patch.setattr("fairlead.workflows.snapshot_decisions.AT_ONCE", 1)
         assert pipeline.run("planning", "fleet").success
 
     of_first, of_second = pipeline.warehouse.snapshots()
@@ -270,5 +271,6 @@ def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group:
     pipeline.recall(trouble)
     with no_room():
         tick = str(pipeline.sensor("group_samples").skip_message)
+        assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
     assert f"1 group needs a plan: {trouble}. It is analysed, but not stored: cannot write" in tick
     assert row_of(pipeline, trouble)["diagnosis"] == "unbalanced"

@@ -1,6 +1,7 @@
 """Tidying removes only what nobody needs, also during reads and crashes."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ from tests.fairlead.archive.archives import (
 from tests.lengths import form
 
 FOREVER = timedelta(days=36_500)
+
+
+class Killed(BaseException):
+    """Raised instead of ending the process."""
 
 
 def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> None:
@@ -99,6 +104,32 @@ def test_tidying_during_a_read_loses_nothing(
 
     monkeypatch.setattr(SampleFiles, "taken_between", tidied_after_listing)
     assert minutes(archive) == [*range(60, 76), *range(76, 240, 15)]
+
+
+@pytest.mark.parametrize("removal", [1, 7, 14])
+def test_crash_while_tidying_loses_nothing(
+    tmp_path: Path, removal: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next tidying removes the remaining files."""
+    archive = filled(tmp_path, range(76, 106))
+    outdated = [append(archive, before) for before in (1_000, 999)]
+    removals = count(1)
+    remove = SampleFiles.remove
+
+    def remove_or_die(files: SampleFiles, path: str) -> None:
+        if next(removals) == 2 + removal:
+            raise Killed
+        remove(files, path)
+
+    monkeypatch.setattr(SampleFiles, "remove", remove_or_die)
+    with pytest.raises(Killed):
+        archive.tidy(NOON, timedelta(hours=3))
+    monkeypatch.undo()
+    assert not {file.stem for file in files(tmp_path)} & set(outdated)
+    assert len(files(tmp_path)) == 30 - (removal - 1)
+    assert {76, 91} <= set(minutes(archive))
+    archive.tidy(NOON, timedelta(hours=3))
+    assert minutes(archive) == [76, 91]
 
 
 def test_incomplete_file_is_ignored_and_later_removed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, func, insert, select, text
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store.attempts import Attempt, record_attempts
-from fairlead.store.engine import transaction
+from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_groups
 from fairlead.store.models.plan import OutboxRow
@@ -138,6 +138,15 @@ def test_transaction_with_an_old_snapshot_sends_nothing(
 
     with pytest.raises(ConfigurationError, match="READ COMMITTED"):
         send()
+
+
+def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated: str) -> None:
+    """An administrator may have set another level for all sessions."""
+    approve()
+    serializable = "options=-cdefault_transaction_isolation%3Dserializable"
+    engine = create_store_engine(f"{migrated}&{serializable}")
+    assert [entry.plan.version for entry in add_entries(PlanStore(engine))] == [1]
+    engine.dispose()
 
 
 @EVERYTHING

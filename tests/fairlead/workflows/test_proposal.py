@@ -236,3 +236,22 @@ def test_simultaneous_rejection_affects_one_group(
     answers = {outcome.stored.group: outcome.approval for outcome in outcomes}
     assert not answers["g3"].approved
     assert "version 1 is rejected" in answers["g3"].reason
+
+
+def test_decisions_of_a_fleet_are_stored(store: PlanStore, draft: MakeDraft) -> None:
+    """Each group has its decision, in the given order; permitted plans are approved."""
+    groups = [f"group-{number:04}" for number in range(14)]
+    decisions = [
+        draft("s1", group=group)
+        if number % 2
+        else Decision(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good")
+        for number, group in enumerate(groups)
+    ]
+    outcomes = carry_out(store, decisions, [AT_NIGHT], SNAPSHOT_AT)
+    assert [outcome.stored.group for outcome in outcomes] == groups
+    assert [outcome.stored.outcome for outcome in outcomes[-3:]] == ["plan", "no change", "plan"]
+    approved = store.in_state("approved")
+    assert [plan.group for plan in approved] == groups[1::2]
+    assert [plan.version for plan in approved] == [1] * len(approved)
+    again = carry_out(store, decisions, [AT_NIGHT], SNAPSHOT_AT)
+    assert not any(outcome.stored.created for outcome in again)

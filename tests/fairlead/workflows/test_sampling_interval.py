@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
-from fairlead.workflows.sampling_interval import due, wait_s
+from fairlead.workflows.sampling_interval import describe_cost, due, interval, wait_s
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS = SamplingSettings()
@@ -14,6 +14,15 @@ SETTINGS = SamplingSettings()
 
 def taken(took_s: float = 0.5) -> Taken:
     return Taken(NOON, took_s, 10_000, 1_000_000)
+
+
+def test_a_fleet_is_sampled_less_often() -> None:
+    """The interval grows so that sampling takes at most its permitted share of time."""
+    assert interval(taken(), SETTINGS) == timedelta(minutes=1)
+    apart = interval(taken(45.0), SETTINGS)
+    assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)
+    assert "not 60 s" in describe_cost(taken(45.0), SETTINGS)
+    assert "not" not in describe_cost(taken(), SETTINGS)
 
 
 @pytest.mark.parametrize(
