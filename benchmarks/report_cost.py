@@ -8,16 +8,14 @@ the consumer (`meter`).
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import Consumer, Producer
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.consumer import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    JoinGroupRequest,
     OffsetCommitRequest,
-    SyncGroupRequest,
 )
 
 from benchmarks import harness
@@ -28,13 +26,13 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.wire.work_report import WorkReport
 from fairlead.workflows import sampling
+from tests.raw_requests import ask, join_group, sync_group
 
 RESULTS: Final = Path(__file__).with_name("report_cost.json")
 TOPIC: Final = "records"
 GOAL: Final = 1.2
 TIMEOUT_S: Final = 600.0
 SESSION_MS: Final = 4 * 3_600_000  # longer than the benchmark: members send no heartbeats
-COORDINATOR_MOVES: Final = {14, 15, 16}
 BROKER: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "group.max.session.timeout.ms": str(SESSION_MS),
@@ -148,35 +146,11 @@ def join(
     assignment = ConsumerProtocolAssignment(
         assigned_partitions=[(TOPIC, list(range(partitions)))], user_data=b"", version=1
     ).encode(header=True)
-
-    def answer(request: Any) -> Any:
-        while True:  # the coordinator may still be loading
-            got = admin._manager.run(admin._manager.send, request)  # noqa: SLF001 - as tests do
-            if getattr(got, "error_code", 0) not in COORDINATOR_MOVES:
-                return got
-
     for group in groups:
-        joined = answer(
-            JoinGroupRequest(
-                group_id=group,
-                session_timeout_ms=SESSION_MS,
-                rebalance_timeout_ms=SESSION_MS,
-                member_id="",
-                protocol_type="consumer",
-                protocols=[("range", subscription)],
-                max_version=3,
-            )
-        )
-        member = {"generation_id": joined.generation_id, "member_id": joined.member_id}
-        answer(
-            SyncGroupRequest(
-                group_id=group,
-                assignments=[(joined.member_id, assignment)],
-                max_version=2,
-                **member,
-            )
-        )
-        committed = answer(
+        joined = join_group(admin, group, subscription, SESSION_MS)
+        sync_group(admin, group, joined, assignment)
+        committed = ask(
+            admin,
             OffsetCommitRequest(
                 group_id=group,
                 generation_id_or_member_epoch=joined.generation_id,
@@ -185,7 +159,7 @@ def join(
                     (TOPIC, [(n, 1, metadata(n, joined.member_id)) for n in range(partitions)])
                 ],
                 max_version=5,
-            )
+            ),
         )
         for _, answers in committed.topics:
             if failed := [code for _, code in answers if code]:
