@@ -138,6 +138,6 @@ lock: | $(UV)
 	$(UV) pip compile --quiet --universal --generate-hashes --all-extras --group dev --no-header pyproject.toml --output-file requirements.lock
 
 clean:
-	@# What this checkout has started ends first, unless its environment is broken.
+	@# First end the processes of this checkout, unless its environment is broken.
 	-@test ! -x $(BIN)/python || $(BIN)/python -m fairlead.sandbox.ending
 	rm -rf .venv .fairlead .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse

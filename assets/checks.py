@@ -96,7 +96,7 @@ def every_partition_has_one_owner(
         except FairleadError as error:
             problems.append(f"{name}: {error}")
             continue
-        problem = problem_of(document, {})  # the owners before do not matter here
+        problem = problem_of(document, {})  # previous owners do not matter here
         assignment = assignment_of(problem, planned(document))
         problems += [f"{name}: {what}" for what in violations(problem, assignment)]
     return _result(problems)

@@ -331,7 +331,10 @@ def load_settings() -> Settings:
             "underscores: FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
     try:
-        return Settings()
+        source = present_source()  # before the file is read, so that a later change is noticed
+        settings = Settings()
+        settings._source = source  # noqa: SLF001 - of this module
+        return settings
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())
@@ -390,7 +393,7 @@ def _not_json(message: str) -> str:
 
 
 def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
-    """Return the variables that set a key, something below it, or a section that contains it."""
+    """Return the variables that set a key, a key below it, or a section that contains it."""
     key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
     ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}
     variables = [

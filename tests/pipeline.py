@@ -208,7 +208,7 @@ class Consumers:
         return {name: member.owned.get(self.topic, []) for name, member in self.members.items()}
 
     def settled(self, partitions: int) -> bool:
-        """Return whether every partition has exactly one owner, and every consumer has one."""
+        """Return whether every partition has one owner, and every consumer owns a partition."""
         shares = self.owned.values()
         return all(shares) and sorted(chain(*shares)) == list(range(partitions))
 

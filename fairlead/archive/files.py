@@ -64,7 +64,7 @@ class SampleFiles:
     Raises
     ------
     ConfigurationError
-        The warehouse is neither.
+        The warehouse is neither a local path nor such a URI.
     FileSystemError
         The warehouse cannot be reached.
     """

@@ -70,7 +70,7 @@ class SampleArchive:
     Raises
     ------
     ConfigurationError
-        The warehouse is neither.
+        The warehouse is neither a local path nor such a URI.
     FileSystemError
         The warehouse cannot be reached.
     """
@@ -111,7 +111,7 @@ class SampleArchive:
         self._files.write(path_of(sample_id), sink.getvalue())
 
     def note(self, taken: Taken) -> None:
-        """Store what the newest sample cost; on a full disk, keep it in this process only."""
+        """Store the cost of the newest sample; on a full disk, keep it in this process only."""
         text = json.dumps(vars(taken), default=datetime.isoformat)
         try:
             self._files.write(_TAKEN, text.encode())

@@ -13,7 +13,7 @@ from kafka.net.compat import KafkaNetClient
 Client = TypeVar("Client")
 
 _REQUEST: Final = "kafka.net.connection"
-#: Loggers that may print passwords: of the configuration, and of the bytes of requests.
+#: Loggers that may print passwords: of the configuration, and of encoded requests.
 _ALWAYS: Final = ("kafka.admin.client", "kafka.protocol.parser")
 
 

@@ -1,7 +1,7 @@
 """Messages for invalid values.
 
-Belongs here: messages in place of those of pydantic that speak of Python. Does not: the place of
-the value, nor errors of Fairlead's validators, whose text stays.
+Belongs here: replacements for messages of pydantic that mention Python's types. Does not: the
+location of the value, nor errors of Fairlead's validators, whose text does not change.
 """
 
 from collections.abc import Mapping

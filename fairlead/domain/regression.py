@@ -312,7 +312,7 @@ class _Replay:
         return increase
 
     def bystanders_s(self) -> float:
-        """Return the time lag, beyond the replay's, of members without moved partitions."""
+        """Return how much more members without moved partitions are behind than in the replay."""
         increase = _excess(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 

@@ -158,8 +158,10 @@ def read_assignments(
                 read.records.setdefault(message.key() or b"", []).append(record)
                 read.next[message.partition() or 0] = (message.offset() or 0) + 1
             oldest = 1000.0 * (time.time() - _KEPT_S)
-            for key, records in read.records.items():
+            for key, records in list(read.records.items()):
                 read.records[key] = [record for record in records if record[0] >= oldest]
+                if not read.records[key]:
+                    del read.records[key]  # members choose keys, so they must not add up
             decoded = {
                 group: [decode(value) for _, value in read.records.get(group.encode(), ())]
                 for group in groups

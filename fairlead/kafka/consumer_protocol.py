@@ -34,8 +34,8 @@ _CLASSIC_MEMBER: Final = 0
 class BrokerMember(LiveMember):
     """A member of a group in which the broker assigns, without its name in plans.
 
-    Its topics are those that it subscribes to by name, and known matches of its pattern: topics of
-    which a member with this pattern owns, or will own, a partition.
+    Its topics: those that it subscribes to by name, and known matches of its pattern. A match is
+    known if a member with this pattern owns, or will own, one of the topic's partitions.
 
     Parameters
     ----------

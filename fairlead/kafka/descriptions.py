@@ -38,7 +38,7 @@ _PROBLEMS: Final = {
 }
 #: Problems with the coordinator for which requests are repeated.
 MOVING: Final = frozenset({GroupProblem.COORDINATOR_MOVING, GroupProblem.NOT_COORDINATOR})
-#: The exceptions for problems; for others it is `GroupUnsettledError`.
+#: Problems with an exception of their own; all others raise `GroupUnsettledError`.
 _EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
     None: GroupError,
     GroupProblem.ABSENT: GroupAbsentError,

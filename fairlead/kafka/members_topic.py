@@ -27,9 +27,9 @@ Known = dict[str, tuple[Membership, int]]
 class MembersTopic(CompactedTopic):
     """Reads and sends records of groups' members. Not for several threads.
 
-    Brokers change no assignment before it exists. Unlike plans, these records are sent without a
-    lock: each is a complete state, and if an older record overwrites it, the next sample corrects
-    that.
+    Brokers change no assignment before the topic exists. Unlike plans, these records are sent
+    without a lock: each is a complete state, and if an older record overwrites a newer one, the
+    next sample corrects this.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ _TAIL_LINES: Final = 20
 
 
 class Service:
-    """A process that is found by a mark, one of the arguments of its command line.
+    """A process that is identified by an argument of its command line, the mark.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ class Service:
     ) -> bool:
         """Wait until the process answers; return False if it has ended.
 
-        `process` None: the process that is found.
+        `process`: by default the running process with the mark.
 
         Raises
         ------
         SandboxError
-            It does neither in time; the message has the tail of its log.
+            The process does neither in time; the message has the tail of its log.
         """
         process = process or self.process()
 
@@ -90,7 +90,7 @@ class Service:
     def require_answer(
         self, answers: Callable[[], bool], process: psutil.Process | None = None
     ) -> None:
-        """Wait until the process answers; raise SandboxError if it ends or does not."""
+        """Wait until the process answers; raise SandboxError if it ends or is too slow."""
         if not self.answers_or_ends(answers, process):
             raise self.failure()
 

@@ -69,9 +69,12 @@ class Sandbox:
 
     def erase(self) -> None:
         """Stop running services and remove all their data."""
-        self.stop()
-        for service in (self.kafka, self.postgres):
-            shutil.rmtree(service.state_dir, ignore_errors=True)
+        if self.state_dir.exists():
+            with self._locked():
+                for service in (self.kafka, self.postgres):
+                    service.stop()
+                    if service.state_dir.exists():
+                        shutil.rmtree(service.state_dir)
 
     def running(self) -> Services | None:
         """Return the addresses if both services run, else None."""

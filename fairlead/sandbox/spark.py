@@ -12,7 +12,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from signal import Signals
 from typing import Final
@@ -23,7 +23,7 @@ import pyspark
 from fairlead.errors import FileSystemError, SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
-from fairlead.sandbox.kafka import HOST, free_ports, listens
+from fairlead.sandbox.kafka import free_ports
 from fairlead.settings import ANYWHERE, SparkSettings
 from fairlead.spark.launch import properties_file
 from fairlead.spark.session import answers, server_properties
@@ -132,7 +132,7 @@ class SparkServer(processes.Service):
             with properties_file(properties) as path:
                 process = self._spawn(path)
                 # Spark's launcher has the same mark.
-                self.require_answer(lambda: listens(f"{HOST}:{port}"), process)
+                self.require_answer(lambda: _listens(process, port), process)
                 server = WarmServer(
                     port=port,
                     token=token,
@@ -167,3 +167,13 @@ class SparkServer(processes.Service):
                 "PYSPARK_PYTHON": sys.executable,
             },
         )
+
+
+def _listens(process: psutil.Process, port: int) -> bool:
+    """Whether this process listens at a port, not another program that took it meanwhile."""
+    with suppress(psutil.Error):
+        return any(
+            connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            for connection in process.net_connections("tcp")
+        )
+    return False

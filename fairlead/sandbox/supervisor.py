@@ -57,7 +57,7 @@ class Part:
         An HTTP address, or the path of a Unix socket, that answers once the part is ready; None: it
         is ready once it has started.
     ends
-        Whether the command ends: with status 0, the part is ready and is not started again.
+        Whether the command should end: after status 0, the part is ready and is not started again.
     after
         Name of a part that must be ready before this one is started; None: no part.
     """

@@ -79,7 +79,7 @@ class Parts:
         self.files.move(unfinished, f"{self.folder}/{name}")
 
     def written(self) -> int:
-        """Return the number of parts that are written."""
+        """Return the number of written parts."""
         names = [
             entry.base_name for entry in self.files.get_file_info(fs.FileSelector(self.folder))
         ]

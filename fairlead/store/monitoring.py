@@ -131,7 +131,7 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
     engine
         Fairlead's database.
     sampled_within
-        Leave out diagnoses of groups that were not sampled for longer than this.
+        Maximum age of a group's last sample; diagnoses of other groups are left out.
 
     Returns
     -------

@@ -295,7 +295,7 @@ class PlanStore:
             )
 
     def last_decisions(self) -> dict[str, datetime]:
-        """Return the time of each group's last decision that did not fail, by an index.
+        """Return the time of each group's last decision that did not fail; uses an index.
 
         Snapshots with a future time, from a clock that was ahead, do not hide later decisions.
         """

@@ -81,8 +81,8 @@ class SubscriptionNote:
     seen, lapsed
         As in `GroupMember`.
     again
-        Number of rebalances requested to complete another member's. Changes the user data, because
-        the coordinator ignores a join with the same subscription.
+        Number of rebalances requested to complete another member's. The number changes the user
+        data, because the coordinator ignores a join with the same subscription.
     """
 
     client_id: str | None = None
@@ -149,7 +149,7 @@ class AssignmentNote:
 
 
 class Nameable(Protocol):
-    """The ids of a member from which its name in plans follows."""
+    """The ids of a member that determine its name in plans."""
 
     @property
     def member_id(self) -> str: ...  # noqa: D102

@@ -84,7 +84,7 @@ def follow(
     goals: dict[str, BrokerPlan] = {}
     for group in sorted(wanted):
         version = wanted[group].version
-        if reason := failure or out_of_reach(described_groups[group]):
+        if reason := out_of_reach(described_groups[group]) or failure:
             results.append(BrokerAdoption(group, version, reached=False, reason=reason))
             continue
         try:
@@ -99,11 +99,11 @@ def follow(
 
 
 def _ensure(topic: MembersTopic) -> str:
-    """Create the members topic; return why that failed, or ""."""
+    """Create the members topic; return the reason if this fails, otherwise ""."""
     try:
         topic.ensure()
     except FairleadError as error:
-        log.info("The topic %s cannot be created: %s", topic.name, error)
+        log.warning("The topic %s cannot be created: %s", topic.name, error)
         return f"its members cannot be sent to the broker: {error}"
     return ""
 

@@ -126,7 +126,7 @@ def rollback(
 
 
 def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
-    """Return each topic's newest lag; its weights in the plan if not measured completely."""
+    """Return each topic's newest lag, or its weights in the plan if the lag is incomplete."""
     measured = lag.lags if lag else {}
     return {
         topic: measured[topic]

@@ -117,7 +117,7 @@ def take(
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # the sample was taken, even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
-        # A partition that several groups read counts for each.
+        # A partition that several groups read counts for each group.
         partitions = sum(pc.list_value_length(sample["end"]).to_pylist())
         taken = Taken(began, took_s, sample.num_rows, partitions, analysed_s)
         archive.note(taken)

@@ -1,5 +1,5 @@
--- While a group is frozen, or all are, no new version is sent. Records already being sent arrive, the lease of
--- the published plan is renewed, and rollbacks are sent.
+-- A freeze of a group, or of all groups, stops new versions. Records that are already being sent still arrive,
+-- leases of published plans are renewed, and rollbacks are sent.
 --   FL005  the transaction would not see a freeze that began after it
 --   FL006  the group is frozen
 
@@ -16,9 +16,9 @@ COMMENT ON VIEW fairlead.freezes IS 'The groups that are frozen now; group_id nu
 COMMENT ON COLUMN fairlead.freezes.since IS 'When the group was last frozen.';
 
 
--- A publisher of a new version holds this lock, and a freeze of all groups waits for it: the freezes that
--- the publisher reads under the lock hold until its transaction ends. Leases are renewed without it.
--- False: the lock was not free in time.
+-- A publisher of a new version holds this lock, and a freeze of all groups waits for the lock. So no such freeze
+-- begins between the publisher's check and its commit. Renewing a lease does not need the lock.
+-- Returns false if the lock was not free in time.
 CREATE FUNCTION fairlead_raw.lock_freezes(patience interval) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -33,9 +33,9 @@ EXCEPTION
         RETURN false;
 END $$;
 
--- Refuses to send new versions for a frozen group. Runs in the transaction that records an outbox entry. It sees
--- every freeze committed before: of the group, because it locks the group's row; of all groups, because it locks
--- the table of freezes.
+-- Refuses to send new versions for a frozen group, in the transaction that records an outbox entry. This
+-- transaction sees every freeze committed earlier: of the group, because it locks the group's row; of all groups,
+-- because it locks the table of freezes.
 CREATE FUNCTION fairlead_raw.plan_intent_freeze() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -112,8 +112,8 @@ BEGIN
     RETURN written;
 END $$;
 
--- The four-eyes approval that the newest plan of a group, or of any group, needs; null: none. Unfreezing
--- sends plans that were approved, so it needs as many people as an approval.
+-- Returns the four-eyes rule of the newest plan of a group, or the strictest of all groups; null if there is none.
+-- Unfreezing sends approved plans, so it needs as many people as an approval.
 CREATE FUNCTION fairlead_raw.four_eyes_of(wanted text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT min(CASE WHEN fairlead_raw.needs_four_eyes(known.group_id) THEN 'database'

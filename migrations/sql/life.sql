@@ -8,8 +8,8 @@
 -- caller. Each sets its own search path, so that a caller's search path cannot replace its functions.
 
 
--- Keeps a table append-only. Only prune_rows deletes append-only rows. Others lack the right; the owner of the
--- schema has it, and this trigger prevents mistakes.
+-- Keeps a table append-only: only prune_rows deletes rows. Other roles lack the right to change rows; the owner of
+-- the schema has this right, so this trigger prevents the owner's mistakes.
 CREATE FUNCTION fairlead_raw.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND current_setting('fairlead.pruning', true) = 'on' THEN
@@ -87,7 +87,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     )
 $$;
 
--- Why the session's user cannot be the second person of any plan; null: no objection.
+-- Returns why the session's user cannot be the second person for any plan; null if there is no objection.
 CREATE FUNCTION fairlead_raw.objection_to_approver() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
@@ -116,15 +116,15 @@ $$;
 COMMENT ON FUNCTION fairlead.objection_to_pages IS
     'Why the session''s user may not act for people on pages; null: no objection.';
 
--- Whether the session's user is a service, which names the person for whom it acts. The planner may write events
--- directly; the web server's login only through act_as.
+-- Returns whether the session's user is a service, which acts for a person that it names. The planner may write
+-- events directly, the web server's login only through act_as.
 CREATE FUNCTION fairlead_raw.speaks_for_others() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT has_column_privilege(session_user, 'fairlead_raw.plan_event', 'actor', 'INSERT')
         OR fairlead.objection_to_pages() IS NULL
 $$;
 
--- Refuses the session's user as approver if it is the proposer, a planner, or no approver.
+-- Refuses an approval by the plan's proposer, by a planner, and by a user who is not an approver.
 CREATE FUNCTION fairlead_raw.check_four_eyes(group_id text, version integer) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -172,7 +172,7 @@ CREATE TRIGGER next_version BEFORE INSERT ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_insert();
 
 
--- Writes the event proposed of a new plan.
+-- Writes the event `proposed` of a new plan.
 CREATE FUNCTION fairlead_raw.plan_propose() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -203,7 +203,7 @@ CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_update();
 
 
--- Whether a text has a visible character, beyond blanks of any width and control characters.
+-- Returns whether a text has a character other than blanks of any width and control characters.
 CREATE FUNCTION fairlead_raw.is_visible(content text) RETURNS boolean LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(content, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'
@@ -218,9 +218,9 @@ BEGIN
     END IF;
 END $$;
 
--- A step needs a reason in words. A plan that has expired cannot be approved: publication would refuse
--- it. An approved plan is published in two steps, each committed: sending, before the record is sent, and
--- published, when the plan topic has it. After a crash between the two the plan is still sending.
+-- A step needs a reason in words. An expired plan cannot be approved: publication would refuse it.
+-- Publication commits two steps: `sending` before the record is sent, `published` once the plan topic has the
+-- record. After a crash in between, the plan is still `sending`.
 CREATE FUNCTION fairlead_raw.plan_event_apply() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -339,8 +339,9 @@ BEGIN
     RETURN mine;
 END $$;
 
--- A publisher may record that a record was not sent only if no other publisher has had a turn since and
--- may have sent the record. Returns the number of the last turn, and prevents new turns until the transaction ends.
+-- A publisher may record that a record was not sent only if no other publisher, which could have
+-- sent the record, has had a turn since then. Returns the number of the last turn, and prevents new turns until
+-- the transaction ends.
 CREATE FUNCTION fairlead_raw.partition_turn(topic text, partition integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT held.turn FROM fairlead_raw.plan_partition held

@@ -32,6 +32,10 @@ DECLARE
     eyes text;
 BEGIN
     PERFORM fairlead_raw.lock_group(record_regression.group_id);
+    IF NOT fairlead_raw.is_visible(evidence) THEN
+        RAISE EXCEPTION 'group %: nothing shows that version % caused a regression', group_id, version
+            USING ERRCODE = 'FL001';
+    END IF;
     SELECT plan.four_eyes INTO eyes FROM fairlead_raw.plan
         WHERE plan.group_id = record_regression.group_id AND plan.version = record_regression.version
             AND plan.state = 'published' AND plan.rolled_back_from IS NULL;

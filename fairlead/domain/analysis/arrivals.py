@@ -26,14 +26,14 @@ _MEDIAN_CHI2: Final = 0.4549
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Arrivals of P partitions, shapes (P,)."""
+    """Arrival rates of P partitions, arrays of shape (P,)."""
 
     #: Records a second, and its standard deviation, float64; 0: unknown.
     per_s: Float64
     deviation: Float64
-    #: Whether there was a step with known arrivals, bool.
+    #: Whether the arrivals of at least one step are known, bool.
     known: Mask
-    #: Length of the stretch of the mean, float64.
+    #: Length of the period that the mean covers, float64.
     seconds: Float64
 
 
@@ -83,8 +83,8 @@ def arrival_rates(series: SampleSeries) -> Rates:
 def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.integer]) -> Rates:
     """Return rates corrected by slow changes that all partitions of a topic share.
 
-    A change with the time of day, for example, is too small to show in a single partition, but
-    shows in the sum. `kind`: topic of each partition, shape (P,).
+    A change with the time of day, for example, is too small to notice in a single partition, but
+    noticeable in the sum. `kind`: topic of each partition, shape (P,).
     """
     steady = rates.known & (rates.seconds >= series.now - series.at[0])
     if not steady.any():

@@ -155,7 +155,7 @@ def _overfull(inputs: CandidateInputs, plan: Assignment) -> bool:
 def _harmless_moves(inputs: CandidateInputs, plan: Assignment) -> int | None:
     """Return how many moves bring no other member of an overloaded group over the objective.
 
-    None: all. Members that were not measured count with their largest possible capacity.
+    None: all moves. Members without a measured capacity count with their largest possible one.
     """
     outlook = replace(inputs.outlook, capacities=inputs.at_most)
     if outlook.arrivals.sum() <= outlook.capacities.sum():
@@ -310,7 +310,7 @@ def _work(inputs: CandidateInputs) -> Problem:
 
 
 def _enough(inputs: CandidateInputs, work: Problem) -> float:
-    """Return the load of the most loaded member at which a plan ends, in seconds of work."""
+    """Return the load of the most loaded member below which moves stop, in seconds of work."""
     assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     horizon_s = inputs.horizon_s
     total = float(work.weights.sum() + work.arrival_rates.sum() * horizon_s)

@@ -52,7 +52,7 @@ class Capacity:
 
     #: Not negative.
     records_per_s: float
-    #: Whether the member was at its limit; else it is a lower bound.
+    #: Whether the member was at its limit; if not, the value is a lower bound.
     measured: bool
     #: Time of the measurement, seconds since the epoch.
     at: float
@@ -63,7 +63,7 @@ class Speeds:
     """Assumed capacities of M members, records a second, float64 of shape (M,)."""
 
     per_s: Float64
-    #: Whether it was measured; bool of shape (M,).
+    #: Whether the capacity was measured; bool of shape (M,).
     measured: Mask
     #: Largest possible capacity: more than `per_s` for members that were never at their limit and
     #: have bounds near the capacity of measured peers.
@@ -89,7 +89,7 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
 def _by_steps(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
     """Return the capacity of a member that commits in every step, from stretches of steps.
 
-    Without the fastest and the slowest fifth of a stretch: a rebalance stops a member for a moment,
+    The fastest and the slowest fifth of a stretch do not count: a member stops during a rebalance,
     and a reset offset jumps.
     """
     places = np.flatnonzero(commits.steady[:, member])
@@ -108,19 +108,19 @@ def _by_steps(series: SampleSeries, commits: Commits, member: int) -> Capacity |
     later = stretches[last:]
     if run and not (later > _NOISE * speed).any():
         return Capacity(speed, measured=True, at=float(ends[last - count]))
-    # Never at its limit, or later the member did more without being at its limit.
+    # The member was never at its limit, or was faster later without being at its limit.
     best = int(later.argmax())
     return Capacity(float(later[best]), measured=False, at=float(ends[last + best]))
 
 
 def _least_steps(series: SampleSeries, commits: Commits, member: int) -> int:
-    """Return the steps in which rare commits of partitions show little of a member's speed."""
+    """Return how many steps a stretch needs so that rare commits show a member's speed."""
     steps = np.ceil(SEVERAL * commits.held_back_s[member] / max(series.step, 1e-9))
     return int(np.clip(steps, STEPS, max(len(series) - 1, STEPS)))
 
 
 def _newest_run(busy: Mask, count: int) -> tuple[int, int] | None:
-    """Return the newest run of `count` steps with a backlog: its first step, and its end.
+    """Return first step and end of the newest run of at least `count` steps with a backlog.
 
     A single step without a backlog does not end a run: nothing was committed in it.
     """
@@ -147,8 +147,8 @@ def _trimmed(values: Float64) -> float:
 def _by_intervals(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
     """Return the capacity of a member that commits less often than samples are taken.
 
-    From stretches of several commit intervals that last for at least `SAMPLES_NEEDED` samples, and
-    for as long as `_least_steps` says.
+    From stretches of several commit intervals, which have at least `SAMPLES_NEEDED` steps, and as
+    many as `_least_steps` returns.
     """
     marks = np.flatnonzero(commits.marked[:, member])
     if marks.size <= SEVERAL:
@@ -231,8 +231,8 @@ def speeds(
     known
         From `remembered`.
     arrivals, at_rest
-        Arrivals in each member's partitions, records a second, float64 of shape (M,). Whether it
-        has no backlog, bool of shape (M,): it can process what arrives.
+        Arrivals in each member's partitions, records a second, float64 of shape (M,). Whether the
+        member has no backlog, bool of shape (M,): it can process its arrivals.
     """
     count = len(members)
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)

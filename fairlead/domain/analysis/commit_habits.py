@@ -36,8 +36,8 @@ class Habits:
     #: under the present one; float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
-    #: Seconds of the second longest such time of each partition that ended with a commit; 0: fewer.
-    #: float64 of shape (P,).
+    #: Second longest such time of each partition that ended with a commit, in seconds; 0: fewer
+    #: than two. float64 of shape (P,).
     waited_twice_s: Float64
     #: Usual time between commits of a member, and members that commit less often than samples are
     #: taken, shape (M,): see `Commits`.
@@ -59,9 +59,9 @@ class Habits:
     def beyond_own_interval(self, waiting_s: Float64) -> Mask:
         """Whether times without a commit are unusual for the partition, bool of shape (P,).
 
-        They exceed several of its usual intervals, which are longer if fewer records arrive, and
-        clearly exceed what it waited at least twice before: consumers that read one partition after
-        the other let each wait. True for a partition that was never committed.
+        An unusual time exceeds several of the partition's usual intervals, which are longer if
+        fewer records arrive, and clearly exceeds its second longest wait so far: consumers that
+        read one partition after another let each wait. True for a partition without any commit.
         """
         marks = self.committed.sum(axis=0)
         due_s = self.series.seconds @ self.due - waiting_s
@@ -102,7 +102,7 @@ def commit_habits(series: SampleSeries) -> Habits:
 
 
 def _since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
-    """Return how long something has held: in each step, (S, P), and now, (P,); seconds, (P,)."""
+    """Return for how long `still`, (S, P), then `now`, (P,), have been true; seconds, (P,)."""
     holds = np.logical_and.accumulate(np.vstack((still, now))[::-1], axis=0)
     first = len(series) - holds.sum(axis=0)
     since: Float64 = series.at[np.minimum(first, len(series) - 1)]
@@ -153,8 +153,8 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
 def at_rest(series: SampleSeries) -> Int64:
     """Return the largest lag of each partition at rest, records, int64 of shape (P,).
 
-    At rest: nothing happens in a step, and since the last commit something has arrived in one step
-    at most, such as the marker of the transaction. Before the first commit: nothing has arrived.
+    At rest: nothing happens in a step, and since the last commit there were arrivals in one step at
+    most, for example a transaction's marker. Before the first commit: there were no arrivals.
     """
     steps = np.arange(len(series) - 1)[:, None]
     last = np.maximum.accumulate(np.where(series.advanced > 0, steps, -1), axis=0)

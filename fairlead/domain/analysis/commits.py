@@ -185,8 +185,8 @@ def read_commits(
 def _left_by_commits(habits: Habits, free: Mask, left: Int64) -> Mask:
     """Return whether a backlog was certainly left at the end of a step, bool of shape (S, P).
 
-    By the partition's commit in the step. For a partition that is committed rarely, also in the
-    steps after a commit that left more than the next commit took.
+    The partition's commit in the step shows this. A rarely committed partition also had a backlog
+    in the steps after a commit that left more records than the next commit took.
     """
     steps, columns = np.arange(len(free))[:, None], np.arange(free.shape[1])
     last = np.maximum.accumulate(np.where(free, steps, -1), axis=0)
@@ -278,9 +278,9 @@ def _backlog(
 ) -> Float64:
     """Return the backlog of each partition, records, float64 of shape (P,).
 
-    If it is committed, or sent to, `seldom`: the records that its last commit `left`, of shape
-    (S, P); without a commit, its lag less the usual records of a commit. Else the lag that commits
-    and chance do not explain.
+    If commits or batches of producers are rare (`seldom`): the records that the last commit `left`,
+    of shape (S, P); without a commit, the lag minus the usual records of a commit. Otherwise: the
+    lag that commits and chance do not explain.
     """
     series, again = habits.series, habits.series.committed_again
     lag: Float64 = np.maximum(series.lag[-1] - habits.rest, 0).astype(np.float64)

@@ -58,7 +58,7 @@ class Costs:
     #: The most likely cost, and the standard deviation of its logarithm; infinite: unknown.
     estimate: Float64
     deviation: Float64
-    #: Time of the newest sample that it was estimated from, seconds since the epoch.
+    #: Time of the newest sample in the estimate, seconds since the epoch.
     at: Float64
 
     @classmethod
@@ -162,7 +162,7 @@ def reported_costs(
     Parameters
     ----------
     work, series
-        Reported work, some means of which are known, and its samples.
+        Reported work with at least one known mean, and its samples.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates

@@ -27,7 +27,7 @@ from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
-#: Commits to wait for until a plan's effect shows: the first may be of records read before it.
+#: Commits to wait for a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
 
 #: Back-off after this number of recent plans: seconds, doubled with each further plan, so that no
@@ -224,7 +224,7 @@ def _waits(analysis: Analysis) -> str | None:
 def _commits_s(analysis: Analysis) -> float:
     """Return the seconds in which commits of the median member show the effect of a plan.
 
-    Not of the member with the longest intervals: it would delay plans for all others.
+    The longest interval of any member would delay plans for all others.
     """
     commits = analysis.estimates.commits
     known = np.isfinite(commits.interval_s)

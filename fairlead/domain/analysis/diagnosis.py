@@ -60,7 +60,7 @@ a_few = partial(listed, at_most=NAMED)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The problem of a group, the members or partitions (topic-partition) concerned, and why."""
+    """The problem of a group, the affected members or partitions (topic-partition), and why."""
 
     name: DiagnosisName
     names: tuple[str, ...]

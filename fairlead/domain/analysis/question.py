@@ -28,7 +28,7 @@ class Question:
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
-    #: Whether the memory was invalid: the evidence mentions it.
+    #: Whether the memory was invalid, which the evidence mentions.
     forgotten: bool = False
     #: Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
     changes: Sequence[float] = ()

@@ -26,7 +26,7 @@ class Observations:
 
     #: All samples. Gaps are bridged, and samples in quick succession left out.
     series: SampleSeries
-    #: Those of the last hour, or all if commits are rare.
+    #: Samples of the last hour, or all samples if commits are rare.
     recent: SampleSeries
     #: Arrivals in records a second.
     rates: Rates
@@ -60,9 +60,9 @@ def _with_all_samples(
 ) -> tuple[SampleSeries, Commits]:
     """Return samples and commits that count, if members have few commits in the last hour.
 
-    If a member has always committed rarely, everything is read from all samples. If it committed in
-    nearly every step until its last commit, it has stopped: only its interval, and that it is
-    silent, come from all samples.
+    For members that have always committed rarely, all samples count. A member that committed in
+    nearly every step until its last commit has stopped: then all samples count only for its commit
+    interval and its silence.
     """
     few = lately.marked.sum(axis=0) <= SEVERAL
     few &= lately.rare | ~np.isfinite(lately.interval_s)

@@ -113,9 +113,9 @@ class MeasuredWork:
     #: Share of the time (NaN: unknown) and seconds in which each consumer did not wait for records.
     busy: Float64
     busy_s: Float64
-    #: Share of the newest steps in which it waited; 0: unknown.
+    #: Share of the newest steps in which each consumer waited; 0: unknown.
     waiting: Float64
-    #: Whether it reports, bool.
+    #: Whether each consumer reports, bool.
     reporting: Mask
     #: Ratio of the present to the earlier seconds per record, if all consumers became slower at the
     #: same time; else 1.
@@ -184,7 +184,7 @@ class MeasuredWork:
 
     @property
     def dense_alike(self) -> bool:
-        """Whether all partitions have about as many offsets per record."""
+        """Whether all partitions have about the same number of offsets per record."""
         return not self.known.any() or bool(np.ptp(self.offsets_per_record[self.known]) < _ALIKE)
 
     @property
@@ -251,8 +251,8 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
     """Return `MeasuredWork.offsets_per_record`, from S steps and K pairs, shapes (S, K).
 
-    Of all steps, or of the newest, if that is less: records may be skipped in some steps, and older
-    records may be compacted, unlike new ones.
+    The lower of two ratios, of all steps and of the newest ones: consumers may skip records in some
+    steps, and older records may be compacted, unlike new ones.
     """
     read = records > 0
     usual = np.nanmedian(np.where(read, offsets / np.where(read, records, 1.0), np.nan), axis=0)

@@ -46,7 +46,7 @@ class Stalls:
     #: Partitions that fall behind while their owner keeps up with others, or waits for records.
     #: Clients share their time evenly, so the cause is not the owner's speed.
     throttled: Mask
-    #: Records of each partition that were read a second recently, float64.
+    #: Recent read rate of each partition, records a second, float64.
     read_per_s: Float64
     #: Partitions whose commit is overdue, by their own interval and their owner's, although more
     #: records wait than usually gather before a commit.
@@ -54,7 +54,7 @@ class Stalls:
 
 
 def stalls(habits: Habits, per_commit: Float64, waits: Mask | None) -> Stalls:
-    """Return what makes no progress; `per_commit` and `waits` as in `read_commits`."""
+    """Return members and partitions without progress; parameters as in `read_commits`."""
     series, waiting_s = habits.series, habits.waiting_s
     owner = series.owner[-1]
     foreign = foreign_partitions(series)
@@ -161,13 +161,13 @@ def stuck_under_owners(series: SampleSeries, waiting_s: Float64) -> Mask:
 
 
 def _sample_before(series: SampleSeries, seconds: Float64) -> Int64:
-    """Return the index of the sample so many seconds before now."""
+    """Return the index of the oldest sample that is at most `seconds` old, of shape (P,)."""
     since = np.searchsorted(series.at, series.now - seconds - 1e-6)
     return np.minimum(since, len(series) - 1)
 
 
 def _total(steps: Mask) -> Int64:
-    """Return the number of true steps up to each sample, shape (L, N), of steps (S, N)."""
+    """Return how many `steps`, shape (S, N), are true before each sample, shape (L, N)."""
     return np.vstack((np.zeros((1, steps.shape[1]), np.int64), steps.cumsum(axis=0)))
 
 

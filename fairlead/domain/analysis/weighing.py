@@ -77,8 +77,8 @@ class Gain(NamedTuple):
     """The savings of a plan for the members that it changes, in seconds.
 
     `time_lag_s` and `planned_s` are their worst time lag at the horizon without and with the plan.
-    `avoided_s` is summed over partitions, once the backlog can have been read; `slight`: it is a
-    share below `BETTER`, and the members stay over the objective.
+    `avoided_s` is summed over partitions, once the backlog can have been read; `slight`: this
+    is a share below `BETTER`, and the members stay over the objective.
     """
 
     members: int

@@ -99,8 +99,8 @@ TABLE: Final = {
     # An assignment record lists the member. It asks for a rebalance if there is a newer plan.
     # Owns its share of the assignment record.
     State.FOLLOWING: _AFTER_ROUND,
-    # An assignment record does not list the member. It asks for a rebalance, as in the next
-    # two. Owns range's share unless the assignment record deals it out.
+    # An assignment record does not list the member, which requests a rebalance, as in the next
+    # two states. Owns range's share, unless the record assigns this share to other members.
     State.LEFT_OUT: _AFTER_ROUND,
     # The member did not announce itself. Owns range's share.
     State.KEEPING: _AFTER_ROUND,
@@ -672,7 +672,7 @@ class FollowingMember:
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
 
     def _repeat_if_due(self, generation: Generation) -> None:
-        """Write the valid assignment again before retention removes it; members ignore it."""
+        """Write the valid assignment again before retention removes it; members ignore the copy."""
         if self._now() < self._repeat_at:
             return
         self._repeat_at = self._now() + REPEAT_ASSIGNMENT_S

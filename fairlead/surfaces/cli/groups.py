@@ -201,7 +201,7 @@ def _not_planned(names: list[str]) -> list[str]:
 
 
 def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | None") -> list[str]:
-    """Return which groups with members were not sampled lately, and why."""
+    """Return groups that have members but no recent sample, with the reason."""
     from fairlead.common.words import listed
     from fairlead.domain.diagnoses import NO_MEMBERS
 

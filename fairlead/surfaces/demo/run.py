@@ -45,7 +45,7 @@ from fairlead.wire.document import PlanDocument
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
 #: beside 28 consumers takes more than half an hour.
 STEP_TIMEOUT_S = 7200.0
-#: Number of a group's diagnoses among which that of its plan is found.
+#: Maximum number of a group's diagnoses that are read to find the one of its plan.
 DIAGNOSES = 1_000
 POLL_S = 0.1
 #: Records continue to arrive for this long under the plans, to show their effect.

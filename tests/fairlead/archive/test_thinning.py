@@ -1,4 +1,4 @@
-"""Tidying removes only what nobody needs, also during reads and crashes."""
+"""Tidying removes only unneeded samples, also during reads and crashes."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -69,7 +69,7 @@ def test_tidying_does_not_change_the_analysis(
     taken: dict[int, tuple[set[str], bool]],
     tidied: list[int],
 ) -> None:
-    """For any samples, tidied any number of times, exactly the needed ones are left."""
+    """However many samples and tidyings there are, exactly the needed samples are left."""
     path = tmp_path_factory.mktemp("archive")
     archive = SampleArchive(str(path))
     ids = {before: append(archive, before, *groups) for before, (groups, _) in taken.items()}

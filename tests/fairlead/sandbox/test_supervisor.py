@@ -143,7 +143,7 @@ def test_parts_that_ignore_ctrl_c_are_ended(
 
 
 def test_command_that_ends_is_not_run_again(tmp_path: Path) -> None:
-    """It is ready once it has ended with status 0."""
+    """The part is ready once its command has ended with status 0."""
     noted = tmp_path / "noted"
     once = (sys.executable, "-c", "import sys; open(sys.argv[1], 'a').write('x')", str(noted))
     later = Part("later", (sys.executable, "-c", SLEEPS), after="once")

@@ -68,7 +68,7 @@ def test_consumers_of_unknown_capacity_are_not_counted() -> None:
 
 
 def test_members_that_keep_up_without_a_known_limit_are_enough() -> None:
-    """Their lower bounds are their loads, which must not exceed 95 % of themselves."""
+    """A lower bound equals the load, so the limit of 95 % of capacity must not apply to it."""
     assert sized([5.0] * 3, [10.0, 10.0], measured=False).wanted == 2
     assert sized([5.0] * 3, [10.0, 10.0]).wanted == 3
 

@@ -24,7 +24,7 @@ def test_every_command_has_help_with_examples() -> None:
 
 
 def test_help_lists_the_parts_of_the_doctor() -> None:
-    """`--skip` accepts these."""
+    """The names that `--skip` accepts."""
     command: Any = get_command(app)
     (text,) = [each.help for each in command.commands["doctor"].params if "--skip" in each.opts]
     parts = text.removeprefix("Leave out ").partition(";")[0]

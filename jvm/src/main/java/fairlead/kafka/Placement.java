@@ -92,7 +92,7 @@ final class Placement {
             int[] takers = IntStream.range(0, members).filter(member -> received[member] > 0).toArray();
             IntSummaryStatistics sizes = Arrays.stream(takers).map(member -> received[member]).summaryStatistics();
             if (sizes.getMax() - sizes.getMin() > 1) {
-                // The time of each partition, if all members get theirs in the same total time, and its member.
+                // The turn of each partition if members receive theirs at even intervals, with the member.
                 List<Map.Entry<Double, Integer>> turns = new ArrayList<>();
                 for (int member : takers) {
                     for (int nth = 0; nth < received[member]; nth++) {

@@ -13,7 +13,7 @@ import java.util.Set;
 /**
  * One version of a group's plan, read as in {@code fairlead/wire/document.py}.
  *
- * <p>Immutable by contract: nobody may change its arrays and maps.
+ * <p>Immutable by contract: callers must not change its arrays and maps.
  */
 final class PlanDocument {
     /** The format of documents, and of the records that contain them. */

@@ -136,7 +136,7 @@ final class PlanBook {
                 votes.merge(group, 1, Integer::sum);
             }
         }
-        // Of several with equally many, the first by name.
+        // Of groups with equally many votes, the first by name.
         return votes.entrySet().stream()
             .min(Map.Entry.<String, Integer>comparingByValue().reversed().thenComparing(Map.Entry.comparingByKey()))
             .map(Map.Entry::getKey).orElse(null);
