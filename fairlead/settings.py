@@ -330,11 +330,9 @@ def load_settings() -> Settings:
             f"{'; '.join(map(_no_such_variable, unknown))} Separate nested names by two "
             "underscores: FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
+    source = present_source()  # before the file is read, so that a later change is noticed
     try:
-        source = present_source()  # before the file is read, so that a later change is noticed
         settings = Settings()
-        settings._source = source  # noqa: SLF001 - of this module
-        return settings
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())
@@ -343,6 +341,8 @@ def load_settings() -> Settings:
         raise ConfigurationError(_not_json(str(error))) from None
     except (OSError, ValueError) as error:  # TOML that cannot be read or does not parse
         raise ConfigurationError(f"{path}: {error}") from None
+    settings._source = source  # noqa: SLF001 - of this module
+    return settings
 
 
 def reloaded(before: Settings) -> Settings:

@@ -116,23 +116,35 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     """Plan each reader set that is behind or lacks an owner separately, the most behind first.
 
-    Sets for which a plan is not worth its moves keep their owners.
+    Sets for which a plan is not worth its moves keep their owners, unless no plan is.
     """
-    problem, peers, budget = inputs.problem, inputs.peers, options.get("max_moves")
+    problem, peers = inputs.problem, inputs.peers
     sets = [] if peers.one_subscription else _sets_to_plan(inputs)
     if not sets:
         return _relieved_set(inputs, options)
-    owner, reasons, outcomes = problem.owner.copy(), dict[int, str](), dict[str, None]()
+    plans, needless, left = list[Assignment](), list[Assignment](), options.get("max_moves")
     for number in sets:
-        left = None if budget is None else budget - moved_partitions(problem.owner, owner)
         of_set = _of_set(inputs, number)
         plan = _relieved_set(of_set, {**options, "max_moves": left})
         changed = (plan.owner != problem.owner) & (peers.of_partition == number)
-        if _pays(of_set, np.where(changed, plan.owner, problem.owner)):
-            owner[changed] = plan.owner[changed]
-            reasons |= {index: why for index, why in plan.reasons.items() if changed[index]}
-            outcomes[plan.outcome or ""] = None
-    return Assignment(problem, owner, "; ".join([*outcomes][:NAMED]), reasons)
+        plan = replace(
+            plan,
+            owner=np.where(changed, plan.owner, problem.owner),
+            reasons={index: why for index, why in plan.reasons.items() if changed[index]},
+        )
+        if not _pays(of_set, plan.owner):
+            needless.append(plan)
+            continue
+        plans.append(plan)
+        left = None if left is None else left - moved_partitions(problem.owner, plan.owner)
+    plans = plans or needless[:1]  # so that the reason says what it would save
+    owner, reasons = problem.owner.copy(), dict[int, str]()
+    for plan in plans:
+        owner = np.where(plan.owner == problem.owner, owner, plan.owner)
+        reasons |= plan.reasons
+    outcomes = dict.fromkeys(plan.outcome or "" for plan in plans)
+    outcome = "; ".join([*outcomes][:NAMED])
+    return Assignment(problem, owner, outcome, reasons, plans[0].frontier)
 
 
 def _relieved_set(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
@@ -226,8 +238,11 @@ def _with_less_rack_traffic(
 
     In a group over its objective, there are no further moves.
     """
-    traffic, before, work = inputs.traffic, inputs.problem.owner, _work(inputs)
-    if traffic is None or not work.members or work.arrival_rates is None:
+    traffic, before = inputs.traffic, inputs.problem.owner
+    if traffic is None:
+        return assignment
+    work = _work(inputs)
+    if not work.members or work.arrival_rates is None:
         return assignment
     moves = moved_partitions(before, assignment.owner)
     load: Float64 = work.weights + work.arrival_rates * inputs.horizon_s

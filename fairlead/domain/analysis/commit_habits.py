@@ -83,6 +83,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     interval_s, rare = _intervals(series, marked, per_member.any(due))
     _, committed_rarely = _intervals(series, committed, due)
     still = uncommitted[:-1] & ~committed & series.in_one_log[:-1]
+    unread = still & ~series.committed_again  # nor while it changed hands
     return Habits(
         series=series,
         per_member=per_member,
@@ -91,9 +92,9 @@ def commit_habits(series: SampleSeries) -> Habits:
         committed=committed,
         due=due,
         marked=marked,
-        waiting_s=_since(series, still & ~series.committed_again, uncommitted[-1]),
+        waiting_s=_since(series, unread, uncommitted[-1]),
         owned_s=_since(series, still & same, uncommitted[-1]),
-        waited_twice_s=_waited_twice(series, still),
+        waited_twice_s=_waited_twice(series, unread),
         interval_s=interval_s,
         rare=rare,
         committed_rarely=committed_rarely,

@@ -62,12 +62,10 @@ class Commits(Stalls):
     #: Records that a member consumed in each step, float64 of shape (S, M). Without partitions that
     #: changed hands or are stuck, and without records that were read again.
     consumed: Float64
-    #: In each step, bool of shape (S, M): whether a member committed anything new; had a backlog at
-    #: the end; also had one at the start (records that had arrived by then were not committed at
-    #: the end); kept its partitions, and no log was replaced.
+    #: In each step, bool of shape (S, M): whether a member committed anything new (marked); had a
+    #: backlog at the end (busy); kept its partitions, and no log was replaced (steady).
     marked: Mask
     busy: Mask
-    throughout: Mask
     steady: Mask
     #: Usual time between commits of a member, float64 of shape (M,): a step at least. Infinite if
     #: it never committed although it had records to commit.
@@ -171,7 +169,6 @@ def read_commits(
         consumed=consumed,
         marked=per_member.any(free),
         busy=busy,
-        throughout=throughout,
         steady=per_member.steady(),
         interval_s=habits.interval_s,
         held_back_s=_held_back(series, taken * habits.committed_rarely, consumed),

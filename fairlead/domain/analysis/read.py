@@ -12,7 +12,7 @@ import numpy as np
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
 from fairlead.domain.analysis.commits import Commits, read_commits, records_per_commit
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
-from fairlead.domain.analysis.sample_series import SampleSeries
+from fairlead.domain.analysis.sample_series import Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SEVERAL, STEPS
 
 #: Seconds of samples from which rates and commits are read, and minimum number of samples.
@@ -51,12 +51,12 @@ def read(series: SampleSeries, reports: ReportSeries | None) -> Observations:
     commits = read_commits(recent, per_commit=per_commit, waits=waits)
     rates = arrival_rates(recent)
     if len(series) > len(recent):
-        recent, commits = _with_all_samples(series, recent, commits)
+        recent, commits = _with_all_samples(series, recent, commits, waits)
     return Observations(series, recent, rates, commits, work)
 
 
 def _with_all_samples(
-    series: SampleSeries, recent: SampleSeries, lately: Commits
+    series: SampleSeries, recent: SampleSeries, lately: Commits, waits: Mask | None
 ) -> tuple[SampleSeries, Commits]:
     """Return samples and commits that count, if members have few commits in the last hour.
 
@@ -68,7 +68,7 @@ def _with_all_samples(
     few &= lately.rare | ~np.isfinite(lately.interval_s)
     if not few.any():
         return recent, lately
-    commits = read_commits(series)
+    commits = read_commits(series, waits=waits)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
     rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
     if (few & rare).any():

@@ -224,16 +224,13 @@ def fetched_slowly(series: SampleSeries, rest: Int64, waits: Mask) -> Mask:
 
 def _gets_older(series: SampleSeries, partition: int, steps: int) -> bool:
     """Return whether the age of a partition's first unread record grew in the newest steps."""
-    end, at = series.readable_end[:, partition], series.at
-    per_s = max(float((end[-1] - end[0]) / (series.now - at[0])), 1e-9)
-
-    def age_s(sample: int) -> float:
-        position = series.position[sample, partition]
-        arrived_at = np.interp(position, end[: sample + 1], at[: sample + 1])
-        return float(at[sample] - arrived_at) + max(float(end[0] - position), 0.0) / per_s
-
+    per_s = series.arrived.sum(axis=0) / (series.now - series.at[0])
     last = len(series) - 1
-    return age_s(last) - age_s(max(last - steps, 1)) > series.step / 2
+    before, now = (
+        each.time_lag((each.end - each.position)[-1].astype(np.float64), per_s)[partition]
+        for each in (series.until(max(last - steps, 1)), series)
+    )
+    return bool(now - before > series.step / 2)
 
 
 def left_behind(habits: Habits) -> tuple[Mask, Float64]:

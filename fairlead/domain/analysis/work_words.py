@@ -70,6 +70,7 @@ def _ratios_to_peers(seconds: Float64, peers: Peers) -> Float64:
     """Return the seconds per record of members over the median of their peers, (M,); 1: unknown."""
     known, ratios = np.isfinite(seconds), np.ones(seconds.size)
     for member in np.flatnonzero(known).tolist():
-        among = np.append(peers.of_member(member, known), member)
-        ratios[member] = seconds[member] / np.median(seconds[among])
+        others = peers.of_member(member, known)
+        if others.size:
+            ratios[member] = seconds[member] / np.median(seconds[others])
     return ratios

@@ -185,3 +185,11 @@ def test_plan_history_has_a_row_for_each_version(
     assert (second["version"], second["state"], second["decided_by"]) == (2, "proposed", None)
     store.approve("orders", 2, sha256=second["sha256"], reason="within limits", actor="policy")
     assert plan_history(store, "orders")[1]["decided_by"] == "policy"
+
+
+def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
+    """Adoption must be recorded for its own group and version."""
+    plans = [publish("s1", group=group) for group in ("a", "b")]
+    record_adoption(store, "a", 1, observed_at=plans[0].snapshot_at, planned=3, as_planned=3)
+    assert store.unobserved(plans) == {("b", 1)}
+    assert store.unobserved([]) == set()
