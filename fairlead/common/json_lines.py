@@ -92,7 +92,7 @@ def _error(message: str) -> dict[str, Any]:
 def _parse(line: bytes) -> dict[str, Any]:
     try:
         request = json.loads(
-            line.decode("utf-8-sig"),
+            line.decode("utf-8-sig").rstrip("\r\n"),
             object_pairs_hook=_unique_keys,
             parse_constant=_refuse_constant,
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 from tenacity import (
     Retrying,
     retry_if_result,
@@ -73,6 +74,18 @@ MISSING: Final = frozenset(
 ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 """Error codes to ignore when reading partitions: librdkafka needs a group id and looks up its
 coordinator, although the group is never joined."""
+
+
+def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
+    """Return whether a broker describes the cluster."""
+    # Held in a variable: requests end when their client is garbage-collected. `Any`, because the
+    # stubs' types are wrong.
+    admin: Any = AdminClient(settings.librdkafka())
+    try:
+        admin.describe_cluster(request_timeout=within_s).result()
+    except KafkaException:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ _SNAPSHOT_KEYS: Final = frozenset(
     {"at", "begin", "end", "committed", "owners", "stable_end", "reports"}
 )
 _LARGEST_OFFSET: Final = 2**63 - 1
+#: Maximum number of partitions: an analysis takes 2.5 KB of memory for each.
+_LARGEST_TOTAL: Final = 1_000_000
 
 
 def answer_question(line: dict[str, Any]) -> dict[str, Any]:
@@ -81,6 +83,11 @@ def _policy(fields: Any) -> Policy:
 def _question(line: Mapping[str, Any], policy: Policy) -> Question:
     members = _members(line["members"])
     layout = Problem.of(line["topics"], members)
+    if layout.partition_total > _LARGEST_TOTAL:
+        raise InvalidProblemError(
+            f"topics: {layout.partition_total} partitions are more than the {_LARGEST_TOTAL} that "
+            "a group may have"
+        )
     series = _samples(line["snapshots"], layout, latest=policy.auto_offset_reset == "latest")
     owned = _owned(series, layout)
     problem = Problem.of(

@@ -130,7 +130,8 @@ def moment(text: Any, where: str) -> float:
         The text is not a time in ISO 8601 with a time zone.
     """
     try:
-        at = datetime.fromisoformat(text)
+        # `fromisoformat` accepts a NUL at the end.
+        at = datetime.fromisoformat(text if str(text).isprintable() else "")
     except (TypeError, ValueError):
         raise InvalidProblemError(
             f"{where}: {brief(text)} is no time, such as 2026-03-02T00:00:00+00:00"

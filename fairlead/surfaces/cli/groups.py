@@ -249,6 +249,8 @@ def lag(
 
     read: Callable[..., list[dict[str, Any]]] = read_lag
     columns: Mapping[str, str] | tuple[str, ...] = _LAG
+    if by_member and by_topic:
+        raise typer.BadParameter("use --by-member or --by-topic, not both")
     if by_member:
         read, columns = read_lag_by_member, _LAG_BY_MEMBER
     elif by_topic:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from rich.console import Console
 
 from fairlead.common.visible import visible
-from fairlead.errors import ConfigurationError
+from fairlead.errors import ConfigurationError, SandboxError
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment
@@ -77,9 +77,16 @@ def _start_cluster(
         )
         groups.append(stack.enter_context(consumers))
 
+    dead = set[str]()
+
     def read_reports() -> None:
         for consumers in groups:
-            consumers.update()
+            try:
+                consumers.update()
+            except SandboxError as error:
+                if str(error) not in dead:
+                    dead.add(str(error))
+                    tell(f"{error}. The other consumers continue")
 
     def say_why(error: Exception) -> None:
         tell(

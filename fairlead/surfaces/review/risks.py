@@ -119,8 +119,8 @@ def _topics(facts: Facts) -> Iterator[Risk]:
     if before is not None and after > max(before, 1.0):
         text = (
             f"One consumer would have {times(after)} its even share of a topic; before, the "
-            f"maximum was {times(before)}. If this topic gets more records, most of them are for "
-            "this consumer, even if all consumers have the same number of partitions."
+            f"maximum was {times(before)}. If this topic gets more records, this consumer gets "
+            "this share of them, even if all consumers have the same number of partitions."
         )
         yield Risk(serious=after >= _CLUMPED, topic="A topic on few consumers", text=text)
 

@@ -10,11 +10,13 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from fairlead.common.words import length
-from fairlead.kafka.reachability import unreachable
+from fairlead.kafka.requests import kafka_answers
 from fairlead.sandbox.part_states import PartState, part_states
 from fairlead.settings import Settings
 from fairlead.store.monitoring import SampleAge, last_sample
 
+#: Seconds until Kafka counts as away; probes usually wait longer.
+KAFKA_S: Final = 2.0
 #: The parts of `fairlead up` that take samples.
 _SAMPLING: Final = ("code", "daemon")
 
@@ -36,7 +38,7 @@ def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
             *_missing_samples(last, parts),
         ],
         "database": "ok",
-        "kafka": "does not answer" if unreachable(settings.kafka.bootstrap_servers) else "ok",
+        "kafka": "ok" if kafka_answers(settings.kafka, within_s=KAFKA_S) else "does not answer",
         "last_sample": None if last is None else _written(last.began),
     }
 

@@ -53,6 +53,14 @@ def test_members_that_share_no_topics_are_planned_apart() -> None:
     assert candidate.moved == 1
     assert candidate.assignment is not None
     assert "1 move" in (candidate.assignment.outcome or "")
+    assert [moves for moves, _ in candidate.frontier] == [0, 1]
+
+
+def test_a_plan_that_is_not_worth_its_moves_is_shown_for_its_reason() -> None:
+    """Whether other members read another topic does not matter."""
+    dear = Rules(move_downtime_s=1e7)
+    assert planned(UNEVEN, [100.0] * 2, dear).moved == 1
+    assert planned(UNEVEN | {"c0": {"c": [5.0]}}, [100.0] * 3, dear).moved == 1
 
 
 def test_moves_are_counted_over_all_sets() -> None:

@@ -119,3 +119,20 @@ def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
     committed[-1, 0] -= 500
     series = series_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
     assert np.count_nonzero(read_commits(series).backlog) == backlogs
+
+
+def test_a_partition_committed_at_each_change_of_owner_can_be_stuck() -> None:
+    """Commits at a change of owner end its earlier waits; then it waits for 24 minutes."""
+    end = [[600 * step] * 6 for step in range(61)]
+    owner = [[step // 6 % 2 if step < 36 else 0, 0, 0, 1, 1, 1] for step in range(61)]
+    handed_on = [max(step - step % 6, 1) - 1 for step in [*range(37), *[36] * 24]]
+    rows = [[600 * last] + [600 * step] * 5 for step, last in enumerate(handed_on)]
+    assert read_commits(series_at(end, rows, owner)).stuck.nonzero()[0].tolist() == [0]
+
+
+def test_a_slowly_fetched_partition_is_found_in_a_new_log() -> None:
+    """The topic was created again eight minutes after the first sample."""
+    end = [[100_000 + 600 * k] for k in range(8)] + [[6000 * k] for k in range(12)]
+    rows = [[100_000 + 600 * k] for k in range(8)] + [[3000 * k] for k in range(12)]
+    commits = read_commits(series_at(end, rows, [0]), waits=np.array([True]))
+    assert commits.throttled.tolist() == [True]

@@ -159,6 +159,8 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
         (("snapshots", 3, "at"), written(0.0), r"snapshots\[3\].at: .* snapshots ascend"),
         (("snapshots", 3, "at"), "2026-03-02T00:00:00", "has no time zone"),
         (("snapshots", 3, "at"), 7, "is no time"),
+        (("snapshots", 3, "at"), written(0.0) + "\0", "is no time"),
+        (("topics", "t"), 1_000_001, "topics: 1000001 partitions are more than the 1000000"),
         (("snapshots", 5, "end", "t"), [0] * 9, r"end.t: 9 values for 8 partitions"),
         (("snapshots", 5, "end", "t", 0), -1, r"end.t\[0\]: -1 is no offset"),
         (("snapshots", 5, "end", "t", 0), True, "true is no offset"),
