@@ -9,17 +9,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from assets.partitions import COHORT
-from fairlead.common.librdkafka import kafka_error
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade
 from tests.conftest import empty_database
 from tests.fairlead.followers.helpers import Fleet
+from tests.fixtures.consumer_groups import commit_offsets
 from tests.pipeline import SKEWED
 from tests.recalled import CONSUMED, recall
 from tests.topics import create_topics
@@ -138,7 +138,8 @@ horizon = "PT30S"
         create_topic(services, topic, partitions=len(SKEWED))
         create_topic(services, plan_topic, cleanup_policy="compact")
         produce(services, topic, tuple(CONSUMED + records for records in SKEWED))
-        consumed(services, group, topic, partitions=len(SKEWED))
+        offsets = {(topic, number): CONSUMED for number in range(len(SKEWED))}
+        commit_offsets({"bootstrap.servers": services.bootstrap_servers}, group, offsets)
         fleet = Fleet(services, group, plan_topic, [topic])
         stack.callback(fleet.close)
         members = [fleet.join(name, enable_auto_commit=False) for name in ("orders-1", "orders-2")]
@@ -233,26 +234,3 @@ def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
         for _ in range(count):
             producer.produce(topic, b"record", partition=partition)
     assert producer.flush(PATIENCE_S) == 0
-
-
-def consumed(services: Services, group: str, topic: str, *, partitions: int) -> None:
-    """Commit offsets for a group, as if it had read the beginning of each partition."""
-    consumer = Consumer({"bootstrap.servers": services.bootstrap_servers, "group.id": group})
-    offsets = [TopicPartition(topic, number, CONSUMED) for number in range(partitions)]
-    eventually(lambda: committed(consumer, offsets), "offsets are committed")
-    consumer.close()
-
-
-def committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
-    """Commit offsets; return False if the group's coordinator is not ready yet."""
-    try:
-        consumer.commit(offsets=offsets, asynchronous=False)
-    except KafkaException as error:
-        if kafka_error(error).code() not in (
-            KafkaError.NOT_COORDINATOR,
-            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-            KafkaError.COORDINATOR_NOT_AVAILABLE,
-        ):
-            raise
-        return False
-    return True

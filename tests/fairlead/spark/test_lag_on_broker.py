@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
@@ -12,6 +12,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.spark.lag import write_lag
 from fairlead.spark.warehouse import Warehouse
+from tests.fixtures.consumer_groups import commit_offsets
 from tests.kafka_tools import run_kafka_tool
 from tests.waiting import PATIENCE_S
 
@@ -31,15 +32,6 @@ def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
     return {int(row[partition]): row[lag] for row in rows if row[0] == group}
 
 
-def commit(settings: Settings, group: str, topic: str, offsets: dict[int, int]) -> None:
-    consumer = Consumer(settings.kafka.librdkafka(**{"group.id": group}))
-    consumer.commit(
-        offsets=[TopicPartition(topic, partition, at) for partition, at in offsets.items()],
-        asynchronous=False,
-    )
-    consumer.close()
-
-
 def test_lag_equals_the_column_of_kafkas_tool(
     settings: Settings, spark: SparkSession, kafka_topic: Any, unique_name: str, tmp_path: Path
 ) -> None:
@@ -56,7 +48,8 @@ def test_lag_equals_the_column_of_kafkas_tool(
         for number in range(count):
             producer.produce(topic, b"record", key=str(number % 3), partition=partition)
     assert producer.flush(PATIENCE_S) == 0
-    commit(settings, unique_name, topic, {0: 20, 1: 40, 2: 5})
+    offsets = {(topic, 0): 20, (topic, 1): 40, (topic, 2): 5}
+    commit_offsets(settings.kafka.librdkafka(), unique_name, offsets)
     # Truncated: partition 2 after its commit, partition 3 without any commit.
     admin = AdminClient(settings.kafka.librdkafka())
     cut = [TopicPartition(topic, 2, 10), TopicPartition(topic, 3, 15)]
