@@ -73,8 +73,8 @@ _ALL: Final = (
     Figure("catch_up_s", "Caught up", "seconds", none="never",
         meaning="Time until the group is within its objective; 0: now; no value: never."),
     Figure("loss_s", "Records lost", "seconds", none="none",
-        meaning="How long until retention deletes records that the group has not read; no value: "
-        "none."),
+        meaning="Time until retention deletes records that the group has not read; no value: "
+        "never."),
     Figure("consumers_wanted", "Consumers needed", "consumers",
         "Fewest consumers that keep up with the present load; no value: not known, or more "
         "consumers do not help."),
@@ -97,7 +97,7 @@ _ALL: Final = (
         "Records that the most loaded consumer has to read."),
     Figure("lag_mean", "Mean load", "records", "Records that a consumer has to read, on average."),
     Figure("lag_lower_bound", "Lower bound", "records",
-        "In any assignment, lag_max is at least this."),
+        "No assignment has a lower lag_max than this."),
     Figure("gap", "Over bound", "share", "How far lag_max is above its lower bound; 0 is best."),
     Figure("imbalance", "Imbalance", "ratio",
         "Load of the most loaded consumer, divided by the mean of all; 1 is even."),
@@ -112,8 +112,8 @@ _ALL: Final = (
     Figure("rack_cost_per_day", "Cross-rack cost a day", "money a day",
         "Daily cost of reading from other racks, at the price in the policy."),
     Figure("adherence", "Followed", "share",
-        "Share of the plan's partitions that were with their planned consumer when last read; "
-        "1 only if all were."),
+        "Share of the plan's partitions that were with their planned consumer when owners were "
+        "last read; 1 only if all were."),
     # Figures of a partition or a member.
     Figure("time_lag_s", "Behind", "seconds",
         "How long ago the next record to be read was written."),
@@ -126,9 +126,9 @@ _ALL: Final = (
         "Share of one consumer's time that the arriving records take: arrival rate times time per "
         "record."),
     Figure("capacity_share", "Share of capacity", "share",
-        "Share of its consumer's capacity that the records arriving in a partition take."),
+        "Share of the consumer's capacity that the records arriving in a partition take."),
     Figure("busy", "Busy", "share",
-        "Share of its time in which a consumer did not wait for records, as reported over the last "
+        "Share of time in which a consumer did not wait for records, as reported over the last "
         "hour."),
     Figure("cost", "Times the usual", "ratio",
         "Processing time of a record, as a multiple of the usual time in the group."),

@@ -225,7 +225,7 @@ WHERE until IS NULL;
 COMMENT ON VIEW fairlead.consumer_work IS 'Busy shares of consumers that report their work, over the last hour.';
 COMMENT ON COLUMN fairlead.consumer_work.member IS 'The consumer.';
 COMMENT ON COLUMN fairlead.consumer_work.busy IS
-    'Share of its time in which a consumer did not wait for records, as reported over the last hour.';
+    'Share of time in which a consumer did not wait for records, as reported over the last hour.';
 
 
 CREATE VIEW fairlead.partition_work AS

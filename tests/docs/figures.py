@@ -12,10 +12,10 @@ PAGE: Final = DOCS / "figures.md"
 _HEAD: Final = """\
 # Figures
 
-What does a figure mean? The name is a column in SQL and a key in JSON. The label is its heading on
-pages, in tables of commands and in Dagster. Columns in SQL have suffixes: `_before` (before a
-plan), `_predicted` (by the plan), `_achieved` (last measured under it); `_worst` (of a
-day). "No value" is null in SQL and JSON, and absent in metrics.
+What does a figure mean? Each item has the figure's name (a column in SQL and a key in JSON) and, in
+brackets, its label (on pages, in tables of commands and in Dagster) and unit. Columns in SQL may
+have a suffix: `_before` (before a plan), `_predicted` (by the plan), `_achieved` (last measured
+under the plan), `_worst` (of a day). "No value" is null in SQL and JSON, and absent in metrics.
 
 """
 

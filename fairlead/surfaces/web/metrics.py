@@ -118,7 +118,7 @@ GAUGES: Final = (
         "fairlead_member_busy_ratio",
         rows="consumer_work",
         column="busy",
-        text="Share of its time in which a consumer did not wait for records, as reported.",
+        text="Share of time in which a consumer did not wait for records, as reported.",
         labels=("group", "member"),
     ),
     Gauge("fairlead_group_lag_records", "lag", "lag"),
