@@ -105,8 +105,8 @@ class KafkaSettings(_Section):
     )
     private_key: Annotated[SecretStr, AfterValidator(_able_to_sign)] | None = Field(
         default=None,
-        description="Ed25519 key that signs plans, as `fairlead signing-key` prints it: a secret "
-        "of the planner; consumers have the public key.",
+        description="Ed25519 key that signs plans, as `fairlead signing-key` prints it. Only the "
+        "planner has this secret; consumers have the public key.",
     )
     lease: timedelta = Field(
         default=timedelta(hours=6),
@@ -155,13 +155,13 @@ class SamplingSettings(_Section):
         default=0.15,
         gt=0,
         le=1,
-        description="Maximum share of the time spent on sampling: if it is exceeded, samples are "
-        "taken less often.",
+        description="Maximum share of time spent on sampling. Above it, samples are taken less "
+        "often.",
     )
     retention: timedelta = Field(
         default=timedelta(days=2),
         ge=timedelta(hours=2),
-        description="Samples older than this are removed; of those older than an hour, one per "
+        description="Age from which samples are removed. Of samples older than an hour, one per "
         "quarter of an hour is kept.",
     )
 

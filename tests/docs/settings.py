@@ -22,13 +22,13 @@ _HEAD: Final = """\
 # Settings
 
 Which settings are there? They are in `fairlead.toml`, in the directory where a process starts, or
-in variables, which take precedence: `kafka.plan_topic` is `FAIRLEAD_KAFKA__PLAN_TOPIC`, with two
-underscores for the dot. Durations are ISO 8601 (`PT6H`) or seconds. Defaults are in brackets.
-[Policies](policies.md) explains `[discovery]` and `[[policies]]`, [your own
-cluster](own-cluster.md#security-settings) security settings.
+in environment variables, which take precedence. The variable of `kafka.plan_topic` is
+`FAIRLEAD_KAFKA__PLAN_TOPIC`, with two underscores for the dot. Durations are ISO 8601 (`PT6H`) or
+seconds. Defaults are in brackets. [Policies](policies.md) explains `[discovery]` and
+`[[policies]]`; security settings have [their own page](own-cluster.md#security-settings).
 
-Two more variables: `FAIRLEAD_CONFIG` (`fairlead.toml`) is the path of the file,
-`FAIRLEAD_CACHE_DIR` (the user's cache directory) the directory for downloads of the sandbox.
+Two more variables: `FAIRLEAD_CONFIG` (`fairlead.toml`) is the path of the file.
+`FAIRLEAD_CACHE_DIR` (the user's cache directory) is the directory for downloads of the sandbox.
 """
 
 
