@@ -22,7 +22,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment
 from fairlead.surfaces.demo.frequent_samples import frequent_samples
 from fairlead.surfaces.demo.load import steady_load
-from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
+from fairlead.surfaces.demo.scenario import DEV_GROUPS, PAYMENTS
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
@@ -105,7 +105,7 @@ def _start_cluster(
 
 def _first_steps(dagster_url: str, planning: str) -> str:
     """Return the first steps in the UI, for the only group whose plans wait for a person."""
-    group = ASKS_FIRST.name
+    group = PAYMENTS.name
     switches = f"{dagster_url}/automation"
     return f"""
 {planning}.

@@ -107,10 +107,34 @@ KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load
 
 #: A group whose plans wait for a person, by the demo's policies; the first steps of `make dev` use
 #: it.
-ASKS_FIRST = DemoGroup(
-    "asks-first",
-    {"signups": [60, 80, 470, 170, 250, 110], "logins": [70, 90, 130, 60]},
-    consumers=3,
+PAYMENTS = DemoGroup(
+    "payments",
+    {
+        "charges": [
+            90,
+            60,
+            120,
+            70,
+            200,
+            40,
+            55,
+            30,
+            45,
+            60,
+            35,
+            50,
+            25,
+            40,
+            65,
+            30,
+            45,
+            35,
+            50,
+            25,
+        ],
+        "refunds": [80, 45, 60, 30, 20, 25, 30, 15, 20, 25, 15, 30, 20, 25, 15, 10],
+    },
+    consumers=4,
     rate=50,
 )
 
@@ -120,4 +144,4 @@ DEMO_GROUPS = (*CURED, KEEPS_UP)
 #: More groups that get a plan, if the broker has the assignor that follows plans.
 CURED_BY_BROKER = (BY_BROKER,)
 #: Groups of `make dev`, under steady load.
-DEV_GROUPS = (ASKS_FIRST, *DEMO_GROUPS)
+DEV_GROUPS = (PAYMENTS, *DEMO_GROUPS)
