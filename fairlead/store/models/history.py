@@ -126,29 +126,6 @@ class GroupDay(Base):
     rebalances: Mapped[Count]
 
 
-class GroupShadow(Base):
-    """Replayed effect of plans on groups in shadow mode, by day."""
-
-    __tablename__ = "group_shadow"
-
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC).")
-    until: Mapped[datetime] = mapped_column(comment="Time of the last replayed sample.")
-    over_objective_recorded_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds beyond the objective, as measured."
-    )
-    over_objective_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds beyond the objective, replayed with the actual owners."
-    )
-    over_objective_planned_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds beyond the objective, replayed under plans."
-    )
-    plans: Mapped[Int32] = mapped_column(comment="Plans that would have been published.")
-    downtime_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds of downtime for the moves of these plans."
-    )
-
-
 class _Sample:
     """A sample of a group."""
 
