@@ -2,5 +2,5 @@
 
 `recording` turns samples into a simulated world: arrivals, members and, from `speeds`, how fast
 members were. `replay` runs an assignor or a policy in it; `spark` reads the samples from the
-archive and runs one replay per task; `report` summarises the results, `plot` draws them.
+archive and runs one replay per task; `report` summarises the results.
 """

@@ -1,7 +1,7 @@
 """The result of a backtest: figures per assignor in charge, best first.
 
 Belongs here: condensing replays, as a table for people and as data for programs. Does not:
-replaying (`replay`, `spark`), nor drawing (`plot`).
+replaying (`replay`, `spark`).
 """
 
 from collections.abc import Mapping

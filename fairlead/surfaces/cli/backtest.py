@@ -6,25 +6,12 @@ condensing (`fairlead.surfaces.backtest`).
 
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fairlead.surfaces.cli.arguments import Group, Since, parse_moment
 from fairlead.surfaces.cli.output import print_json, print_table, say
-
-
-def _plot_file(path: Path | None) -> Path | None:
-    if path is None:
-        return None
-    from fairlead.surfaces.backtest.plot import FORMATS
-
-    if path.suffix not in FORMATS:
-        raise typer.BadParameter(f"{path} does not end with {' or '.join(FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"{path.absolute().parent} is not a folder")
-    return path
 
 
 def backtest(
@@ -46,10 +33,6 @@ def backtest(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all figures and their series as JSON.")
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(callback=_plot_file, help="Draw the series to this file, .svg or .png."),
-    ] = None,
 ) -> None:
     """Replay a group's history with each assignor, best first.
 
@@ -61,7 +44,6 @@ def backtest(
     from fairlead.sandbox.spark import SparkServer
     from fairlead.settings import load_settings
     from fairlead.spark.session import build_session
-    from fairlead.surfaces.backtest.plot import draw
     from fairlead.surfaces.backtest.report import COLUMNS, Report
     from fairlead.surfaces.backtest.spark import backtest as replay_all
     from fairlead.surfaces.backtest.spark import find_samples
@@ -81,5 +63,3 @@ def backtest(
             say(f"{saved}.")
         for reason, count in report.skipped.items():
             say(f"skipped {count:,} samples: {reason}", err=True)
-    if output is not None:
-        draw(report, output)
