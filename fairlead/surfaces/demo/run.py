@@ -156,7 +156,7 @@ class _Demo:
     def _plan(self, groups: Sequence[str]) -> None:
         """Run the planning job over groups in one run, as the schedule would."""
         log = self._directory / "planning.log"
-        command = [sys.executable, "-m", "orchestration", "planning", "--verbose", *groups]
+        command = [sys.executable, "-m", "orchestration", *groups]
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
