@@ -13,7 +13,6 @@ from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
-from orchestration.keys import keys
 from orchestration.operations import OPERATIONS
 from orchestration.planning_sensor import planning_sensor
 from orchestration.samples import group_samples, sample
@@ -33,7 +32,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             plan_adoption,
         ],
         "asset_checks": CHECKS,
-        "jobs": [planning, publication, adoption, sample, keys, *OPERATIONS],
+        "jobs": [planning, publication, adoption, sample, *OPERATIONS],
         "schedules": [planning_schedule],
         "sensors": [
             group_discovery,
