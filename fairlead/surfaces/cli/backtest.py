@@ -5,7 +5,6 @@ condensing (`fairlead.surfaces.backtest`).
 """
 
 from datetime import datetime
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -41,20 +40,16 @@ def backtest(
     """
     from fairlead.archive import SampleArchive
     from fairlead.domain.policy import policy_for
-    from fairlead.sandbox.spark import SparkServer
     from fairlead.settings import load_settings
-    from fairlead.spark.session import build_session
+    from fairlead.surfaces.backtest.replays import backtest as replay_all
+    from fairlead.surfaces.backtest.replays import find_samples
     from fairlead.surfaces.backtest.report import COLUMNS, Report
-    from fairlead.surfaces.backtest.spark import backtest as replay_all
-    from fairlead.surfaces.backtest.spark import find_samples
 
     settings = load_settings()
     policy = policy_for(group, settings.policies)
     archive = SampleArchive(settings.warehouse_path)
-    recorded = find_samples(archive, group, since=since, until=until)
-    warm = SparkServer(settings.state_dir, settings.spark).for_run(partial(say, err=True))
-    spark = build_session(settings.spark, warm=warm)
-    report = Report.of(group, replay_all(spark, recorded, policy, assignor or ()))
+    samples = find_samples(archive, group, since=since, until=until)
+    report = Report.of(group, replay_all(samples, policy, assignor or ()))
     if as_json:
         print_json(report.as_dict())
     else:

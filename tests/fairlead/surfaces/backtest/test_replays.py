@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 from fairlead.archive import SampleArchive
 from fairlead.domain.samples import new_snapshot_id
 from fairlead.errors import GroupError
-from fairlead.surfaces.backtest.spark import find_samples
+from fairlead.surfaces.backtest.replays import find_samples
 from fairlead.surfaces.cli import app
 from tests.samples import samples
 
-pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
@@ -52,7 +51,7 @@ def archive(tmp_path: Path) -> SampleArchive:
     return archive
 
 
-@pytest.mark.usefixtures("spark", "archive")
+@pytest.mark.usefixtures("archive")
 def test_command_compares_assignors(tmp_path: Path) -> None:
     """The output has lag, assignors with their costs, best first, and skipped samples."""
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json"]
@@ -82,7 +81,7 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
 
 
 def test_errors_list_groups_or_the_recorded_period(archive: SampleArchive, tmp_path: Path) -> None:
-    """An unknown group or an empty period is an error before Spark starts."""
+    """An unknown group or an empty period is an error before anything is replayed."""
     with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
     span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
