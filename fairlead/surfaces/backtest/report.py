@@ -106,7 +106,8 @@ class Report:
         GroupError
             Fewer than two samples could be replayed; the message has the reasons.
         """
-        skipped = rows.loc[rows["in_charge"] == RECORDED, "skipped"].value_counts().to_dict()
+        counts = rows.loc[rows["in_charge"] == RECORDED, "skipped"].value_counts()
+        skipped = {str(reason): int(count) for reason, count in counts.items()}
         replayed = rows[rows["skipped"].isna()]
         if replayed.empty:
             reasons = "; ".join(f"{reason} ({count:,})" for reason, count in skipped.items())

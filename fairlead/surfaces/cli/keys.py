@@ -26,7 +26,7 @@ def keys(
     partition: Annotated[int | None, typer.Option(help="List a partition's keys.", min=0)] = None,
     to: Annotated[int | None, typer.Option(help=_TO, min=2, max=100_000)] = None,
     records: Annotated[
-        int, typer.Option(help="Number of records to sample.", min=1_000, max=20_000_000)
+        int, typer.Option(help="Number of records to sample.", min=1_000, max=1_000_000)
     ] = 100_000,
     minutes: Annotated[
         float, typer.Option(help="Sample the last minutes of the log.", min=1, max=1e6)
@@ -39,10 +39,8 @@ def keys(
     """Report which keys make a partition hot.
 
     Also reports the effect of more partitions. Records are sampled evenly over time and partitions:
-    at most 100 MB in 60 s. For more than 1,000,000 records, Spark reads at most 1 GB in ten
-    minutes. The command joins no group, and neither commits nor stores anything.
+    at most 100 MB in 60 s. The command joins no group, and neither commits nor stores anything.
     """
-    from fairlead.sandbox.jars import source_jars
     from fairlead.settings import load_settings
     from fairlead.surfaces.keys import as_page, tables
     from fairlead.workflows.key_sampling import report_on_keys
@@ -52,7 +50,6 @@ def keys(
             load_settings(),
             topic,
             engine,
-            jars=source_jars,
             group=group,
             partition=partition,
             to=to,
