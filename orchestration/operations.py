@@ -16,7 +16,7 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from assets.shown.plans import FOLLOWING
 from fairlead.domain.policy import policy_for
-from fairlead.surfaces import ways
+from fairlead.surfaces import offers
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import withdraw
 from fairlead.workflows.rollback import rollback as roll_group_back
@@ -100,7 +100,7 @@ def rollback_plan(
         )
     effect = {}
     if not approval.approved:
-        approve = ways.approve(plan, "")
+        approve = offers.approve(plan, "")
         by = approve.launchpad and link("Open the launchpad of the job approve", approve.launchpad)
         effect = {"to approve it": by or approve.statement}
     _report(

@@ -1,7 +1,7 @@
 """The keys of a hot partition, and the effect of more partitions.
 
 Belongs here: choosing a number of partitions, forecasting consumers, the verdict. Does not:
-estimating shares and loads (`key_shares`), formatting the report (`fairlead.surfaces.keys`). Pure.
+estimating shares and loads (`key_shares`), formatting (`fairlead.surfaces.cli.keys`). Pure.
 """
 
 from dataclasses import dataclass

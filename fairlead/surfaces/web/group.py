@@ -25,7 +25,6 @@ from fairlead.surfaces.offers import Desk, of_freeze, of_hot_partitions
 from fairlead.surfaces.survey.finding import follows as follow_how
 from fairlead.surfaces.web.group_plots import (
     STRIPS,
-    days_of,
     plots_of,
     plots_of_partition,
     strip_of,
@@ -97,10 +96,7 @@ def group_page(
         work=group_history.read_work(engine, group, limit=ROWS),
         of_work=group_history.read_work(engine, group, partition=partition, limit=1),
         takes=time_per_record,
-        plots=[
-            *plots_of(samples, course, policy.objective.total_seconds()),
-            *days_of(group_history.read_days(engine, group)),
-        ],
+        plots=plots_of(samples, course, policy.objective.total_seconds()),
         strip=strip_of(course, changes, row["last_seen"]),
         samples=samples,
         changes=changes,
