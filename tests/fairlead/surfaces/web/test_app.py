@@ -158,7 +158,7 @@ def test_group_has_its_own_page(served: str) -> None:
     assert re.search(r"without a new plan; <a [^>]+>version 1</a>: at [-\d: ]+ UTC", waits)
     assert "before: healthy" in text
     assert "orders-2 is at 115% of its capacity" in text
-    assert page.count('role="img"') == 12
+    assert page.count('role="img"') == 11
     assert "usual kind" not in text
     takes = "<bdi>orders-3</bdi> takes 30 ms for a record of <bdi>orders-1</bdi>"
     assert f"{takes}; the arriving records take 36.0 % of its time." in text
