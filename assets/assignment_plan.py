@@ -46,12 +46,7 @@ def assignment_plan(
             context.log.info("Group %s: version %d has expired", expired_group, version)
         for recent in snapshots_of(context, scope_of(context), warehouse, "candidates"):
             context.log.info("Deciding on %s", plural(len(recent.groups), "group"))
-            decided, samples = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
-            outcomes += decided
-            if any(policy.shadow for policy in policies):
-                from fairlead.surfaces.backtest.shadow import replay_shadow_groups  # noqa: PLC0415 - imports the simulation, which only shadow mode needs
-
-                replay_shadow_groups(engine, spark.archive(), samples, policies, datetime.now(UTC))
+            outcomes += decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
         ordered = worst_first(outcomes)
         reasons = {outcome.decision.group: outcome.stored.reason for outcome in outcomes}
         for group in ordered[:ROWS]:

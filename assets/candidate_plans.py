@@ -53,7 +53,6 @@ def candidate_plans(
             recent.snapshot_id,
             policy_of,
             memories,
-            progress=context.log.info,
         )
         computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
     candidates = pa.concat_tables(computed)

@@ -8,12 +8,9 @@ verifies every plan again.
 from typing import Final
 
 import dagster as dg
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from assets.assignment_plan import assignment_plan
 from assets.group_offsets import group_offsets
-from assets.partition_lag import partition_lag
 from assets.partitions import COHORT
 from assets.presentation import table
 from assets.published_plan import published_plan
@@ -22,13 +19,10 @@ from assets.scope import Scope, scope_of
 from assets.steps import snapshots_of
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
-from fairlead.domain.samples import by_partition, readable
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.differences import differences
-
-_PARTITION: Final = ["group", "topic", "partition"]
 
 
 @dg.asset_check(
@@ -48,31 +42,6 @@ def every_group_was_read(
         if row["error"]
     ]
     return _result(errors, severity=dg.AssetCheckSeverity.WARN)
-
-
-@dg.asset_check(
-    asset=partition_lag,
-    blocking=True,
-    description="Every partition that could be read has exactly one lag, and none is negative.",
-)
-def every_partition_has_one_lag(
-    context: dg.AssetCheckExecutionContext, spark: SparkResource
-) -> dg.AssetCheckResult:
-    """Compare the lag with the offsets it was computed from."""
-    warehouse = spark.warehouse()
-    problems = []
-    for recent in snapshots_of(context, _scope(context), warehouse, "lag"):
-        known = readable(by_partition(warehouse.samples(recent)))
-        lag = warehouse.load("lag", recent.snapshot_id)
-        times = lag.group_by(_PARTITION).aggregate([([], "count_all")])
-        repeated = times.filter(pc.greater(times["count_all"], 1))
-        problems += [f"{name} has no lag" for name in _names(_without(known, lag))]
-        problems += [
-            f"{name} has {count} lags"
-            for name, count in zip(_names(repeated), repeated["count_all"].to_pylist(), strict=True)
-        ]
-        problems += [f"{name}: negative" for name in _names(lag.filter(pc.less(lag["lag"], 0)))]
-    return _result(problems)
 
 
 @dg.asset_check(
@@ -129,7 +98,6 @@ def the_topic_agrees(
 
 CHECKS: Final = [
     every_group_was_read,
-    every_partition_has_one_lag,
     every_partition_has_one_owner,
     the_topic_agrees,
 ]
@@ -151,20 +119,6 @@ def _groups(
 ) -> list[str]:
     """Return the run's groups."""
     return _scope(context).of(plans.known_groups(), settings)
-
-
-def _without(partitions: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the partitions of a table that another table does not have."""
-    return partitions.select(_PARTITION).join(
-        others.select(_PARTITION), keys=_PARTITION, join_type="left anti"
-    )
-
-
-def _names(partitions: pa.Table) -> list[str]:
-    return [
-        f"{row['group']}: {row['topic']}-{row['partition']}"
-        for row in partitions.select(_PARTITION).to_pylist()
-    ]
 
 
 def _result(

@@ -42,7 +42,7 @@ def partition_lag(
         }
         context.log.info("Measuring the lag of %s", plural(len(recent.groups), "group"))
         session = spark.session(context.log.info)
-        write_lag(session, warehouse, recent.snapshot_id, latest, progress=context.log.info)
+        write_lag(session, warehouse, recent.snapshot_id, latest)
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
     with store.open() as plans:

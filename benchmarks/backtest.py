@@ -1,19 +1,24 @@
 """A made-up week of a consumer group whose skew drifts, for the backtest in docs/backtest.md.
 
 `python -m benchmarks.backtest FOLDER` writes it as a warehouse of samples; then
-`FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders` replays it.
+`FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders --json > FILE` replays it, and
+`python -m benchmarks.backtest --draw FILE` draws docs/backtest.svg.
 Belongs here: the week. Does not: the simulation (`benchmarks.simulation`), or the backtest
 (`fairlead.surfaces.backtest`).
 """
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks import harness
+from benchmarks.plot_style import GREY, STYLE
 from benchmarks.simulation.churn import MemberChange
 from benchmarks.simulation.controllers import ByAssignor
 from benchmarks.simulation.loop import run
@@ -25,7 +30,10 @@ from fairlead.domain.samples import SAMPLES
 from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.world import Int32
+from fairlead.surfaces.backtest.replay import RECORDED
+from fairlead.surfaces.backtest.report import HISTORY
 
+PLOT = Path(__file__).parents[1] / "docs" / "backtest.svg"
 GROUP = "orders"
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 HOURS = 7 * 24.0
@@ -106,11 +114,44 @@ class Recorder(ByAssignor):
         return None
 
 
+def draw(report: dict[str, Any], path: Path = PLOT) -> None:
+    """Draw the worst time lag and the moves so far over time, from the command's JSON."""
+    from matplotlib import rc_context  # noqa: PLC0415 - the same
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
+
+    with rc_context(STYLE):
+        figure = Figure(figsize=(10, 7), layout="constrained")
+        lag, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+        for course in report["in_charge"]:
+            style: dict[str, Any] = {"linewidth": 1.2}
+            if course["name"] in HISTORY:
+                dots = ":" if course["name"] == RECORDED else "--"
+                style |= {"color": GREY, "linestyle": dots, "zorder": 3}
+            at = [datetime.fromisoformat(moment) for moment in course["series"]["at"]]
+            lag.plot(at, course["series"]["worst_s"], label=course["name"], **style)
+            moves.plot(at, np.cumsum(course["series"]["moves"]), **style)
+        lag.set_title(f"Group {report['group']}, by assignor in charge")
+        lag.set_ylabel("worst time lag (s)")
+        lag.legend(fontsize="small", ncols=4)
+        moves.set_ylabel("partitions moved so far")
+        for axes in (lag, moves):
+            axes.set_yscale("symlog")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.set_ylim(bottom=0)
+        figure.savefig(path, metadata={"Date": None})
+
+
 def main() -> None:
-    """Write the week to a folder."""
+    """Write the week to a folder, or draw its replay."""
     options = harness.parser(__doc__)
-    options.add_argument("folder", metavar="FOLDER", help="for the warehouse")
-    folder = options.parse_args().folder
+    what = options.add_mutually_exclusive_group(required=True)
+    what.add_argument("folder", metavar="FOLDER", nargs="?", help="for the warehouse")
+    what.add_argument("--draw", metavar="FILE", type=Path, help="with the replay as JSON")
+    chosen = options.parse_args()
+    if chosen.draw:
+        draw(json.loads(chosen.draw.read_text()))
+        return
+    folder = chosen.folder
     recorder = Recorder(SampleArchive(folder))
     run(week(), recorder, Cadence(60.0, EVERY_S))
     print(f"{recorder.samples:,} samples of {PARTITIONS} partitions: {folder}")

@@ -243,7 +243,7 @@ def draw(courses: list[Course]) -> None:
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.surfaces.backtest.plot import GREY, STYLE  # noqa: PLC0415 - the same
+    from benchmarks.plot_style import GREY, STYLE  # noqa: PLC0415 - the same
 
     with rc_context(STYLE):
         figure = Figure(figsize=(9, 4), layout="constrained")

@@ -155,7 +155,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.surfaces.backtest.plot import STYLE  # noqa: PLC0415 - the same
+    from benchmarks.plot_style import STYLE  # noqa: PLC0415 - the same
 
     colours = {NEVER_PLANNED: "#9d9d9d", PLANNER: "#3d85e0", ORACLE: "#e08e0b"}
     with rc_context(STYLE):

@@ -112,7 +112,7 @@ class Reaction:
         with self._group() as group:
             began, at, spent = time.perf_counter(), time.time(), cpu_s()
             start = self._installation.start
-            with start("python", "-m", "orchestration", "planning", group):
+            with start("python", "-m", "orchestration", group):
                 states = ("proposed", "approved", "sending", "published")
                 stored = self._installation.wait_for_state(group, *states)
             whole = time.perf_counter() - began

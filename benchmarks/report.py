@@ -69,7 +69,7 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
 
-    from fairlead.surfaces.backtest.plot import GREY, STYLE  # noqa: PLC0415 - the same
+    from benchmarks.plot_style import GREY, STYLE  # noqa: PLC0415 - the same
 
     scenarios = [(name, list(group)) for name, group in groupby(plans, key=lambda p: p.scenario)]
     with rc_context(STYLE):

@@ -12,8 +12,7 @@ from assets.partition_lag import partition_lag
 from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
-from orchestration.jobs import adoption, planning, publication
-from orchestration.keys import keys
+from orchestration.jobs import adoption, planning
 from orchestration.operations import OPERATIONS
 from orchestration.planning_sensor import planning_sensor
 from orchestration.samples import group_samples, sample
@@ -33,7 +32,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             plan_adoption,
         ],
         "asset_checks": CHECKS,
-        "jobs": [planning, publication, adoption, sample, keys, *OPERATIONS],
+        "jobs": [planning, adoption, sample, *OPERATIONS],
         "schedules": [planning_schedule],
         "sensors": [
             group_discovery,

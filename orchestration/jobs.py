@@ -1,4 +1,4 @@
-"""The jobs planning (the whole pipeline), publication and adoption."""
+"""The jobs planning (the whole pipeline) and adoption."""
 
 from typing import Final
 
@@ -23,15 +23,6 @@ planning = dg.define_asset_job(
     selection=dg.AssetSelection.assets(*STEPS),
     description="Analyse groups, measure lag, store a plan or 'no change', publish what "
     "the policy approves, and record its adherence.",
-    **about("consumers"),
-    executor_def=_ONE_PROCESS,
-)
-
-publication = dg.define_asset_job(
-    "publication",
-    selection=dg.AssetSelection.assets("published_plan", "plan_adoption"),
-    description="Reconcile plans and plan topic for the run's groups, as the sensor approved_plans "
-    "does.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )

@@ -4,7 +4,7 @@ Belongs here: configurations, and the person's name. Does not: any rule (`fairle
 database).
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import dagster as dg
@@ -15,10 +15,8 @@ from assets.presentation import link
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from assets.shown.plans import FOLLOWING
-from fairlead.common.words import listed
 from fairlead.domain.policy import policy_for
-from fairlead.store.retention import prune as prune_store
-from fairlead.surfaces import ways
+from fairlead.surfaces import offers
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import withdraw
 from fairlead.workflows.rollback import rollback as roll_group_back
@@ -44,14 +42,6 @@ class ApprovalConfig(VersionConfig):
     sha256: str | None = Field(
         default=None,
         description="Hash of the document that you have seen; none: that of the stored document.",
-    )
-
-
-class RetentionConfig(dg.Config):
-    """How much history is kept."""
-
-    keep_days: int | None = Field(
-        default=None, description="Days of history to keep; none: history_retention."
     )
 
 
@@ -110,7 +100,7 @@ def rollback_plan(
         )
     effect = {}
     if not approval.approved:
-        approve = ways.approve(plan, "")
+        approve = offers.approve(plan, "")
         by = approve.launchpad and link("Open the launchpad of the job approve", approve.launchpad)
         effect = {"to approve it": by or approve.statement}
     _report(
@@ -145,33 +135,6 @@ def withdraw_plan(
     _report(context, "withdrawn", version=result.version, place=result.place)
 
 
-@dg.op(retry_policy=RETRIES)
-@failing_at_once()
-def prune_history(
-    context: dg.OpExecutionContext,
-    config: RetentionConfig,
-    settings: SettingsResource,
-    store: StoreResource,
-) -> None:
-    """Drop the history of days beyond history_retention, as the owner of the schema.
-
-    Plans that were followed or rejected, and their events, are kept permanently.
-    """
-    retention, summaries = settings.get().history_retention, settings.get().summary_retention
-    if config.keep_days is not None:
-        retention = timedelta(days=config.keep_days)
-    now = datetime.now(UTC)
-    with store.connect() as engine:
-        pruned = prune_store(engine, now - retention, now - summaries)
-    context.add_output_metadata(
-        {
-            "days": listed(sorted(f"{day.day}" for day in pruned.days)),
-            "bytes": sum(day.bytes for day in pruned.days),
-            **pruned.rows,
-        }
-    )
-
-
 def _job(name: str, op: dg.OpDefinition, changed: Changed) -> dg.JobDefinition:
     """Return the job of one op, with its description."""
 
@@ -187,7 +150,6 @@ OPERATIONS: Final = [
     _job("reject", reject_plan, "plans"),
     _job("rollback", rollback_plan, "consumers"),
     _job("withdraw", withdraw_plan, "consumers"),
-    _job("prune", prune_history, "history"),
 ]
 
 

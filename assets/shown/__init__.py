@@ -1,8 +1,9 @@
 """Metadata of each step about the groups of one cohort, as the Dagster UI shows it.
 
 Each step shows a few numbers, with the same keys in every run, so that Dagster plots them over
-time; one table of groups, worst first; and a sentence and a link for the group that needs attention
-most. For a plan that waits for approval, it also shows the moves, and how to approve or reject it.
+time; a table of groups, worst first, except for lag; and a sentence and a link for the group that
+needs attention most. For a plan that waits for approval, it also shows the moves, and how to
+approve or reject it.
 
 There is one module per step, with pure functions from the library's results to Dagster metadata;
 `cohorts` adds them to the partitions of a run. Belongs here: the most important results. Does not:

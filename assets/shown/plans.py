@@ -19,7 +19,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
 from fairlead.store.history_queries import read_plan
 from fairlead.store.plans import PlanStore
-from fairlead.surfaces import ways
+from fairlead.surfaces import offers
 from fairlead.workflows.proposal import Outcome
 
 Metrics = Mapping[str, Any]
@@ -241,7 +241,7 @@ def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
         return {}
     if plan.shadow:
         return {"approval": "none: shadow mode"}
-    approve, reject = ways.approve(plan, ""), ways.reject(plan, "")
+    approve, reject = offers.approve(plan, ""), offers.reject(plan, "")
     by_page = ", or by two people on its review's page" if plan.four_eyes == "proxy" else ""
     return {
         "to approve it": link(_LAUNCH, approve.launchpad)

@@ -3,10 +3,8 @@
 Belongs here: when to report. Does not: where lines are written.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final
 
 ReportProgress = Callable[[str], None]
@@ -47,21 +45,3 @@ def phase(report: ReportProgress, text: str) -> ReportCount:
         report(text.format(done, total))
 
     return count
-
-
-@contextmanager
-def repeated(report: Callable[[], None]) -> Iterator[None]:
-    """Call a function every few seconds during the block, from another thread."""
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(EVERY_S):
-            report()
-
-    watcher = threading.Thread(target=watch, name="progress", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()

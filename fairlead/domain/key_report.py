@@ -1,7 +1,7 @@
 """The keys of a hot partition, and the effect of more partitions.
 
 Belongs here: choosing a number of partitions, forecasting consumers, the verdict. Does not:
-estimating shares and loads (`key_shares`), formatting the report (`fairlead.surfaces.keys`). Pure.
+estimating shares and loads (`key_shares`), formatting (`fairlead.surfaces.cli.keys`). Pure.
 """
 
 from dataclasses import dataclass
@@ -130,7 +130,7 @@ def _notes(shares: KeyShares) -> list[str]:
     read = (
         f"Sampled {shares.read.sum():,.0f} of {shares.records.sum():,.0f} records of the last "
         f"{length(sample.window.seconds)}, with {plural(len(shares.keys), 'key')}: "
-        f"{sample.bytes / 1e6:,.0f} MB in {sample.seconds:.0f} s by {sample.reader}."
+        f"{sample.bytes / 1e6:,.0f} MB in {sample.seconds:.0f} s."
     )
     if sample.stopped:
         read += " Sampling ended early, at its limit of bytes or seconds."

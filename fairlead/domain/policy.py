@@ -183,7 +183,7 @@ class Policy(_Rule):
     )
     shadow: bool = Field(
         default=False,
-        description="Plans are stored and replayed, but not approved or published.",
+        description="Plans are stored, but not approved or published.",
     )
     approval: Approval = Approval()
 

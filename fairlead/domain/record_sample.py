@@ -1,8 +1,8 @@
 """Sampling a topic's records: which offsets to read, and the records read.
 
 Belongs here: choosing runs of offsets that are spread evenly over time and partitions. Does not:
-reading them (`fairlead.kafka.record_sample`, `fairlead.spark.record_sample`), and estimates from a
-sample (`fairlead.domain.key_shares`).
+reading them (`fairlead.kafka.record_sample`), and estimates from a sample
+(`fairlead.domain.key_shares`).
 """
 
 from dataclasses import dataclass
@@ -75,10 +75,6 @@ class RecordSample:
         Table of the schema `CELLS`.
     bytes, seconds
         Bytes and seconds of reading.
-    record_bytes
-        Mean size of key and value.
-    reader
-        `the client` or `Spark`.
     stopped
         Whether the limit of bytes or seconds ended reading early.
     """
@@ -88,8 +84,6 @@ class RecordSample:
     cells: pa.Table
     bytes: int
     seconds: float
-    record_bytes: float
-    reader: str = "the client"
     stopped: bool = False
 
 

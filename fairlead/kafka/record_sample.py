@@ -137,7 +137,7 @@ class TopicLog:
             Seed of the random positions.
         """
         runs = plan_runs(window, records, _RUNS, seed=seed)
-        began, before, size = time.monotonic(), self._bytes, 0
+        began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
         turns, complete = 0, 0  # complete turns, and their number of records
 
@@ -145,10 +145,9 @@ class TopicLog:
             return self._bytes - before > MOST_BYTES or time.monotonic() - began > MOST_S
 
         for turn, (begin, stop) in enumerate(zip(*runs, strict=True)):
-            for partition, key, value_bytes in self._read(begin, stop, over):
+            for partition, key in self._read(begin, stop, over):
                 run_of.append(turn * len(begin) + partition)
                 keys.append(key)
-                size += value_bytes + len(key or b"")
             if over():
                 break
             turns, complete = turn + 1, len(keys)
@@ -160,14 +159,13 @@ class TopicLog:
             pa.table([run_of[:complete], keys[:complete], [1] * complete], schema=CELLS),
             bytes=self._bytes - before,
             seconds=time.monotonic() - began,
-            record_bytes=size / max(len(keys), 1),
             stopped=turns < len(runs.begin),
         )
 
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
-    ) -> Iterator[tuple[int, bytes | None, int]]:
-        """Yield partition, key and value size of a turn's records until `over` returns true."""
+    ) -> Iterator[tuple[int, bytes | None]]:
+        """Yield partition and key of a turn's records until `over` returns true."""
         unfinished = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
             [TopicPartition(self._topic, number, int(begin[number])) for number in unfinished]
@@ -185,7 +183,7 @@ class TopicLog:
                 continue
             offset = None if error is not None else message.offset()  # None: end of the log
             if offset is not None and offset < unfinished[number]:
-                yield number, message.key(), len(message)
+                yield number, message.key()
             if offset is None or offset + 1 >= unfinished[number]:
                 del unfinished[number]
                 self._consumer.incremental_unassign([TopicPartition(self._topic, number)])

@@ -9,7 +9,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -31,18 +31,6 @@ PACKAGES: Final = (
 # Kafka Connect is a quarter of the download; the broker and its group tools do not need it.
 EXCLUDED: Final = tuple(
     f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
-)
-#: Spark's Kafka source. Maven Central lacks PySpark's own version; this one works with it.
-SOURCE: Final = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",)
-#: Artifacts that PySpark already contains.
-_OF_SPARK: Final = (
-    "org.apache.hadoop:hadoop-client-api",
-    "org.apache.hadoop:hadoop-client-runtime",
-    "com.google.code.findbugs:jsr305",
-    "org.slf4j:slf4j-api",
-    "at.yawk.lz4:lz4-java",
-    "org.xerial.snappy:snappy-java",
-    "org.scala-lang.modules:scala-parallel-collections_2.13",
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
 #: SHA-256 of every jar, in the format of sha256sum: a mirror cannot serve other jars.
@@ -71,41 +59,18 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
     ConfigurationError
         There is no usable Java.
     """
-    what = f"Apache Kafka {KAFKA_VERSION} (40 MB, once)"
-    jars = _cached(f"kafka-{KAFKA_VERSION}", PACKAGES, EXCLUDED, what, progress)
+    target = cache_dir() / f"kafka-{KAFKA_VERSION}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with room_in(target.parent, otherwise=""), FileLock(f"{target}.lock"):
+        if not target.exists():  # it exists once it is complete
+            progress(f"Downloading Apache Kafka {KAFKA_VERSION} (40 MB, once) to {target}")
+            _download(target)
+    jars = sorted(target.glob("*.jar"))
     # Spark contains the Scala library that Kafka needs, and leaves it out of what it resolves.
     return [*jars, *sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))]
 
 
-def source_jars() -> list[Path]:
-    """Return the jars of Spark's Kafka source; the first call downloads them.
-
-    Raises as `kafka_classpath` does.
-    """
-    (package,) = SOURCE
-    name = package.split(":", 1)[1].replace(":", "-")
-    what = "Spark's Kafka source (10 MB, once)"
-    return _cached(name, SOURCE, _OF_SPARK, what, progress=lambda _: None)
-
-
-def _cached(
-    name: str,
-    packages: Sequence[str],
-    excluded: Sequence[str],
-    what: str,
-    progress: Callable[[str], None],
-) -> list[Path]:
-    """Return the jars of packages from a folder of the cache, which exists once it is complete."""
-    target = cache_dir() / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with room_in(target.parent, otherwise=""), FileLock(f"{target}.lock"):
-        if not target.exists():
-            progress(f"Downloading {what} to {target}")
-            _download(target, packages, excluded)
-    return sorted(target.glob("*.jar"))
-
-
-def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) -> None:
+def _download(target: Path) -> None:
     """Resolve the artifacts into `target` by a Spark application that does nothing else."""
     find_java()  # its message for a missing Java is clearer than Spark's
     with TemporaryDirectory(dir=target.parent) as scratch:
@@ -114,8 +79,8 @@ def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) ->
         command = [
             str(_SPARK_HOME / "bin" / "spark-submit"),
             *("--conf", f"spark.jars.ivy={scratch}"),
-            *("--packages", ",".join(packages)),
-            *("--exclude-packages", ",".join(excluded)),
+            *("--packages", ",".join(PACKAGES)),
+            *("--exclude-packages", ",".join(EXCLUDED)),
             str(application),
         ]
         result = _resolve(command)

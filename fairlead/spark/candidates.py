@@ -14,7 +14,6 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from fairlead.common.progress import ReportProgress
 from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import capacity_rows
@@ -33,8 +32,6 @@ def write_candidates(
     snapshot_id: str,
     policies: Mapping[str, Policy],
     memories: GroupMemories,
-    *,
-    progress: ReportProgress = lambda _: None,
 ) -> None:
     """Analyse every group of a snapshot, and compute the candidates of its policy's assignors.
 
@@ -50,8 +47,6 @@ def write_candidates(
         Group to its policy, for every group of the snapshot.
     memories
         The memories of the groups.
-    progress
-        As for `in_tasks`.
 
     Notes
     -----
@@ -72,7 +67,7 @@ def write_candidates(
     options = {group: by_policy[id(policy)] for group, policy in policies.items()}
     work = partial(plan_task, warehouse.path, snapshot_id, options)
     with warehouse.in_parts("candidates", snapshot_id, CANDIDATES) as parts:
-        in_tasks(spark, len({*tasks.values()}), work, parts, progress)
+        in_tasks(spark, len({*tasks.values()}), work, parts)
 
 
 def _questions(tasks: Mapping[str, int], memories: GroupMemories) -> pa.Table:

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.archive import SampleArchive, with_history
-from fairlead.common.progress import ReportProgress, repeated
 from fairlead.spark.warehouse import Parts, Warehouse
 
 if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
@@ -101,7 +100,6 @@ def in_tasks(
     tasks: int,
     work: Callable[[int], Iterable[pa.RecordBatch]],
     parts: Parts,
-    progress: ReportProgress,
 ) -> None:
     """Run `work` in Spark tasks; each writes a part of a table.
 
@@ -113,8 +111,6 @@ def in_tasks(
         Task number to rows; runs on executors.
     parts
         The parts of the table.
-    progress
-        Called with a line for the user every few seconds, from another thread.
     """
 
     def write(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -126,5 +122,4 @@ def in_tasks(
     if not tasks:  # readers need an empty table
         parts.write(0, ())
         return
-    with repeated(lambda: progress(f"{parts.written():,} of {tasks:,} tasks done")):
-        spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()
+    spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()

@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from fairlead.common.progress import ReportProgress
 from fairlead.common.tables import named
 from fairlead.domain.history import HISTORY
 from fairlead.domain.samples import by_partition
@@ -63,8 +62,6 @@ def write_lag(
     warehouse: Warehouse,
     snapshot_id: str,
     latest: Collection[str] = (),
-    *,
-    progress: ReportProgress = lambda _: None,
 ) -> None:
     """Measure every partition of a snapshot: write its table `lag`, of the schema `LAG`.
 
@@ -74,8 +71,6 @@ def write_lag(
         Has the snapshot and, in the archive beside it, earlier samples, if any.
     latest
         The groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
-    progress
-        As for `in_tasks`.
 
     Notes
     -----
@@ -86,7 +81,7 @@ def write_lag(
         tasks.setdefault(task, []).append(group)
     measure = partial(_measure, warehouse.path, snapshot_id, tasks, frozenset(latest))
     with warehouse.in_parts("lag", snapshot_id, LAG) as parts:
-        in_tasks(spark, len(tasks), measure, parts, progress)
+        in_tasks(spark, len(tasks), measure, parts)
 
 
 def _measure(

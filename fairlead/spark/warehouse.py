@@ -78,13 +78,6 @@ class Parts:
                 file.write_batch(batch)
         self.files.move(unfinished, f"{self.folder}/{name}")
 
-    def written(self) -> int:
-        """Return the number of written parts."""
-        names = [
-            entry.base_name for entry in self.files.get_file_info(fs.FileSelector(self.folder))
-        ]
-        return sum(name.startswith("part-") for name in names)
-
 
 class Warehouse:
     """Parquet tables under a path.

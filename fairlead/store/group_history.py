@@ -22,16 +22,11 @@ TIMES: Final = 400
 CELLS: Final = 40_000
 #: Maximum number of snapshots read: two days, a quarter of an hour apart.
 ADOPTIONS: Final = 192
-DAYS: Final = 90
 
 _DIAGNOSES: Final = """
 SELECT since, until, last_seen, diagnosis, names, evidence, forecast_time_lag_s, utilisation,
        reported
 FROM fairlead_raw.group_diagnosis WHERE group_id = :group ORDER BY since DESC LIMIT :limit
-"""
-_DAYS: Final = """
-SELECT day, plans, no_changes, failures, forecast_time_lag_s_worst, lag_max_worst, imbalance_worst
-FROM fairlead.group_day WHERE group_id = :group ORDER BY day DESC LIMIT :limit
 """
 _ADOPTION: Final = """
 SELECT observed_at, version, planned, as_planned FROM fairlead_raw.plan_adoption
@@ -113,11 +108,6 @@ def read_diagnoses(engine: Engine, group: str, *, limit: int) -> list[Row]:
     """
     require_group(engine, group)
     return read_rows(engine, _DIAGNOSES, group=group, limit=limit)
-
-
-def read_days(engine: Engine, group: str) -> list[Row]:
-    """Return a group's newest days, one row per day, the oldest first."""
-    return read_rows(engine, _DAYS, group=group, limit=DAYS)[::-1]
 
 
 def read_adoption(engine: Engine, group: str) -> list[Row]:

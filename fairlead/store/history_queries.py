@@ -121,11 +121,6 @@ LEFT JOIN (
     WHERE ill.until IS NULL AND ill.diagnosis = ANY(:may_be_helped)
 ) decided ON decided.group_id = known.group_id
 """
-_DECISIONS: Final = """
-SELECT group_id AS "group", outcome, version, plan.state, decided.reason
-FROM fairlead.last_decision decided LEFT JOIN fairlead.plan USING (group_id, version)
-WHERE decided_at > coalesce(CAST(:since AS timestamptz), '-infinity') ORDER BY group_id
-"""
 _PLANS: Final = """
 SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed_at, four_eyes,
        decided_by, decided_at, decision, published_at, moved, placed, lag_max_before,
@@ -205,11 +200,6 @@ def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
         and now - row["since"] > UNDECIDED
         and (row["decided_at"] is None or now - row["decided_at"] > UNDECIDED)
     ]
-
-
-def read_decisions(engine: Engine, since: datetime | None) -> list[Row]:
-    """Return each group's newest decision after a moment, and the state of its plan, if any."""
-    return read_rows(engine, _DECISIONS, since=since)
 
 
 def read_plans(

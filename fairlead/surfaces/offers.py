@@ -1,4 +1,4 @@
-"""Steps that a page offers to its reader, each with the command that does the same.
+"""Steps that a person can take, on a page, in a shell, in SQL or in Dagster.
 
 Belongs here: the steps for a version, a group, all groups. Does not: whether the database permits
 them, nor the pages that ask for a reason (`fairlead.surfaces.web`).
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fairlead.common.commands import REASON, fairlead_command
-from fairlead.surfaces.links import page_address
+from fairlead.common.commands import REASON, fairlead_command, sql_call
+from fairlead.surfaces.links import launchpad_url, page_address
 
 if TYPE_CHECKING:
     from fairlead.domain.records import StoredPlan
@@ -31,12 +31,18 @@ class Offer:
         Address of the page that describes the step and asks for a reason, relative to the list of
         groups; None: the step is not possible on a page.
     command
-        The command in a shell; "": the page shows it elsewhere.
+        The command in a shell.
+    statement
+        The statement in psql, for decisions on a proposed version; "": the step is another.
+    launchpad
+        Address in the Dagster UI; None if it is not known or would be refused.
     """
 
     label: str
     address: str | None
     command: str
+    statement: str = ""
+    launchpad: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,9 @@ class Desk:
     reason: str = ""
 
 
-def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
+def of_version(
+    plan: "StoredPlan", *, approvable: bool, dagster_url: str | None = None
+) -> list[Offer]:
     """Return the steps that a person can take with a version.
 
     Parameters
@@ -64,23 +72,60 @@ def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
         The version.
     approvable
         Whether a proposed version is valid and has not expired.
+    dagster_url
+        Address of the Dagster UI; None if not known.
     """
     group, version = plan.group, str(plan.version)
-
-    def address(verb: str) -> str | None:
-        by_page = verb == "reject" or plan.four_eyes != "database"
-        return page_address("act", do=verb, group=group, version=version) if by_page else None
-
-    if plan.state == "proposed":  # the review has the commands, with the hash
-        reject = Offer("Reject", address("reject"), "")
-        return [Offer("Approve", address("approve"), ""), reject] if approvable else [reject]
+    if plan.state == "proposed":
+        of_reject = reject(plan, dagster_url)
+        return [approve(plan, dagster_url), of_reject] if approvable else [of_reject]
     if plan.state == "published":
         command = fairlead_command("plans withdraw", group, options=_WHY)
-        return [Offer("Withdraw", address("withdraw"), command)]
+        return [Offer("Withdraw", _address("withdraw", plan), command)]
     if plan.was_followed:
         command = fairlead_command("plans rollback", group, version, options=_WHY)
-        return [Offer(f"Roll back to version {version}", address("rollback"), command)]
+        return [Offer(f"Roll back to version {version}", _address("rollback", plan), command)]
     return []
+
+
+def approve(plan: "StoredPlan", dagster_url: str | None) -> Offer:
+    """Return how to approve a plan, by its hash.
+
+    With four eyes there is no launchpad: Dagster's database user is a planner.
+
+    Parameters
+    ----------
+    dagster_url
+        Address of the Dagster UI; "" for a link inside it; None if not known.
+    """
+    statement = sql_call("approve_plan", plan.group, plan.version, REASON, plan.sha256)
+    base = None if plan.four_eyes else dagster_url
+    return _decision("approve", plan, statement, base, sha256=plan.sha256)
+
+
+def reject(plan: "StoredPlan", dagster_url: str | None) -> Offer:
+    """Return how to reject a plan; `dagster_url` as for `approve`."""
+    statement = sql_call("reject_plan", plan.group, plan.version, REASON)
+    return _decision("reject", plan, statement, dagster_url)
+
+
+def _decision(
+    verb: str, plan: "StoredPlan", statement: str, dagster_url: str | None, **seen: str
+) -> Offer:
+    options = [*(word for name, value in seen.items() for word in (f"--{name}", value)), *_WHY]
+    command = fairlead_command(f"plans {verb}", plan.group, str(plan.version), options=options)
+    config: dict[str, str | int] = {"group": plan.group, "version": plan.version, **seen}
+    url = None
+    if dagster_url is not None:
+        url = launchpad_url(dagster_url, verb, f"{verb}_plan", **config)
+    return Offer(verb.capitalize(), _address(verb, plan), command, statement, url)
+
+
+def _address(verb: str, plan: "StoredPlan") -> str | None:
+    """Return the page of a step; None if it needs a second database user."""
+    if verb != "reject" and plan.four_eyes == "database":
+        return None
+    return page_address("act", do=verb, group=plan.group, version=plan.version)
 
 
 def of_freeze(group: str | None, *, frozen: bool) -> Offer:

@@ -1,36 +1,23 @@
-"""Report on a topic's keys: sampling by the client or by Spark, and reading the consumers.
+"""Report on a topic's keys: sampling, and reading the consumers from the store.
 
-Belongs here: the choice between the two, and reading consumers from the store. Does not: the report
+Does not belong here: reading records (`fairlead.kafka.record_sample`), nor the report
 (`fairlead.domain.key_report`).
 """
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairlead.domain.key_report import Readers, key_report
 from fairlead.domain.key_shares import KeyShares
 from fairlead.domain.policy import policy_for
-from fairlead.domain.record_sample import Float64, plan_runs
+from fairlead.domain.record_sample import Float64
 from fairlead.errors import GroupError, TopicError
 from fairlead.kafka.record_sample import RECORDS, open_log
 from fairlead.settings import Settings
 
-if TYPE_CHECKING:  # Spark and the store are imported only if they are needed
+if TYPE_CHECKING:  # the store is imported only if it is needed
     from sqlalchemy import Engine
-
-#: Largest accepted numbers of records to sample, and of partitions to compare with.
-MOST_RECORDS: Final = 20_000_000
-MOST_PARTITIONS: Final = 100_000
-#: Number of records that the client samples, in a few seconds; Spark samples more.
-BY_CLIENT: Final = 1_000_000
-#: Maximum bytes that Spark reads, and the number of runs of records, each read by one task.
-_SPARK_BYTES: Final = 1_000_000_000
-_SPARK_RUNS: Final = 96
-#: Size of the sample from which Spark's bytes are estimated.
-_PROBE: Final = 1_000
 
 
 def report_on_keys(
@@ -38,7 +25,6 @@ def report_on_keys(
     topic: str,
     engine: "Engine | None" = None,
     *,
-    jars: Callable[[], Sequence[Path]],
     group: str | None = None,
     partition: int | None = None,
     to: int | None = None,
@@ -52,8 +38,6 @@ def report_on_keys(
     ----------
     engine, group
         Fairlead's database, and the group whose consumers are forecast; None: no forecast.
-    jars
-        Returns the jars of Spark's Kafka source; called for more records than `BY_CLIENT`.
 
     Raises
     ------
@@ -72,15 +56,7 @@ def report_on_keys(
         if to is not None and to <= count:
             raise TopicError(f"Topic {topic}: it has {count:,} partitions already; set --to higher")
         readers = engine and group and readers_of(engine, settings, group, topic, count)
-        if records <= BY_CLIENT:
-            sample = log.sample(window, records)
-        else:
-            from fairlead.spark.record_sample import sample_by_spark  # noqa: PLC0415 - above
-
-            probe = log.sample(window, _PROBE)
-            records = min(records, int(_SPARK_BYTES / max(probe.record_bytes, 1.0)))
-            runs = plan_runs(window, records, _SPARK_RUNS)
-            sample = sample_by_spark(settings, jars(), window, runs, probe.record_bytes)
+        sample = log.sample(window, records)
     if not sample.cells.num_rows:
         raise TopicError(
             f"Topic {topic}: the offsets of the last {minutes:g} minutes have no records"

@@ -11,7 +11,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.domain.drafting import decisions
@@ -30,16 +29,9 @@ def decide_on(
     recent: Recent,
     policies: Sequence[Policy],
     now: datetime,
-) -> tuple[list[Outcome], pa.Table]:
+) -> list[Outcome]:
     """Store a decision for each group of a snapshot, and approve plans if the policy allows it.
 
-    Returns
-    -------
-    outcomes, samples
-        One outcome per group, and the sample of these groups.
-
-    Notes
-    -----
     The next decisions are prepared while the database stores the previous ones.
     """
     samples = warehouse.samples(recent)
@@ -52,4 +44,4 @@ def decide_on(
         while portion := following.result():
             following = ahead.submit(list, islice(new, AT_ONCE))
             outcomes += carry_out(plans, portion, policies, now)
-    return outcomes, samples
+    return outcomes

@@ -266,7 +266,6 @@ BEGIN
     GET DIAGNOSTICS gone = ROW_COUNT;
     what := 'past diagnoses';
     RETURN NEXT;
-    DELETE FROM fairlead_raw.group_shadow WHERE day < first_kept;
     DELETE FROM fairlead_raw.group_day WHERE day < first_kept;
     GET DIAGNOSTICS gone = ROW_COUNT;
     what := 'days of groups in summary';

@@ -24,7 +24,7 @@ GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_r
                 fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag,
                 fairlead_raw.group_sample
     TO fairlead_planner;
-GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_shadow, fairlead_raw.last_sample,
+GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.last_sample,
                         fairlead_raw.group_sample_last
     TO fairlead_planner;
 GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;

@@ -18,7 +18,6 @@ CREATE VIEW fairlead.plan_pruned AS SELECT * FROM fairlead_raw.plan_pruned;
 CREATE VIEW fairlead.decision AS SELECT * FROM fairlead_raw.decision;
 CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
 CREATE VIEW fairlead.member_capacity AS SELECT * FROM fairlead_raw.member_capacity;
-CREATE VIEW fairlead.group_shadow AS SELECT * FROM fairlead_raw.group_shadow;
 CREATE VIEW fairlead.group_sample AS SELECT * FROM fairlead_raw.group_sample;
 CREATE VIEW fairlead.group_day AS SELECT * FROM fairlead_raw.group_day;
 

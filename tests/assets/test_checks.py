@@ -6,7 +6,6 @@ from typing import Any
 
 import dagster as dg
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from fairlead.domain.records import StoredPlan
@@ -37,19 +36,6 @@ def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = 
     )
     snapshot = GroupSnapshot(SNAPSHOT_ID, SNAPSHOT_AT, 0.0, rows)
     pipeline.warehouse.write_snapshot(snapshot, cohorts={})
-
-
-def keep_lag(pipeline: Pipeline, lags: list[tuple[int, int]]) -> None:
-    """Write the lag of topic `t` in the snapshot, from pairs of partition and records."""
-    rows = [
-        {"group": "orders", "topic": "t", "partition": partition, "lag": lag}
-        for partition, lag in lags
-    ]
-    schema = pa.schema(
-        {"group": pa.string(), "topic": pa.string(), "partition": pa.int32(), "lag": pa.int64()}
-    )
-    table = pa.Table.from_pylist(rows, schema)
-    pipeline.warehouse.write("lag", SNAPSHOT_ID, table)
 
 
 @pytest.fixture
@@ -88,26 +74,6 @@ def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: Ru
     assert run_check("every_group_was_read") == {
         "every_group_was_read": ["orders: its coordinator is gone"]
     }
-
-
-@pytest.mark.parametrize(
-    ("lags", "found"),
-    [
-        ([(0, 5), (1, 0)], []),
-        ([(0, 5)], ["orders: t-1 has no lag"]),
-        ([(0, 5), (1, 7), (1, 7)], ["orders: t-1 has 2 lags"]),
-        ([(0, 5), (1, -1)], ["orders: t-1: negative"]),
-    ],
-    ids=["sound", "missing", "twice", "negative"],
-)
-def test_lag_is_compared_with_the_offsets(
-    pipeline: Pipeline, run_check: RunChecks, lags: list[tuple[int, int]], found: list[str]
-) -> None:
-    """The check needs one lag for each readable partition, and none for unreadable ones."""
-    keep_snapshot(pipeline)
-    keep_lag(pipeline, lags)
-    expected = {"every_partition_has_one_lag": found} if found else {}
-    assert run_check("every_partition_has_one_lag") == expected
 
 
 def test_valid_plan_passes(propose: Callable[..., StoredPlan], run_check: RunChecks) -> None:

@@ -58,17 +58,10 @@ def _make(arguments: Sequence[str]) -> None:
 
 
 def _python(arguments: Sequence[str]) -> None:
-    option, module, *rest = arguments
+    option, module, *_ = arguments
     assert option == "-m", f"python {shlex.join(arguments)}"
     module = module.removeprefix("fairlead_planner.")  # the module's package in the wheel
     assert importlib.util.find_spec(module), f"there is no module {module}"
-    if module == "orchestration":
-        from orchestration.shell import arguments_parser  # noqa: PLC0415 - seconds, as above
-
-        try:
-            arguments_parser().parse_args(rest)
-        except SystemExit as error:
-            raise AssertionError(f"python -m orchestration {shlex.join(rest)}") from error
 
 
 def _pip(arguments: Sequence[str]) -> None:

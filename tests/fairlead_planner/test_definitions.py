@@ -17,7 +17,7 @@ def test_planning_job_has_no_assets_of_the_project() -> None:
     merged = dg.Definitions.merge(dg.Definitions(assets=[invoices]), definitions())
     job = merged.resolve_job_def("planning")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == set(STEPS)
-    assert len(job.asset_layer.asset_graph.asset_check_keys) == 4
+    assert len(job.asset_layer.asset_graph.asset_check_keys) == 3
 
 
 def test_planning_always_runs_in_one_process() -> None:

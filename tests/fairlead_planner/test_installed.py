@@ -93,7 +93,7 @@ def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
     sensors = ["approved_plans", "group_discovery", "group_samples", "plan_life"]
     sensors += ["planning_sensor"]
     assert facts["sensors"] == sensors
-    assert {"adoption", "approve", "planning", "publication"} <= set(facts["jobs"])
+    assert {"adoption", "approve", "planning"} <= set(facts["jobs"])
     assert {"assets", "orchestration", "migrations"}.isdisjoint(
         name.partition(".")[0] for name in facts["files"]
     )

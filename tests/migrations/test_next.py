@@ -91,8 +91,6 @@ VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', 
 
 INSERT INTO group_sample_last SELECT * FROM group_sample;
 
-INSERT INTO group_shadow VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
-
 INSERT INTO last_sample (single, sampled_at, interval_s) VALUES (true, '2026-02-01+00', 60);
 
 INSERT INTO lag_snapshot (group_id, snapshot_id, snapshot_at)

@@ -6,15 +6,12 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from confluent_kafka import Producer
 from typer.testing import CliRunner
 
-from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
-from tests.conftest import KafkaTopic
 from tests.fixtures.pipelines import StartConsumers
 from tests.pipeline import Pipeline
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -106,25 +103,3 @@ def test_refused_operation_is_not_retried(pipeline: Pipeline, unique_name: str) 
     assert description is not None
     assert description.description == f"group {unique_name} has no version 7"
     assert not [event for event in result.all_events if event.is_step_up_for_retry]
-
-
-def test_keys_of_a_topic_are_an_observation(
-    pipeline: Pipeline, kafka_topic: KafkaTopic, services: Services
-) -> None:
-    """The observation has a table of hashed keys; the job fails for a missing topic."""
-    topic = kafka_topic(partitions=2)
-    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
-    for _ in range(100):
-        producer.produce(topic, b"value", key=b"secret")
-    assert producer.flush(PATIENCE_S) == 0
-
-    result = pipeline.operate("keys", topic=topic)
-
-    assert result.success
-    (event,) = (event for event in result.all_events if event.is_asset_observation)
-    seen = event.asset_observation_data.asset_observation
-    assert seen.asset_key == dg.AssetKey(["topic_keys", topic])
-    table: Any = seen.metadata["keys"].value
-    assert [row.data["share"] for row in table.records] == ["100.0 %"]
-    assert "secret" not in str(seen.metadata)
-    assert not pipeline.operate("keys", topic=f"no-{topic}").success

@@ -14,15 +14,17 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from fairlead.domain.records import StoredPlan
+from fairlead.settings import load_settings
 from fairlead.store.acts import Act, act
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.step_pages import sheet
+from fairlead.workflows.publication import publish_groups
 from tests.fixtures.pipelines import StartConsumers
 from tests.fixtures.plans import make_draft
 from tests.logins import logins
 from tests.orchestration.test_operations import outcome
-from tests.pipeline import Consumers, Pipeline, metadata
+from tests.pipeline import Consumers, Pipeline
 from tests.stored import record_decision
 from tests.waiting import PATIENCE_S
 
@@ -149,10 +151,9 @@ def test_plan_of_a_group_without_a_partition_is_published(
 def test_plan_topic_exists_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run with nothing to send creates the topic, which waiting followers then read."""
+    """A pass with nothing to send creates the topic, which waiting followers then read."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
-    result = pipeline.run("publication", unique_name)
-    assert metadata(result, "published_plan")["published"] == 0
+    assert publish_groups(pipeline.store, [unique_name], load_settings()) == ({}, [])
     admin = AdminClient(pipeline.settings.kafka.librdkafka())
     assert unique_name in admin.list_topics(timeout=PATIENCE_S).topics
     admin.delete_topics([unique_name])[unique_name].result(PATIENCE_S)

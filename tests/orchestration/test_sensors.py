@@ -70,7 +70,7 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
     assert requested(pipeline) == {"add": ["eu", other]}
 
 
-@pytest.mark.parametrize("job", ["planning", "publication"])
+@pytest.mark.parametrize("job", ["planning", "adoption"])
 def test_discovery_removes_nothing_during_a_run(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
 ) -> None:

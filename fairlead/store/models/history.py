@@ -71,15 +71,8 @@ class PlanBalance(MeasuredBalance, Base):
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot whose lag was weighed.")
 
 
-class PlanAdoption(Base):
-    """How much of a published plan the group's consumers follow, by time."""
-
-    __tablename__ = "plan_adoption"
-    __table_args__ = (
-        PrimaryKeyConstraint("group_id", "observed_at", "version"),
-        CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
-        {"postgresql_partition_by": "RANGE (observed_at)"},
-    )
+class _Adoption:
+    """Adherence to a plan."""
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
     version: Mapped[Int32] = mapped_column(comment="The published plan.")
@@ -89,18 +82,22 @@ class PlanAdoption(Base):
     adherence: Mapped[Decimal | None]
 
 
-class LastAdoption(Base):
+class PlanAdoption(_Adoption, Base):
+    """How much of a published plan the group's consumers follow, by time."""
+
+    __tablename__ = "plan_adoption"
+    __table_args__ = (
+        PrimaryKeyConstraint("group_id", "observed_at", "version"),
+        CheckConstraint("as_planned BETWEEN 0 AND planned", name="as_planned"),
+        {"postgresql_partition_by": "RANGE (observed_at)"},
+    )
+
+
+class LastAdoption(_Adoption, Base):
     """How much of each plan was followed when last read; kept as long as the plan."""
 
     __tablename__ = "last_adoption"
-    __table_args__ = (of_plan(),)
-
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    version: Mapped[Int32] = mapped_column(primary_key=True, comment="The published plan.")
-    observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
-    planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
-    as_planned: Mapped[int] = mapped_column(comment="Partitions that their planned member owns.")
-    adherence: Mapped[Decimal | None]
+    __table_args__ = (PrimaryKeyConstraint("group_id", "version"), of_plan())
 
 
 class GroupDay(Base):
@@ -124,29 +121,6 @@ class GroupDay(Base):
     lag_max_worst: Mapped[Decimal | None]
     forecast_time_lag_s_worst: Mapped[float | None]
     rebalances: Mapped[Count]
-
-
-class GroupShadow(Base):
-    """Replayed effect of plans on groups in shadow mode, by day."""
-
-    __tablename__ = "group_shadow"
-
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC).")
-    until: Mapped[datetime] = mapped_column(comment="Time of the last replayed sample.")
-    over_objective_recorded_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds beyond the objective, as measured."
-    )
-    over_objective_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds beyond the objective, replayed with the actual owners."
-    )
-    over_objective_planned_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds beyond the objective, replayed under plans."
-    )
-    plans: Mapped[Int32] = mapped_column(comment="Plans that would have been published.")
-    downtime_s: Mapped[float] = mapped_column(
-        comment="Partition-seconds of downtime for the moves of these plans."
-    )
 
 
 class _Sample:

@@ -68,8 +68,8 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     - The others start with the owners at the first sample, and plan at the median time between
       samples. They decide like the planner, by the policy's `objective`, `horizon` and
       `target_utilisation`. A plan is published once the policy approves it; if the policy requires
-      a person, every plan is approved at once. At a rebalance, members adapt the plan to the
-      members present.
+      a person, every plan is approved at once. Shadow mode is ignored. At a rebalance, members
+      adapt the plan to the members present.
     - `OBSERVED` replays the group's own assignments; `RECORDED` is what was measured.
 
     Parameters
@@ -143,7 +143,8 @@ class _ByPolicy(ByPlans):
 
     def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
         super().__init__()
-        self._recording, self._assignor, self._policy = recording, assignor, policy
+        self._recording, self._assignor = recording, assignor
+        self._policy = policy.model_copy(update={"shadow": False})
         self._options = {assignor: policy.assignor_options(assignor)}
         self._by_hand = policy.four_eyes or not policy.approval.automatic
         self._capacities: Mapping[str, Capacity] = {}

@@ -1,15 +1,13 @@
 """The result of a backtest: figures per assignor in charge, best first.
 
 Belongs here: condensing replays, as a table for people and as data for programs. Does not:
-replaying (`replay`, `spark`), nor drawing (`plot`).
+replaying (`replay`, `replays`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
-
-import pyarrow as pa
 
 from assignors.registry import LAG_BLIND
 from fairlead.common.words import plural
@@ -44,7 +42,7 @@ class ReplayedCourse:
         An assignor, `observed` or `recorded`.
     stretches
         A row for each stretch between samples, by time, with the columns of
-        `fairlead.surfaces.backtest.spark.STRETCHES`.
+        `fairlead.surfaces.backtest.replays.STRETCHES`.
     """
 
     in_charge: str
@@ -93,23 +91,23 @@ class Report:
     skipped: Mapping[str, int]
 
     @classmethod
-    def of(cls, group: str, stretches: pa.Table) -> "Report":
+    def of(cls, group: str, rows: "pd.DataFrame") -> "Report":
         """Summarise the stretches of a backtest.
 
         Parameters
         ----------
         group
             The consumer group.
-        stretches
-            Of the schema `fairlead.surfaces.backtest.spark.STRETCHES`.
+        rows
+            With the columns `fairlead.surfaces.backtest.replays.STRETCHES`.
 
         Raises
         ------
         GroupError
             Fewer than two samples could be replayed; the message has the reasons.
         """
-        rows = stretches.to_pandas()
-        skipped = rows.loc[rows["in_charge"] == RECORDED, "skipped"].value_counts().to_dict()
+        counts = rows.loc[rows["in_charge"] == RECORDED, "skipped"].value_counts()
+        skipped = {str(reason): int(count) for reason, count in counts.items()}
         replayed = rows[rows["skipped"].isna()]
         if replayed.empty:
             reasons = "; ".join(f"{reason} ({count:,})" for reason, count in skipped.items())

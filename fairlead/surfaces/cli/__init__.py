@@ -56,7 +56,7 @@ for command, *examples in (
     (assign.assign, "assign < problems.jsonl"),
     (assign.partition, "partition < keys.jsonl"),
     (assign.decide, "decide < questions.jsonl"),
-    (backtest.backtest, "backtest orders --since 2026-01-05 --output orders.svg"),
+    (backtest.backtest, "backtest orders --since 2026-01-05 --json"),
     (groups.groups, "groups", "groups --json"),
     (groups.why, "why orders", "why orders orders-7"),
     (groups.lag, "lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30"),

@@ -5,26 +5,12 @@ condensing (`fairlead.surfaces.backtest`).
 """
 
 from datetime import datetime
-from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fairlead.surfaces.cli.arguments import Group, Since, parse_moment
 from fairlead.surfaces.cli.output import print_json, print_table, say
-
-
-def _plot_file(path: Path | None) -> Path | None:
-    if path is None:
-        return None
-    from fairlead.surfaces.backtest.plot import FORMATS
-
-    if path.suffix not in FORMATS:
-        raise typer.BadParameter(f"{path} does not end with {' or '.join(FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"{path.absolute().parent} is not a folder")
-    return path
 
 
 def backtest(
@@ -46,10 +32,6 @@ def backtest(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all figures and their series as JSON.")
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(callback=_plot_file, help="Draw the series to this file, .svg or .png."),
-    ] = None,
 ) -> None:
     """Replay a group's history with each assignor, best first.
 
@@ -58,21 +40,16 @@ def backtest(
     """
     from fairlead.archive import SampleArchive
     from fairlead.domain.policy import policy_for
-    from fairlead.sandbox.spark import SparkServer
     from fairlead.settings import load_settings
-    from fairlead.spark.session import build_session
-    from fairlead.surfaces.backtest.plot import draw
+    from fairlead.surfaces.backtest.replays import backtest as replay_all
+    from fairlead.surfaces.backtest.replays import find_samples
     from fairlead.surfaces.backtest.report import COLUMNS, Report
-    from fairlead.surfaces.backtest.spark import backtest as replay_all
-    from fairlead.surfaces.backtest.spark import find_samples
 
     settings = load_settings()
     policy = policy_for(group, settings.policies)
     archive = SampleArchive(settings.warehouse_path)
-    recorded = find_samples(archive, group, since=since, until=until)
-    warm = SparkServer(settings.state_dir, settings.spark).for_run(partial(say, err=True))
-    spark = build_session(settings.spark, warm=warm)
-    report = Report.of(group, replay_all(spark, recorded, policy, assignor or ()))
+    samples = find_samples(archive, group, since=since, until=until)
+    report = Report.of(group, replay_all(samples, policy, assignor or ()))
     if as_json:
         print_json(report.as_dict())
     else:
@@ -81,5 +58,3 @@ def backtest(
             say(f"{saved}.")
         for reason, count in report.skipped.items():
             say(f"skipped {count:,} samples: {reason}", err=True)
-    if output is not None:
-        draw(report, output)

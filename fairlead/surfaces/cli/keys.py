@@ -1,16 +1,25 @@
 """`fairlead keys`: report the keys that make a partition hot, and the effect of more partitions.
 
-Belongs here: arguments. Does not: sampling (`fairlead.workflows.key_sampling`), nor the formats of
-the report (`fairlead.surfaces.keys`).
+Belongs here: arguments, and the tables of the report. Does not: sampling
+(`fairlead.workflows.key_sampling`), nor the report (`fairlead.domain.key_report`).
 """
 
+from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
+from fairlead.common.words import length, listed, percent, shortened
 from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine
 from fairlead.surfaces.cli.output import print_json, print_table, say
+
+Row = dict[str, Any]
+
+#: Minimum share of a key in a table; the JSON document has all keys of the report.
+_LEAST: Final = 0.001
+#: Maximum number of partitions listed for a key.
+_LISTED: Final = 3
 
 _GROUP: Final = "Consumer group whose lag is forecast for more partitions."
 _TO: Final = "Number of partitions to compare with. Default: the smallest one that helps."
@@ -26,25 +35,22 @@ def keys(
     partition: Annotated[int | None, typer.Option(help="List a partition's keys.", min=0)] = None,
     to: Annotated[int | None, typer.Option(help=_TO, min=2, max=100_000)] = None,
     records: Annotated[
-        int, typer.Option(help="Number of records to sample.", min=1_000, max=20_000_000)
+        int, typer.Option(help="Number of records to sample.", min=1_000, max=1_000_000)
     ] = 100_000,
     minutes: Annotated[
         float, typer.Option(help="Sample the last minutes of the log.", min=1, max=1e6)
     ] = 60.0,
     show_keys: Annotated[bool, typer.Option("--show-keys", help=_SHOW)] = False,
     form: Annotated[
-        Literal["text", "json", "html"], typer.Option("--format", help="Output format.")
+        Literal["text", "json"], typer.Option("--format", help="Output format.")
     ] = "text",
 ) -> None:
     """Report which keys make a partition hot.
 
     Also reports the effect of more partitions. Records are sampled evenly over time and partitions:
-    at most 100 MB in 60 s. For more than 1,000,000 records, Spark reads at most 1 GB in ten
-    minutes. The command joins no group, and neither commits nor stores anything.
+    at most 100 MB in 60 s. The command joins no group, and neither commits nor stores anything.
     """
-    from fairlead.sandbox.jars import source_jars
     from fairlead.settings import load_settings
-    from fairlead.surfaces.keys import as_page, tables
     from fairlead.workflows.key_sampling import report_on_keys
 
     with opened_engine() if group else nullcontext() as engine:
@@ -52,7 +58,6 @@ def keys(
             load_settings(),
             topic,
             engine,
-            jars=source_jars,
             group=group,
             partition=partition,
             to=to,
@@ -63,11 +68,48 @@ def keys(
     if form == "json":
         print_json(report)
         return
-    if form == "html":
-        typer.echo(as_page(report))
-        return
     say(report["verdict"])
     for rows in filter(None, tables(report)):
         say("")
         print_table(rows, [*rows[0]])
     say("", *report["notes"])
+
+
+def tables(report: Row) -> list[list[Row]]:
+    """Return the table of keys and that of partition counts; rows map headings to texts."""
+    keys = [
+        {
+            "key": shortened(key["key"]),
+            "share": percent(key["share"]),
+            "90 % interval": f"{100 * key['low']:.1f} to {percent(key['high'])}",
+            "of time": "" if key["time_share"] is None else percent(key["time_share"]),
+            "partition": listed([*map(str, key["partitions"])], at_most=_LISTED),
+        }
+        for key in report["keys"]
+        if key["share"] >= _LEAST
+    ]
+    if report["without_key"]:
+        keys.append({"key": "(no key)", "share": percent(report["without_key"])})
+    scenarios = [
+        {
+            "partitions": f"{each['partitions']:,}",
+            "largest gets": percent(each["largest"]),
+            "today's consumers": _consumers(each["today"]),
+            "consumers wanted": _consumers(each["wanted"]),
+        }
+        for each in report["scenarios"]
+    ]
+    return [_filled(rows) for rows in (keys, scenarios)]
+
+
+def _filled(rows: list[Row]) -> list[Row]:
+    """Return rows without the columns that are empty in all of them."""
+    names = dict.fromkeys(name for row in rows for name, text in row.items() if text)
+    return [{name: row.get(name, "") for name in names} for row in rows]
+
+
+def _consumers(forecast: Mapping[str, Any] | None) -> str:
+    if forecast is None:
+        return ""
+    behind = length(forecast["time_lag_s"])
+    return f"{forecast['count']:,}: busiest {forecast['utilisation']:.0%}, {behind} behind"

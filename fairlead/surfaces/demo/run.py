@@ -38,8 +38,8 @@ from fairlead.surfaces.demo.report import (
     with_a_plan,
     without_a_plan,
 )
-from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
-from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follows, create_backlog
+from fairlead.surfaces.demo.scenario import CURED, DEMO_GROUPS, DemoGroup
+from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.wire.document import PlanDocument
 
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
@@ -56,10 +56,6 @@ SAMPLES = 10
 MORE_PLANNING = 5
 STOP_GRACE_S = 5.0
 
-NO_COMPILER = (
-    "Without javac, the demo leaves out the group whose broker follows plans. To include it, "
-    "install a JDK (Debian: openjdk-17-jdk-headless)"
-)
 NEXT_STEPS = """
 Where to go next
   make dev    the Dagster UI on this cluster, with the runs of this demo
@@ -82,11 +78,6 @@ class _Demo:
         self._log = self._directory / "consumers.log"
         self._engine = create_store_engine(around.settings.postgres)
         stack.callback(self._engine.dispose)
-        extra = CURED_BY_BROKER if broker_follows(around.services.bootstrap_servers) else ()
-        if not extra:
-            console.print(NO_COMPILER)
-        self._to_plan = (*CURED, *extra)
-        self._groups = (*DEMO_GROUPS, *extra)
         self._planned: dict[str, Consumers] = {}
         self._unplanned: dict[str, Consumers] = {}
 
@@ -94,13 +85,13 @@ class _Demo:
         """Run all steps; return one report per group."""
         servers = self._around.services.bootstrap_servers
         with self._step("Producing skewed backlogs"):
-            for group in self._groups:
+            for group in DEMO_GROUPS:
                 create_backlog(servers, group)
         with self._step("Starting consumers on Kafka's default assignment"):
             self._start_consumers()
             self._wait(lambda: all(each.settled for each in self._all()), "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
-        with steady_load(servers, self._groups) as produced:
+        with steady_load(servers, DEMO_GROUPS) as produced:
             with frequent_samples(self._around.settings, list(self._planned)) as samples:
                 with self._step("Working, while records arrive and samples are taken"):
                     self._wait(lambda: len(samples) >= SAMPLES, "get samples")
@@ -116,7 +107,7 @@ class _Demo:
             with KafkaGateway(self._around.settings.kafka) as gateway:
                 lags_after = lags_of(gateway.snapshot(list(self._planned)).samples)
         seconds = self._drain(
-            {group.name: group.records + produced[group.name] for group in self._groups}
+            {group.name: group.records + produced[group.name] for group in DEMO_GROUPS}
         )
         return [
             with_a_plan(
@@ -127,23 +118,20 @@ class _Demo:
                 lags_after=lags_after[name],
                 seconds=(seconds[self._unplanned[name].group], seconds[name]),
             )
-            | {"protocol": consumers.scenario.protocol}
             if name in plans
             else without_a_plan(name, diagnosed[name], after[name])
-            for name, consumers in sorted(
-                self._planned.items(), key=lambda item: item[0] not in plans
-            )
+            for name in self._planned
         ]
 
     def _start_consumers(self) -> None:
         """Start all groups, and for each one to plan an identical group without a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
-        for group in self._groups:
+        for group in DEMO_GROUPS:
             self._planned[group.name] = self._stack.enter_context(
                 Consumers(group, group.name, bootstrap_servers, plan_topic, self._log)
             )
-        for group in self._to_plan:
+        for group in CURED:
             self._unplanned[group.name] = self._stack.enter_context(
                 Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, self._log)
             )
@@ -152,12 +140,12 @@ class _Demo:
         """Plan until every group has a published plan, which a rebalance or a stall may delay."""
         self._plan(list(self._planned))
         for _ in range(MORE_PLANNING):
-            without = [group.name for group in self._to_plan if not self._published(group)]
+            without = [group.name for group in CURED if not self._published(group)]
             if not without:
                 break
             self._plan(without)
         plans = {}
-        for group in self._to_plan:
+        for group in CURED:
             plan = self._published(group)
             if plan is None:
                 reason = self._diagnosed()[group.name]["reason"]
@@ -168,7 +156,7 @@ class _Demo:
     def _plan(self, groups: Sequence[str]) -> None:
         """Run the planning job over groups in one run, as the schedule would."""
         log = self._directory / "planning.log"
-        command = [sys.executable, "-m", "orchestration", "planning", "--verbose", *groups]
+        command = [sys.executable, "-m", "orchestration", *groups]
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:

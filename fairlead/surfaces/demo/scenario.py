@@ -27,8 +27,6 @@ class DemoGroup:
         Arriving records as a share of the capacity of all consumers, distributed as the backlog.
     expensive
         Partition, as "topic-number", to the factor by which its records take longer.
-    protocol
-        `classic`, with kafka-python; or `consumer`, with confluent-kafka, where the broker assigns.
     """
 
     name: str
@@ -38,7 +36,6 @@ class DemoGroup:
     slow: Mapping[int, float] = field(default_factory=dict)
     load: float = 0.85
     expensive: Mapping[str, float] = field(default_factory=dict)
-    protocol: str = "classic"
 
     @property
     def members(self) -> list[str]:
@@ -90,18 +87,6 @@ ONE_IS_EXPENSIVE = DemoGroup(
     expensive={"images-6": 13.0},
 )
 
-#: Plain consumers of the consumer protocol (KIP-848), whose broker follows the plan. Without a
-#: plan, the broker gives each consumer three of nine partitions, and the hot one overloads its
-#: owner.
-BY_BROKER = DemoGroup(
-    "by-broker",
-    {"clicks": [188] + [50] * 4, "views": [50] * 4},
-    consumers=3,
-    rate=40,
-    load=0.8,
-    protocol="consumer",
-)
-
 #: A healthy group, which gets no plan.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
@@ -141,7 +126,5 @@ PAYMENTS = DemoGroup(
 #: Groups that get a plan. `make demo` also runs each without a plan.
 CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_EXPENSIVE)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
-#: More groups that get a plan, if the broker has the assignor that follows plans.
-CURED_BY_BROKER = (BY_BROKER,)
 #: Groups of `make dev`, under steady load.
 DEV_GROUPS = (PAYMENTS, *DEMO_GROUPS)

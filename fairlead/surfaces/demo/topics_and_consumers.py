@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import Any, Self
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.errors import SandboxError
 from fairlead.surfaces.demo.scenario import DemoGroup
@@ -34,15 +34,6 @@ def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:
     for future in created.values():
         future.result(TIMEOUT_S)
     produce(new_producer(bootstrap_servers), group.backlog)
-
-
-def broker_follows(bootstrap_servers: str) -> bool:
-    """Whether the broker has the assignor that follows plans (KIP-848)."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 2})
-    (node, *_) = admin.list_topics(timeout=TIMEOUT_S).brokers
-    broker = ConfigResource(ResourceType.BROKER, str(node))
-    config = admin.describe_configs([broker])[broker].result(TIMEOUT_S)
-    return "PlanGroupAssignor" in (config["group.consumer.assignors"].value or "")
 
 
 def new_producer(bootstrap_servers: str) -> Producer:
@@ -159,7 +150,6 @@ class Consumers:
             *("--topics", ",".join(self.scenario.backlog)),
             *("--rate", str(self.scenario.speeds[member])),
             *("--expensive", json.dumps(dict(self.scenario.expensive))),
-            *("--protocol", self.scenario.protocol),
             *(("--plan-topic", self.plan_topic) if self.plan_topic else ()),
         ]
         with self.log.open("a") as log:

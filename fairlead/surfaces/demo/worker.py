@@ -1,6 +1,4 @@
-"""One demo consumer: a process with a real consumer that works at a fixed rate.
-
-The consumer is kafka-python's or, under the consumer protocol, confluent-kafka's.
+"""One demo consumer: a process with a consumer of kafka-python that works at a fixed rate.
 
 Run as `python -m fairlead.surfaces.demo.worker`. It reports on standard output, one JSON object per
 line: `assigned` after each rebalance, `processed` while it works. The end of its input ends it.
@@ -18,7 +16,6 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -51,8 +48,8 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
         report("assigned", partitions=by_topic(sorted(assigned)))
 
 
-def classic(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
-    """Consume with kafka-python, as a follower of plans or a plain consumer.
+def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
+    """Consume, as a follower of plans or a plain consumer.
 
     Yields
     ------
@@ -82,49 +79,6 @@ def classic(arguments: argparse.Namespace, stopped: threading.Event) -> Generato
                 for _ in batch:
                     yield f"{at.topic}-{at.partition}"
             if not batches:
-                yield None
-    finally:
-        consumer.close()
-
-
-def by_broker(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
-    """Consume with confluent-kafka, while the broker assigns; yields as `classic`."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": arguments.bootstrap_servers,
-            "group.id": arguments.group,
-            "client.id": arguments.name,
-            "group.protocol": "consumer",
-            "group.remote.assignor": "fairlead" if arguments.plan_topic else "uniform",
-            "auto.offset.reset": "earliest",
-            "auto.commit.interval.ms": 500,
-            "queued.max.messages.kbytes": 1024,
-        }
-    )
-
-    def assign(_: Consumer, partitions: list[Any]) -> None:
-        consumer.incremental_assign(partitions)
-        report_owned()
-
-    def revoke(_: Consumer, partitions: list[Any]) -> None:
-        consumer.incremental_unassign(partitions)
-        report_owned()
-
-    def report_owned() -> None:
-        owned = ((at.topic, at.partition) for at in consumer.assignment())
-        report("assigned", partitions=by_topic(owned))
-
-    consumer.subscribe(arguments.topics.split(","), on_assign=assign, on_revoke=revoke)
-    try:
-        while not stopped.is_set():
-            messages = consumer.consume(max(1, int(arguments.rate * STEP_S)), STEP_S)
-            for message in messages:
-                error = message.error()
-                if error is None:
-                    yield f"{message.topic()}-{message.partition()}"
-                elif error.fatal():
-                    raise KafkaException(error)
-            if not messages:
                 yield None
     finally:
         consumer.close()
@@ -175,13 +129,11 @@ def main() -> None:
         help="partitions to how much longer a record takes",
     )
     parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
-    parser.add_argument("--protocol", default="classic", choices=("classic", "consumer"))
     arguments = parser.parse_args()
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
     stopped = threading.Event()
     threading.Thread(target=stop_after_input, args=[stopped], daemon=True).start()
-    consume = by_broker if arguments.protocol == "consumer" else classic
     with closing(consume(arguments, stopped)) as records:
         work(records, arguments.rate, arguments.expensive, stopped)
 

@@ -25,7 +25,7 @@ from fairlead.store.freezes import freezes_on
 from fairlead.store.history_queries import read_groups
 from fairlead.store.queries import Row
 from fairlead.store.regressions import back_offs
-from fairlead.surfaces import offers, ways
+from fairlead.surfaces import offers
 from fairlead.surfaces.links import asset_url, page_address
 from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
@@ -87,7 +87,7 @@ def review_page(
         now=_measured(engine, facts),
         summary=summary(facts),
         desk=desk,
-        steps=offers.of_version(plan, approvable=_approvable(facts)),
+        steps=offers.of_version(plan, approvable=_approvable(facts), dagster_url=dagster_url),
         risks=risks(facts),
         freezes=freezes_on(engine, group),
         resting=back_offs(engine, [group]).values(),
@@ -97,7 +97,6 @@ def review_page(
         chosen=chosen,
         most_lag=max((max(row.lag_before, row.lag_after) for row in facts.consumers), default=0)
         or 1,
-        decisions=_decisions(facts, dagster_url),
         home=home,
         own=home and page_address("group", group=plan.group),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(plan.group, policies or ())),
@@ -172,15 +171,6 @@ def _measured(engine: Engine, facts: Facts) -> Row | None:
     (row,) = read_groups(engine, [facts.stored.group])
     measured = row["lag_max_now"] is not None and row["live_at"] > published_at
     return row if measured else None
-
-
-def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
-    """Return the possible decisions; bytes that do not verify cannot be approved."""
-    if facts.stored.state != "proposed":
-        return []
-    approvable = _approvable(facts)
-    approve = [ways.approve(facts.stored, dagster_url)] if approvable else []
-    return [*approve, ways.reject(facts.stored, dagster_url)]
 
 
 def _approvable(facts: Facts) -> bool:

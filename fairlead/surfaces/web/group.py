@@ -6,8 +6,8 @@ Belongs here: which readings the page shows, and how much of each. Does not: the
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Final
 
 from sqlalchemy import Engine
 
@@ -19,15 +19,12 @@ from fairlead.domain.work_text import time_per_record
 from fairlead.store import event_queries, group_history, history_queries
 from fairlead.store.freezes import freezes_on
 from fairlead.store.regressions import back_offs
-from fairlead.store.shadow_plans import shadow_days
-from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
 from fairlead.surfaces.offers import Desk, of_freeze, of_hot_partitions
 from fairlead.surfaces.survey.finding import follows as follow_how
 from fairlead.surfaces.web.group_plots import (
     STRIPS,
-    days_of,
     plots_of,
     plots_of_partition,
     strip_of,
@@ -99,10 +96,7 @@ def group_page(
         work=group_history.read_work(engine, group, limit=ROWS),
         of_work=group_history.read_work(engine, group, partition=partition, limit=1),
         takes=time_per_record,
-        plots=[
-            *plots_of(samples, course, policy.objective.total_seconds()),
-            *days_of(group_history.read_days(engine, group)),
-        ],
+        plots=plots_of(samples, course, policy.objective.total_seconds()),
         strip=strip_of(course, changes, row["last_seen"]),
         samples=samples,
         changes=changes,
@@ -119,24 +113,11 @@ def group_page(
         partition_total=len(course.partitions),
         history=event_queries.read_history(engine, group, limit=ROWS),
         adoption=group_history.read_adoption(engine, group),
-        observed=_observed(engine, group, read_at),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(group, policies)),
         age=ages(read_at),
         rows=ROWS,
         now=read_at,
     )
-
-
-def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | None:
-    """Return what plans would have changed in a week, if the group's policy is in shadow mode."""
-    days = shadow_days(engine, group, now.astimezone(UTC).date() - timedelta(days=7))
-    if not days:
-        return None
-    sums = [
-        sum(getattr(day, name) for day in days)
-        for name in ("over_objective_s", "over_objective_planned_s", "plans", "downtime_s")
-    ]
-    return {"days": days, "effect": would_have_saved(*sums)}
 
 
 def _can_follow(samples: Sequence[StoredSample]) -> str:

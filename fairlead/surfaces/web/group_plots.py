@@ -7,8 +7,8 @@ figures from samples (`fairlead.domain.stored_samples`).
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 import numpy as np
 
@@ -87,15 +87,6 @@ def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
         for drawn, values in ((_BEHIND, course.behind_s), (_LAG, course.lag))
         for plot in _plot(drawn, f", {partition}", course.at, {partition: _known(values[:, place])})
     ]
-
-
-def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
-    """Draw the worst forecast of each day; empty for one day, which the other plots show."""
-    if len(rows) < 2:  # noqa: PLR2004 - a line needs two points
-        return []
-    at = [datetime.combine(row["day"], time(), UTC) for row in rows]
-    worst = {"worst of the day": [row["forecast_time_lag_s_worst"] for row in rows]}
-    return _plot(_LATE, ", by day", at, worst)
 
 
 def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | None) -> str | None:

@@ -45,7 +45,7 @@ def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSamp
         cells.update((run, key) for key in log[run % len(log)][begin:stop])
     columns = zip(*((run, key, count) for (run, key), count in cells.items()), strict=True)
     table = pa.table([pa.array(each) for each in columns], names=CELLS.names).cast(CELLS)
-    return RecordSample(window, planned, table, 0, 0.0, 100.0)
+    return RecordSample(window, planned, table, 0, 0.0)
 
 
 def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None]:

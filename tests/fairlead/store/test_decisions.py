@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from fairlead.domain.records import Decision, PlanDraft
-from fairlead.store.engine import create_store_engine, transaction
-from fairlead.store.history_queries import read_candidates, read_decisions
+from fairlead.store.engine import transaction
+from fairlead.store.history_queries import read_candidates
 from fairlead.store.plans import PlanStore
-from tests.docs.scenario import at
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
@@ -46,15 +45,3 @@ def test_lag_beyond_64_bits_is_stored(
     """A maximum lag beyond 64 bits is stored, since a sum of lags can exceed int64."""
     record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
     assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]
-
-
-def test_newest_decision_of_each_group_after_a_moment(week: str) -> None:
-    """The row has the present state of the plan; groups without a later decision are missing."""
-    engine = create_store_engine(week)
-    every = read_decisions(engine, None)
-    assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [
-        ("billing", "plan", 1, "proposed"),
-        ("orders", "plan", 3, "rejected"),
-    ]
-    assert [row["group"] for row in read_decisions(engine, at(2, 10))] == ["billing"]
-    engine.dispose()

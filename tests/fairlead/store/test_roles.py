@@ -32,7 +32,6 @@ INSERTED = {
     "moved_partition",
     "group_sample",
     "group_sample_last",
-    "group_shadow",
     "last_sample",
     "partition_lag",
     "plan",
@@ -44,7 +43,6 @@ INSERTED = {
 }
 REWRITTEN = {
     "group_sample_last",
-    "group_shadow",
     "last_sample",
     "plan_attempt",
     "plan_intent",
@@ -171,7 +169,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             planner = role == "fairlead_planner"
             assert held(role, "UPDATE") == (REWRITTEN if planner else set())
             assert held(role, "DELETE") == (
-                REWRITTEN - {"group_sample_last", "group_shadow", "last_sample", "plan_record"}
+                REWRITTEN - {"group_sample_last", "last_sample", "plan_record"}
                 if planner
                 else set()
             )

@@ -1,0 +1,25 @@
+"""matplotlib's settings for the plots of the docs."""
+
+from typing import Any, Final
+
+#: Readable on light and dark pages.
+GREY: Final = "#808080"
+STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
+    "text.color": GREY,
+    "axes.labelcolor": GREY,
+    "axes.edgecolor": GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "grid.color": GREY,
+    "grid.alpha": 0.25,
+    "legend.framealpha": 0.0,
+    "legend.fontsize": "small",
+    "savefig.transparent": True,
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
+    "text.parse_math": False,  # names may hold dollar signs
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairlead",
+}

@@ -1,0 +1,112 @@
+"""Replays of a group's samples from the archive, one process an assignor.
+
+Belongs here: finding a group's samples, running the replays. Does not: what a replay does
+(`replay`), nor the summary (`report`).
+"""
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+
+from assignors.problem import InvalidProblemError
+from assignors.registry import option_defaults
+from fairlead.archive import SampleArchive
+from fairlead.common.words import listed
+from fairlead.domain.candidate_figures import OBSERVED
+from fairlead.domain.policy import Policy
+from fairlead.errors import ConfigurationError, GroupError
+from fairlead.surfaces.backtest.recording import Recording, replayable
+from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
+
+_EPOCH: Final = datetime(1970, 1, 2, tzinfo=UTC)
+#: Columns of replays: figures of a `Stretch`. `skipped` is the reason if a sample was not replayed;
+#: its figures are then missing.
+STRETCHES: Final = ["in_charge", "skipped", *(column.name for column in fields(Stretch))]
+
+
+def find_samples(
+    archive: SampleArchive,
+    group: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> pa.Table:
+    """Return the samples of a group, by time, from `since` to before `until`; None: all.
+
+    Raises
+    ------
+    GroupError
+        The archive has no sample of this group, or none in this period; the message lists the
+        stored groups or the stored period.
+    """
+    now = datetime.now(UTC)
+    moments = archive.read(_EPOCH, now, [group], columns=["group", "at"])["at"].to_pylist()
+    if not moments:
+        known = archive.groups(_EPOCH, now)
+        raise GroupError(
+            f"No sample of group {group} is stored, only samples of {listed(known, at_most=10)}"
+            if known
+            else "No samples are stored: the sensor group_samples takes one each minute"
+        )
+    within = [
+        at for at in moments if (since is None or at >= since) and (until is None or at < until)
+    ]
+    if not within:
+        first, last = (moments[end].isoformat(timespec="seconds") for end in (0, -1))
+        raise GroupError(
+            f"No sample of group {group} is stored in this period; it has {len(moments):,}, from "
+            f"{first} to {last}"
+        )
+    return archive.read(within[0], within[-1], [group])
+
+
+def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -> pd.DataFrame:
+    """Replay a group's arrivals with each assignor in charge, and with its own assignments.
+
+    Parameters
+    ----------
+    samples
+        The result of `find_samples`.
+    policy
+        The group's policy.
+    assignors
+        Names of `assignors.registry`; none: those of the policy.
+
+    Returns
+    -------
+    Rows with the columns `STRETCHES`, one per assignor and sample, except the first sample.
+    `RECORDED` is what was measured, `OBSERVED` replays the group's own assignments. All replays
+    skip samples in which the group could not be read, had no member, or read nothing.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such assignor.
+    """
+    names = tuple(dict.fromkeys(assignors or policy.assignors))
+    try:
+        for name in names:
+            option_defaults(name)
+    except InvalidProblemError as error:
+        raise ConfigurationError(str(error)) from None
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        each = pool.map(partial(_replayed, samples, policy), (RECORDED, OBSERVED, *names))
+        return pd.DataFrame([row for rows in each for row in rows], columns=STRETCHES)
+
+
+def _replayed(samples: pa.Table, policy: Policy, in_charge: str) -> list[dict[str, Any]]:
+    """Replay a group's samples with one assignor; return rows with the columns `STRETCHES`."""
+    samples, skipped = replayable(samples)
+    rows: list[dict[str, Any]] = [{"at": at, "skipped": why} for at, why in skipped]
+    if samples.num_rows > 1:
+        latest = policy.auto_offset_reset == "latest"
+        recording = Recording.of(samples, latest=latest)
+        rows += [vars(stretch) for stretch in replay(recording, in_charge, policy)]
+    return [{"in_charge": in_charge, **row} for row in rows]
