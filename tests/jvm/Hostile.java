@@ -43,7 +43,7 @@ final class Hostile {
             int version = (int) offset + 1;
             tell("healthy", "fairlead.plans", "plan", version, plan("healthy", version, "\"0-3,7\""));
             PlanBook.Plan plan = reader.book.plan("healthy");
-            if (plan == null || plan.document().version != version) {
+            if (plan == null || plan.document().version() != version) {
                 throw new AssertionError("the plan of a group that exists is not held");
             }
         }

@@ -37,7 +37,7 @@ final class Fallback {
     /** Reads the setting. */
     static Fallback of(Map<String, ?> configs) {
         Object given = configs.get(Settings.FALLBACK);
-        String name = given instanceof Class ? ((Class<?>) given).getName()
+        String name = given instanceof Class<?> type ? type.getName()
             : Settings.text(configs, Settings.FALLBACK, RANGE);
         if (name.equals(RANGE)) {
             return new Fallback(null);

@@ -109,7 +109,7 @@ final class Fit {
         }
         weights = new double[offsets[topics.length]];
         for (int topic = 0; topic < topics.length; topic++) {
-            double[] known = plan.weights.get(topics[topic]);
+            double[] known = plan.weights().get(topics[topic]);
             if (known != null) {
                 int count = Math.min(known.length, offsets[topic + 1] - offsets[topic]);
                 System.arraycopy(known, 0, weights, offsets[topic], count);
@@ -129,7 +129,7 @@ final class Fit {
     }
 
     private void each(PlanDocument.Share share, Planned planned) {
-        share.ranges.forEach((name, ranges) -> {
+        share.ranges().forEach((name, ranges) -> {
             Integer topic = topicNumbers.get(name);
             if (topic != null) {
                 int count = offsets[topic + 1] - offsets[topic];
@@ -144,7 +144,7 @@ final class Fit {
 
     private void keep() {
         for (int member = 0; member < members.length; member++) {
-            PlanDocument.Share share = plan.members.get(members[member]);
+            PlanDocument.Share share = plan.members().get(members[member]);
             int number = member;
             if (share != null) {
                 each(share, (topic, index) -> {
@@ -180,7 +180,7 @@ final class Fit {
         Set<String> present = new HashSet<>(Arrays.asList(members));
         List<Integer> newMembers = new ArrayList<>();
         for (int member = 0; member < members.length; member++) {
-            if (!plan.members.containsKey(members[member])) {
+            if (!plan.members().containsKey(members[member])) {
                 newMembers.add(member);
             }
         }
@@ -188,7 +188,7 @@ final class Fit {
             return;
         }
         List<Gone> gone = new ArrayList<>();
-        plan.members.forEach((name, share) -> {
+        plan.members().forEach((name, share) -> {
             if (!present.contains(name)) {
                 Gone one = new Gone(name, share);
                 each(share, (topic, index) -> {

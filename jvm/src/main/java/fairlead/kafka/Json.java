@@ -82,33 +82,42 @@ final class Json {
         if (depth > DEEPEST) {
             throw wrong("it is nested too deeply");
         }
-        switch (peek()) {
-            case '{':
-                return object(depth);
-            case '[':
-                return array(depth);
-            case '"':
-                return string();
-            default:
-                for (Map.Entry<String, Object> word : WORDS.entrySet()) {
-                    if (text.startsWith(word.getKey(), at)) {
-                        at += word.getKey().length();
-                        return word.getValue();
-                    }
-                }
-                return number();
+        return switch (peek()) {
+            case '{' -> object(depth);
+            case '[' -> array(depth);
+            case '"' -> string();
+            default -> wordOrNumber();
+        };
+    }
+
+    private Object wordOrNumber() throws InvalidPlanException {
+        for (Map.Entry<String, Object> word : WORDS.entrySet()) {
+            if (text.startsWith(word.getKey(), at)) {
+                at += word.getKey().length();
+                return word.getValue();
+            }
         }
+        return number();
+    }
+
+    /** Goes to the next element of an object or array; returns false and goes on behind it after the last one. */
+    private boolean next(char close, boolean first) throws InvalidPlanException {
+        skipSpace();
+        if (peek() == close) {
+            at++;
+            return false;
+        }
+        if (!first) {
+            expect(',');
+            skipSpace();
+        }
+        return true;
     }
 
     private Map<String, Object> object(int depth) throws InvalidPlanException {
         Map<String, Object> found = new LinkedHashMap<>();
         at++;
-        skipSpace();
-        if (peek() == '}') {
-            at++;
-            return found;
-        }
-        while (true) {
+        while (next('}', found.isEmpty())) {
             if (peek() != '"') {
                 throw wrong("a name is expected");
             }
@@ -121,34 +130,17 @@ final class Json {
                 throw wrong("a name stands twice in one object");
             }
             found.put(name, value);
-            skipSpace();
-            if (peek() == '}') {
-                at++;
-                return found;
-            }
-            expect(',');
-            skipSpace();
         }
+        return found;
     }
 
     private List<Object> array(int depth) throws InvalidPlanException {
         List<Object> found = new ArrayList<>();
         at++;
-        skipSpace();
-        if (peek() == ']') {
-            at++;
-            return found;
-        }
-        while (true) {
+        while (next(']', found.isEmpty())) {
             found.add(value(depth + 1));
-            skipSpace();
-            if (peek() == ']') {
-                at++;
-                return found;
-            }
-            expect(',');
-            skipSpace();
         }
+        return found;
     }
 
     private void expect(char one) throws InvalidPlanException {
@@ -213,10 +205,10 @@ final class Json {
     }
 
     private static void write(Object value, StringBuilder text) {
-        if (value instanceof Map) {
+        if (value instanceof Map<?, ?> map) {
             text.append('{');
             String comma = "";
-            for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
+            for (Map.Entry<?, ?> entry : map.entrySet()) {
                 text.append(comma);
                 quote((String) entry.getKey(), text);
                 text.append(':');
@@ -224,17 +216,17 @@ final class Json {
                 comma = ",";
             }
             text.append('}');
-        } else if (value instanceof Collection) {
+        } else if (value instanceof Collection<?> values) {
             text.append('[');
             String comma = "";
-            for (Object one : (Collection<?>) value) {
+            for (Object one : values) {
                 text.append(comma);
                 write(one, text);
                 comma = ",";
             }
             text.append(']');
-        } else if (value instanceof String) {
-            quote((String) value, text);
+        } else if (value instanceof String string) {
+            quote(string, text);
         } else {
             text.append(value);
         }

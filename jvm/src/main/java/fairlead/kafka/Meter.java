@@ -162,8 +162,8 @@ final class Meter {
             now - created, waiting + waitingNow, handler + underWay, calls, quick);
         boolean unknown = passingOn.detected(totals) || severalThreads;
         return WorkReport.text(owner,
-            milliseconds(totals.elapsed), milliseconds(totals.waiting), milliseconds(totals.handler),
-            calls, reported.records, milliseconds(reported.busy), (long) Math.rint(reported.squares * 1e6),
+            milliseconds(totals.elapsed()), milliseconds(totals.waiting()), milliseconds(totals.handler()),
+            calls, reported.records(), milliseconds(reported.busy()), (long) Math.rint(reported.squares() * 1e6),
             unknown ? WorkReport.TIMES_UNKNOWN : paused, System.currentTimeMillis());
     }
 

@@ -15,7 +15,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.stream.Collectors;
 import org.apache.kafka.clients.CommonClientConfigs;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
@@ -97,7 +96,7 @@ final class PlanLog extends LogTail {
 
     private synchronized List<Reader> readers() {
         readers.removeIf(reader -> reader.get() == null);
-        return readers.stream().map(WeakReference::get).filter(Objects::nonNull).collect(Collectors.toList());
+        return readers.stream().map(WeakReference::get).filter(Objects::nonNull).toList();
     }
 
     private Set<String> groups() {
@@ -120,7 +119,7 @@ final class PlanLog extends LogTail {
      */
     synchronized PlanState current(String group, Identity atLeast, long timeoutMs) {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
-        while (!caughtUp.contains(group) || atLeast.isNewerThan(state(group).seen)) {
+        while (!caughtUp.contains(group) || atLeast.isNewerThan(state(group).seen())) {
             long leftMs = TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime());
             if (leftMs <= 0) {
                 break;

@@ -15,35 +15,16 @@ import org.apache.kafka.common.header.Header;
  * A valid record of the plan topic: all checks of a single record.
  *
  * <p>The same as {@code fairlead/wire/record_reading.py}.
+ *
+ * @param plan the plan to follow; null: the record withdraws the previous plan
+ * @param leaseUntil when the lease expires unless it is renewed; null: never
  */
-final class VerifiedRecord {
+record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) {
     /** Maximum lead of an epoch over the present time: epochs are milliseconds of the planner's clock. */
     private static final long AHEAD_MS = 24 * 3_600_000L;
 
-    final Identity identity;
-    /** The plan to follow; null: the record withdraws the previous plan. */
-    final PlanDocument plan;
-    /** When the lease expires unless it is renewed; null: never. */
-    final Instant leaseUntil;
-
-    private VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) {
-        this.identity = identity;
-        this.plan = plan;
-        this.leaseUntil = leaseUntil;
-    }
-
     /** The origin of a record; "" for unknown values. */
-    static final class Origin {
-        final String topic;
-        final String cluster;
-        final String log;
-
-        Origin(String topic, String cluster, String log) {
-            this.topic = topic;
-            this.cluster = cluster;
-            this.log = log;
-        }
-    }
+    record Origin(String topic, String cluster, String log) {}
 
     /**
      * Reads and checks a record that has a value; checks its signature before parsing the value.
@@ -63,7 +44,7 @@ final class VerifiedRecord {
         int version = version(text(found, "version"));
         long epoch = checkHeaders(found, value, group, version, origin, signatures);
         PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
-        int says = plan != null ? plan.version : withdrawnVersion(value, group);
+        int says = plan != null ? plan.version() : withdrawnVersion(value, group);
         if (says != version) {
             throw new InvalidPlanException(
                 "The record's version header is " + version + ", but its value has version " + says);
@@ -97,9 +78,9 @@ final class VerifiedRecord {
         } catch (InvalidPlanException error) {
             throw new InvalidPlanException("The plan cannot be read: " + error.getMessage());
         }
-        if (!plan.group.equals(group)) {
+        if (!plan.group().equals(group)) {
             throw new InvalidPlanException(
-                "The plan is for group '" + plan.group + "', but stands under the key '" + group + "'");
+                "The plan is for group '" + plan.group() + "', but stands under the key '" + group + "'");
         }
         return plan;
     }

@@ -33,8 +33,8 @@ final class PlanBook {
     record Plan(String group, PlanState state, Map<Uuid, String> topics) {
         static Plan of(String group, PlanState state) {
             var topics = new HashMap<Uuid, String>();
-            if (state.plan != null) {
-                state.plan.topicIds.forEach((name, text) -> {
+            if (state.plan() != null) {
+                state.plan().topicIds().forEach((name, text) -> {
                     Uuid id = Roster.uuid(text);
                     if (id != null) {
                         topics.put(id, name);
@@ -45,7 +45,7 @@ final class PlanBook {
         }
 
         PlanDocument document() {
-            return state.plan;
+            return state.plan();
         }
     }
 
@@ -101,19 +101,19 @@ final class PlanBook {
     }
 
     void put(Roster roster) {
-        Roster old = rosters.put(roster.group, roster);
-        roster.names.keySet().forEach(id -> listed.put(id, roster.group));
+        Roster old = rosters.put(roster.group(), roster);
+        roster.names().keySet().forEach(id -> listed.put(id, roster.group()));
         if (old != null) {
-            old.names.keySet().stream()
-                .filter(id -> !roster.names.containsKey(id))
-                .forEach(id -> listed.remove(id, old.group));
+            old.names().keySet().stream()
+                .filter(id -> !roster.names().containsKey(id))
+                .forEach(id -> listed.remove(id, old.group()));
         }
     }
 
     void removeRoster(String group) {
         Roster old = rosters.remove(group);
         if (old != null) {
-            old.names.keySet().forEach(id -> listed.remove(id, group));
+            old.names().keySet().forEach(id -> listed.remove(id, group));
         }
     }
 

@@ -125,7 +125,7 @@ final class BrokerReader extends LogTail {
 
     @Override
     void opened(List<VerifiedRecord.Origin> origins) {
-        planTopicId = Uuid.fromString(origins.get(0).log);
+        planTopicId = Uuid.fromString(origins.get(0).log());
         dropped.clear();
         pass = new Pass(origins.get(0), origins.get(1));
     }
@@ -200,8 +200,8 @@ final class BrokerReader extends LogTail {
             this.members = members;
             caches.forEach((group, cache) -> {
                 var kept = new PlanCache(group, plans, settings.signatures, cache.state());
-                if (kept.state().plan != null) {
-                    fresh.put(group, kept, kept.state().plan.bytes(), false);
+                if (kept.state().plan() != null) {
+                    fresh.put(group, kept, kept.state().plan().bytes(), false);
                 }
             });
         }
@@ -232,10 +232,10 @@ final class BrokerReader extends LogTail {
             throws InvalidPlanException {
             PlanCache known = fresh.get(group);
             PlanCache cache = known != null ? known : new PlanCache(group, plans, settings.signatures, null);
-            int before = cache.state().skipped;
+            int before = cache.state().skipped();
             cache.apply(record.offset(), record.value(), record.headers());
-            skipped += cache.state().skipped - before;
-            PlanDocument plan = cache.state().plan;
+            skipped += cache.state().skipped() - before;
+            PlanDocument plan = cache.state().plan();
             List<String> gone = fresh.put(group, cache, plan == null ? 0 : plan.bytes(), plan == null);
             drop(group, gone, "plan");
             if (live) {
@@ -258,7 +258,7 @@ final class BrokerReader extends LogTail {
             }
             Roster roster = Roster.read(record.value(), record.headers(), group, members, settings.signatures);
             Roster old = rosters.get(group);
-            if (old != null && old.epoch > roster.epoch) {
+            if (old != null && old.epoch() > roster.epoch()) {
                 return;
             }
             List<String> gone = rosters.put(group, roster, roster.bytes(), false);
@@ -275,8 +275,8 @@ final class BrokerReader extends LogTail {
             book.keepPlans(caches.keySet());
             rosters.values().values().forEach(book::put);
             for (Roster roster : List.copyOf(book.rosters())) {
-                if (rosters.get(roster.group) == null) {
-                    book.removeRoster(roster.group);
+                if (rosters.get(roster.group()) == null) {
+                    book.removeRoster(roster.group());
                 }
             }
             boolean first = !book.complete();

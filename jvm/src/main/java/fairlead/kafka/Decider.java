@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -85,17 +84,17 @@ final class Decider {
         }
         book.remember(group, view.members);
         PlanBook.Plan plan = book.plan(group);
-        if (isNewerAnnounced(view, group, plan == null ? 0 : plan.state().seen.version)) {
+        if (isNewerAnnounced(view, group, plan == null ? 0 : plan.state().seen().version())) {
             return keep(view, describer, Outcome.KEPT_BEHIND, group);
         }
         if (plan == null) {
             return withoutPlan(view, describer, group);
         }
         PlanState state = plan.state();
-        if (state.plan == null && state.seen.equals(Identity.NOTHING)) {
+        if (state.plan() == null && state.seen().equals(Identity.NOTHING)) {
             return keep(view, describer, Outcome.KEPT_UNREADABLE, group);
         }
-        if (state.plan == null || state.lapsed(now)) {
+        if (state.plan() == null || state.lapsed(now)) {
             return uniformOnLapse
                 ? uniform(view, describer, Outcome.UNIFORM, group)
                 : keep(view, describer, Outcome.KEPT_LAPSED, group);
@@ -105,7 +104,7 @@ final class Decider {
             return keep(view, describer, Outcome.KEPT_UNKNOWN, group);
         }
         book.follows(view.members);
-        return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen.version);
+        return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen().version());
     }
 
     /** The group of these members: by their ids, else by a trigger, else by instance ids and topics; null: unknown. */
@@ -132,8 +131,8 @@ final class Decider {
         List<PlanBook.Plan> plans = book.plans().stream()
             .filter(plan -> plan.document() != null
                 && plan.topics().keySet().equals(topics)
-                && plan.document().members.keySet().equals(instances))
-            .limit(2).collect(Collectors.toList());
+                && plan.document().members().keySet().equals(instances))
+            .limit(2).toList();
         return plans.size() == 1 ? plans.get(0).group() : null;
     }
 

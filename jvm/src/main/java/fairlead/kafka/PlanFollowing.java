@@ -95,7 +95,7 @@ final class PlanFollowing {
         for (int t = 0; t < found.length; t++) {
             found[t] = plan.topics().get(view.topics[t]);
             if (found[t] == null && roster != null) {
-                String name = roster.topics.get(view.topics[t]);
+                String name = roster.topics().get(view.topics[t]);
                 found[t] = name != null && used.add(name) ? name : null;
             }
         }
@@ -106,7 +106,7 @@ final class PlanFollowing {
         String[] found = new String[view.members.length];
         Set<String> used = new HashSet<>();
         for (int m = 0; m < found.length; m++) {
-            String name = roster == null ? null : roster.names.get(view.members[m]);
+            String name = roster == null ? null : roster.names().get(view.members[m]);
             if (name == null) {
                 name = view.instances[m];
             }
