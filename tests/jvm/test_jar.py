@@ -11,7 +11,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "JavaConsumer.java"
 CLIENTS = ("kafka-clients", "slf4j-api")
 
 
-@pytest.mark.test_long(guarded_by="tests/jvm/test_jar.py::test_client_classes_need_only_kafkas_clients")
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_jar.py::test_client_classes_need_only_kafkas_clients"
+)
 def test_builds_of_the_jar_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A published jar can therefore be verified."""
     built = plugin.plugin_jar().read_bytes()

@@ -37,8 +37,8 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration. Only assignors by lag need them, to fetch
-        offsets, usually while the members join.
+        The group id, and a consumer's configuration. Only assignors by lag need them: the leader
+        fetches offsets, for at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 
@@ -67,8 +67,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
         """Return the subscription that this member joins with."""
         self._join()
-        subscription = sorted(topics)
-        return ConsumerProtocolSubscription(0, subscription, self._rule.subscription(subscription))
+        return ConsumerProtocolSubscription(0, sorted(topics), self._rule.subscription())
 
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[Any]

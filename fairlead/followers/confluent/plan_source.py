@@ -14,13 +14,11 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
-    Message,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
 
 from fairlead.followers.confluent.clients import TopicIdRequest, key_of, shared, shared_client
-from fairlead.followers.confluent.config import patience_of
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.plan_reader import PlanReader
@@ -34,25 +32,19 @@ _TIMEOUT_S: Final = 5.0
 _BATCH: Final = 100
 #: Seconds. Longest wait of the reading thread for a record.
 _READ_S: Final = 1.0
-#: Milliseconds. Longest wait of a broker for records, until an empty response shows the end.
-_HASTE_MS: Final = 200
 
 
 @dataclass(eq=False)
 class ConfluentSource:
     """The plan topic's partition that holds a group's key, read from its beginning."""
 
-    #: Reads to the end; then another consumer with `_settings` continues, for which brokers wait.
     _consumer: Consumer
-    _settings: Mapping[str, Any]
     _group: str
     _partition: TopicPartition
     origin: Origin
     #: For requests about the topic: on the consumer they would wait behind its fetches.
     _admin: AdminClient
     _ended: bool = False
-    #: Leader epoch of the last record; -1: unknown.
-    _epoch: int = -1
 
     @classmethod
     def open(
@@ -69,16 +61,16 @@ class ConfluentSource:
         topic
             The plan topic.
         """
-        settings = {
-            **connection,
-            "group.id": group,  # required, never joined; has READ
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,  # at the last stable offset, also if markers follow
-            "fetch.wait.max.ms": patience_of(connection),
-        }
-        consumer = Consumer({**settings, "fetch.wait.max.ms": _HASTE_MS})
+        consumer = Consumer(
+            {
+                **connection,
+                "group.id": group,  # required, never joined; has READ
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,  # at the last stable offset, also if markers follow
+            }
+        )
         try:
             metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S)
             described = metadata.topics[topic]
@@ -88,7 +80,7 @@ class ConfluentSource:
                 origin = Origin(topic, metadata.cluster_id or "", _topic_id(admin, topic))
                 partition = TopicPartition(topic, number, OFFSET_BEGINNING)
                 consumer.assign([partition])
-                return cls(consumer, settings, group, partition, origin, admin)
+                return cls(consumer, group, partition, origin, admin)
         except BaseException:
             consumer.close()
             raise
@@ -112,10 +104,15 @@ class ConfluentSource:
             messages += self._consumer.consume(_BATCH, 0)
         records = []
         for message in messages:
-            if (record := self._record(message)) is not None:
-                records.append(record)
-            elif self._reach_end(message.offset() or 0):
-                break  # later records are read again
+            error = message.error()
+            if error is None:
+                headers = tuple(message.headers() or ())
+                offset = message.offset() or 0
+                records.append(PlanRecord(offset, message.key(), message.value(), headers))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._ended = True
+            else:
+                raise KafkaException(error)
         return records
 
     def moved(self) -> bool:
@@ -139,35 +136,6 @@ class ConfluentSource:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
-
-    def _record(self, message: Message) -> PlanRecord | None:
-        error = message.error()
-        if error is None:
-            epoch = message.leader_epoch()
-            self._epoch = -1 if epoch is None else epoch
-            return PlanRecord(
-                message.offset() or 0,
-                message.key(),
-                message.value(),
-                tuple(message.headers() or ()),
-            )
-        if error.code() != KafkaError._PARTITION_EOF:
-            raise KafkaException(error)
-        return None
-
-    def _reach_end(self, offset: int) -> bool:
-        """Continue at the partition's end with a patient consumer; False: the log was truncated.
-
-        With the last record's leader epoch, the broker detects that the log was truncated since.
-        """
-        if self._ended:
-            return False
-        hasty, self._consumer = self._consumer, Consumer(dict(self._settings))
-        topic, number = self._partition.topic, self._partition.partition
-        self._consumer.assign([TopicPartition(topic, number, offset, leader_epoch=self._epoch)])
-        hasty.close()
-        self._ended = True
-        return True
 
 
 def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOptions) -> PlanReader:

@@ -1,8 +1,5 @@
 package fairlead.kafka;
 
-import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,7 +13,6 @@ import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.utils.Utils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -71,7 +67,11 @@ final class BrokerReader extends LogTail {
             var reader = new BrokerReader(settings);
             READERS.add(reader);
             reader.metrics.register();
-            reader.start("fairlead-group-assignor");
+            if (settings.bootstrapServers == null) {
+                reader.failed("set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT");
+            } else {
+                reader.start("fairlead-group-assignor");
+            }
             return reader;
         }
     }
@@ -85,34 +85,9 @@ final class BrokerReader extends LogTail {
     }
 
     @Override
-    String unreachable() {
-        return settings.bootstrapServers == null
-            ? "set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT"
-            : listens() ? null : "no broker listens yet at " + settings.bootstrapServers;
-    }
-
-    @Override
     void failed(String reason) {
         LOG.info("Plans are not read at the moment, trying again: {}; what is known stays", reason);
         problem = reason;
-    }
-
-    /** Whether a bootstrap server accepts connections: without one, clients would fill the log with warnings. */
-    private boolean listens() {
-        for (String server : settings.bootstrapServers.split(",")) {
-            String host = Utils.getHost(server.trim());
-            Integer port = Utils.getPort(server.trim());
-            if (host == null || port == null) {
-                continue;
-            }
-            try (var socket = new Socket()) {
-                socket.connect(new InetSocketAddress(host, port), 2_000);
-                return true;
-            } catch (IOException error) {
-                LOG.trace("{} does not listen yet", server);
-            }
-        }
-        return false;
     }
 
     @Override

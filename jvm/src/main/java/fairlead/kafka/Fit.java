@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -32,8 +33,9 @@ final class Fit {
     private final String[] members;
     private final String[] topics;
     private final Map<String, Integer> topicNumbers = new HashMap<>();
-    /** The readers of each topic. */
+    /** The readers of each topic, and the topics of each member. */
     private final BitSet[] readers;
+    private final BitSet[] reads;
     /** Of each topic, the index of its partition 0; the last is the number of partitions. */
     private final int[] offsets;
     private final double[] weights;
@@ -88,7 +90,7 @@ final class Fit {
         members = subscriptions.keySet().toArray(new String[0]);
         Arrays.sort(members, PlanDocument::compareNames);
         // Members with equal subscriptions may share one collection, which is then converted only once.
-        Map<Collection<String>, int[]> numbersOf = new IdentityHashMap<>();
+        Map<Collection<String>, BitSet> numbersOf = new IdentityHashMap<>();
         subscriptions.values().forEach(read -> numbersOf.put(read, null));
         Set<String> existing = new HashSet<>();
         numbersOf.keySet().forEach(existing::addAll);
@@ -102,10 +104,11 @@ final class Fit {
             offsets[topic + 1] = Math.addExact(offsets[topic], partitionCounts.get(topics[topic]));
             readers[topic] = new BitSet(members.length);
         }
-        for (int member = 0; member < members.length; member++) {
-            for (int number : numbersOf.computeIfAbsent(subscriptions.get(members[member]), this::numbers)) {
-                readers[number].set(member);
-            }
+        reads = new BitSet[members.length];
+        for (int m = 0; m < members.length; m++) {
+            int member = m;
+            reads[m] = numbersOf.computeIfAbsent(subscriptions.get(members[m]), this::numbers);
+            reads[m].stream().forEach(topic -> readers[topic].set(member));
         }
         weights = new double[offsets[topics.length]];
         for (int topic = 0; topic < topics.length; topic++) {
@@ -119,8 +122,10 @@ final class Fit {
         Arrays.fill(owner, -1);
     }
 
-    private int[] numbers(Collection<String> read) {
-        return read.stream().map(topicNumbers::get).filter(Objects::nonNull).mapToInt(number -> number).toArray();
+    private BitSet numbers(Collection<String> read) {
+        BitSet numbers = new BitSet(topics.length);
+        read.stream().map(topicNumbers::get).filter(Objects::nonNull).forEach(numbers::set);
+        return numbers;
     }
 
     /** The action on each partition of a member's share that still exists. */
@@ -202,14 +207,7 @@ final class Fit {
             }
         });
         gone.sort(Gone::heaviestFirst);
-        BitSet[] reads = new BitSet[members.length];
-        for (int newMember : newMembers) {
-            reads[newMember] = new BitSet(topics.length);
-            for (int topic = 0; topic < topics.length; topic++) {
-                reads[newMember].set(topic, readers[topic].get(newMember));
-            }
-        }
-        newMembers.sort((one, other) -> Integer.compare(reads[one].cardinality(), reads[other].cardinality()));
+        newMembers.sort(Comparator.comparingInt(member -> reads[member].cardinality()));
         for (Gone one : gone) {
             for (int at = 0; at < newMembers.size(); at++) {
                 int newMember = newMembers.get(at);

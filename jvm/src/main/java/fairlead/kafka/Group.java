@@ -2,6 +2,7 @@ package fairlead.kafka;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -66,14 +67,8 @@ record Group(List<Member> members, Map<String, Integer> partitionCounts) {
     /** Gives each subscriber of a topic one contiguous range: Kafka's default, without racks. */
     Map<String, List<TopicPartition>> range() {
         List<Member> ring = new ArrayList<>(members);
-        ring.sort((one, other) -> {
-            boolean isStatic = one.instanceId != null;
-            if (isStatic != (other.instanceId != null)) {
-                return isStatic ? -1 : 1;
-            }
-            int by = isStatic ? one.instanceId.compareTo(other.instanceId) : 0;
-            return by != 0 ? by : one.memberId.compareTo(other.memberId);
-        });
+        ring.sort(Comparator.comparing(Member::instanceId, Comparator.nullsLast(Comparator.naturalOrder()))
+            .thenComparing(Member::memberId));
         Map<String, List<TopicPartition>> shares = new LinkedHashMap<>();
         members.forEach(member -> shares.put(member.memberId, new ArrayList<>()));
         for (String topic : new TreeSet<>(partitionCounts.keySet())) {
