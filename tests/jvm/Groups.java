@@ -232,7 +232,7 @@ final class Groups {
         if (chance(0.15)) {
             return "unread";
         }
-        book.setComplete();
+        book.complete = true;
         if (chance(0.8)) {
             book.put(new Roster("g", 1, roster, Map.of()));
         }
@@ -306,7 +306,7 @@ final class Groups {
     private void fitted(GroupAssignment assignment) {
         var used = new HashSet<String>();
         for (Member member : members.stream().sorted((a, b) -> a.id.compareTo(b.id)).collect(Collectors.toList())) {
-            Roster known = book.roster("g");
+            Roster known = book.rosters.get("g");
             String name = known == null ? null : known.names().get(member.id);
             name = name == null ? member.instance : name;
             if (name == null || !used.add(name) || !plan.members().containsKey(name)) {

@@ -78,7 +78,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
 
     @Override
     public boolean isComplete() {
-        return reader.book.complete();
+        return reader.book.complete;
     }
 
     @Override
@@ -95,7 +95,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
 
     @Override
     public int getPlans() {
-        return (int) reader.book.plans().stream()
+        return (int) reader.book.plans.values().stream()
             .filter(plan -> plan.document() != null && !plan.state().lapsed(Instant.now())).count();
     }
 

@@ -205,7 +205,7 @@ final class BrokerReader extends LogTail {
 
         private void applyPlan(String group, ConsumerRecord<byte[], byte[]> record, boolean live)
             throws InvalidPlanException {
-            PlanCache known = fresh.get(group);
+            PlanCache known = fresh.values.get(group);
             PlanCache cache = known != null ? known : new PlanCache(group, plans, settings.signatures, null);
             int before = cache.state().skipped();
             cache.apply(record.offset(), record.value(), record.headers());
@@ -215,7 +215,7 @@ final class BrokerReader extends LogTail {
             drop(group, gone, "plan");
             if (live) {
                 book.put(PlanBook.Plan.of(group, cache.state()));
-                gone.forEach(book::removePlan);
+                gone.forEach(book.plans::remove);
             }
         }
 
@@ -232,7 +232,7 @@ final class BrokerReader extends LogTail {
                 return;
             }
             Roster roster = Roster.read(record.value(), record.headers(), group, members, settings.signatures);
-            Roster old = rosters.get(group);
+            Roster old = rosters.values.get(group);
             if (old != null && old.epoch() > roster.epoch()) {
                 return;
             }
@@ -245,20 +245,20 @@ final class BrokerReader extends LogTail {
         }
 
         void publish() {
-            caches = fresh.values();
+            caches = fresh.values;
             caches.forEach((group, cache) -> book.put(PlanBook.Plan.of(group, cache.state())));
-            book.keepPlans(caches.keySet());
-            rosters.values().values().forEach(book::put);
-            for (Roster roster : List.copyOf(book.rosters())) {
-                if (rosters.get(roster.group()) == null) {
+            book.plans.keySet().retainAll(caches.keySet());
+            rosters.values.values().forEach(book::put);
+            for (Roster roster : List.copyOf(book.rosters.values())) {
+                if (rosters.values.get(roster.group()) == null) {
                     book.removeRoster(roster.group());
                 }
             }
-            boolean first = !book.complete();
-            book.setComplete();
+            boolean first = !book.complete;
+            book.complete = true;
             problem = null;
             if (first) {
-                LOG.info("Read the plans of {} groups, and the members of {}", caches.size(), rosters.values().size());
+                LOG.info("Read the plans of {} groups, and the members of {}", caches.size(), rosters.values.size());
             }
         }
     }

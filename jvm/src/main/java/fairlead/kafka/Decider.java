@@ -70,7 +70,7 @@ final class Decider {
         if (view.members.length == 0) {
             return new Decision(view.complete(new HashMap<>()), Outcome.EMPTY, null, 0);
         }
-        if (!book.complete()) {
+        if (!book.complete) {
             return keep(view, describer, Outcome.KEPT_UNREAD, null);
         }
         String group = groupOf(view);
@@ -83,7 +83,7 @@ final class Decider {
                 : withoutPlan(view, describer, null);
         }
         book.remember(group, view.members);
-        PlanBook.Plan plan = book.plan(group);
+        PlanBook.Plan plan = book.plans.get(group);
         if (isNewerAnnounced(view, group, plan == null ? 0 : plan.state().seen().version())) {
             return keep(view, describer, Outcome.KEPT_BEHIND, group);
         }
@@ -99,7 +99,7 @@ final class Decider {
                 ? uniform(view, describer, Outcome.UNIFORM, group)
                 : keep(view, describer, Outcome.KEPT_LAPSED, group);
         }
-        int[] owner = new PlanFollowing(view, plan, book.roster(group)).owners();
+        int[] owner = new PlanFollowing(view, plan, book.rosters.get(group)).owners();
         if (owner == null) {
             return keep(view, describer, Outcome.KEPT_UNKNOWN, group);
         }
@@ -114,7 +114,7 @@ final class Decider {
             return group;
         }
         for (TriggerRack trigger : view.triggers) {
-            if (hasTopicOf(book.plan(trigger.group()), view)) {
+            if (hasTopicOf(book.plans.get(trigger.group()), view)) {
                 return trigger.group();
             }
         }
@@ -128,7 +128,7 @@ final class Decider {
         }
         Set<String> instances = new HashSet<>(Arrays.asList(view.instances));
         Set<Uuid> topics = new HashSet<>(Arrays.asList(view.topics));
-        List<PlanBook.Plan> plans = book.plans().stream()
+        List<PlanBook.Plan> plans = book.plans.values().stream()
             .filter(plan -> plan.document() != null
                 && plan.topics().keySet().equals(topics)
                 && plan.document().members().keySet().equals(instances))
@@ -138,7 +138,7 @@ final class Decider {
 
     /** Whether some plan has a topic that this group reads: it may be this group's. */
     private boolean mayHavePlan(GroupView view) {
-        return book.plans().stream().anyMatch(plan -> hasTopicOf(plan, view));
+        return book.plans.values().stream().anyMatch(plan -> hasTopicOf(plan, view));
     }
 
     private static boolean hasTopicOf(PlanBook.Plan plan, GroupView view) {

@@ -30,7 +30,8 @@ import org.apache.kafka.common.TopicPartition;
  * are the same in every language.
  */
 final class Fit {
-    private final String[] members;
+    /** Member names; an owner is an index into them. */
+    final String[] members;
     private final String[] topics;
     private final Map<String, Integer> topicNumbers = new HashMap<>();
     /** The readers of each topic, and the topics of each member. */
@@ -68,18 +69,9 @@ final class Fit {
         return fit;
     }
 
-    /** Member names; an owner is an index into them. */
-    String[] members() {
-        return members;
-    }
-
-    /** The existing topics that have a reader. */
-    String[] topics() {
-        return topics;
-    }
-
-    /** The owner of each partition of one of the topics. */
-    int[] owners(int topic) {
+    /** The owner of each partition of an existing topic that has a reader. */
+    int[] owners(String name) {
+        int topic = topicNumbers.get(name);
         return Arrays.copyOfRange(owner, offsets[topic], offsets[topic + 1]);
     }
 

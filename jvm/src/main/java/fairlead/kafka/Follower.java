@@ -3,6 +3,7 @@ package fairlead.kafka;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,6 +24,9 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
     private static final long RETRY_MS = 5_000;
     private static final int RETRIES = 12;
+    /** Orders notes by the plan read; of equal plans, one whose lease holds is later. */
+    private static final Comparator<Notes.Subscribed> NEWEST = Comparator.comparing(Notes.Subscribed::seen)
+        .thenComparing(Notes.Subscribed::lapsed, Comparator.reverseOrder());
     private static final Notes.Assigned JOINING = new Notes.Assigned(
         null, Identity.NOTHING,
         "a rebalance is under way, or some member of the group does not follow plans", false, null, false);
@@ -96,14 +100,8 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
 
     /** Decides for the whole group, as its leader; returns the assignment of each member id. */
     Map<String, Assignment> assign(Group members, Function<Group, Map<String, List<TopicPartition>>> fallback) {
-        Identity heard = Identity.NOTHING;
-        boolean inForce = false;
-        for (Group.Member member : members.members()) {
-            int by = member.note().seen().compareTo(heard);
-            inForce = by > 0 ? !member.note().lapsed() : inForce || (by == 0 && !member.note().lapsed());
-            heard = by > 0 ? member.note().seen() : heard;
-        }
-        PlanState state = plans.current(group, heard, readTimeoutMs);
+        Notes.Subscribed heard = members.members().stream().map(Group.Member::note).max(NEWEST).orElseThrow();
+        PlanState state = plans.current(group, heard.seen(), readTimeoutMs);
         Instant now = Instant.now();
         String reason = state.whyNot(now);
         Map<String, List<TopicPartition>> shares =
@@ -115,12 +113,13 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             decided = state.seen();
             decidedLapsed = over;
         }
-        int by = state.seen().compareTo(heard);
+        Notes.Subscribed own = new Notes.Subscribed(clientId, instanceId, state.seen(), over, 0);
+        Notes.Subscribed newest = NEWEST.compare(own, heard) > 0 ? own : heard;
         Notes.Assigned note = new Notes.Assigned(
             reason == null ? Long.valueOf(state.plan().version()) : null,
-            by > 0 ? state.seen() : heard,
+            newest.seen(),
             reason,
-            !(by > 0 ? !over : inForce || (by == 0 && !over)),
+            newest.lapsed(),
             state.seen(),
             Group.size(first) < Group.size(shares));
         ByteBuffer userData = note.encode();

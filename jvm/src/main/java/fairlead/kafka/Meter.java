@@ -73,12 +73,12 @@ final class Meter {
             }
             double loose = Math.min(batch.loose, recordMax);
             for (TimedList<?> list : batch.lists) {
-                list.work().addRecords(list.left());
+                list.work.addRecords(list.left);
                 // As if a single record had taken all this time, so that the interval covers this case, too.
                 if (batch.lists.size() == 1) {
-                    list.work().addTime(loose);
+                    list.work.addTime(loose);
                 } else {
-                    list.work().addSpread(loose);
+                    list.work.addSpread(loose);
                 }
             }
             batch = null;

@@ -71,17 +71,13 @@ final class PlanFollowing {
         for (int m = 0; m < names.length; m++) {
             numbers.put(names[m], m);
         }
-        int[] numberOf = Arrays.stream(fit.members()).mapToInt(numbers::get).toArray();
-        var topics = new HashMap<String, Integer>();
-        for (int t = 0; t < fit.topics().length; t++) {
-            topics.put(fit.topics()[t], t);
-        }
+        int[] numberOf = Arrays.stream(fit.members).mapToInt(numbers::get).toArray();
         for (int t = 0; t < topicNames.length; t++) {
             if (topicNames[t] == null) {
                 continue;
             }
             int index = view.offsets[t];
-            for (int member : fit.owners(topics.get(topicNames[t]))) {
+            for (int member : fit.owners(topicNames[t])) {
                 owner[index++] = member < 0 ? -1 : numberOf[member];
             }
         }

@@ -41,7 +41,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
             throw new InvalidPlanException(
                 "The record is of kind '" + kind + "', which this version does not know");
         }
-        int version = version(text(found, "version"));
+        int version = (int) positive(found, "version", Integer.MAX_VALUE);
         long epoch = checkHeaders(found, value, group, version, origin, signatures);
         PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
         int says = plan != null ? plan.version() : withdrawnVersion(value, group);
@@ -104,7 +104,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         }
         check("cluster", text(found, "cluster"), origin.cluster);
         check("log", text(found, "log"), origin.log);
-        return epoch(text(found, "epoch"));
+        return epoch(found);
     }
 
     private static void checkSignature(
@@ -145,30 +145,21 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         }
     }
 
-    private static int version(String text) throws InvalidPlanException {
-        long version = positive(text);
-        if (version == 0 || version > Integer.MAX_VALUE) {
-            throw new InvalidPlanException("The record's version is not a positive number");
-        }
-        return (int) version;
-    }
-
-    private static long epoch(String text) throws InvalidPlanException {
-        long epoch = positive(text);
-        if (epoch == 0) {
-            throw new InvalidPlanException("The record's epoch is not a positive number");
-        }
+    private static long epoch(Map<String, byte[]> found) throws InvalidPlanException {
+        long epoch = positive(found, "epoch", Long.MAX_VALUE);
         if (epoch > System.currentTimeMillis() + AHEAD_MS) {
             throw new InvalidPlanException("The record's epoch, " + epoch + ", is more than a day ahead");
         }
         return epoch;
     }
 
-    /** Reads a positive whole number of at most 18 digits; 0: the text is not such a number. */
-    private static long positive(String text) {
-        boolean digits = !text.isEmpty() && text.length() <= 18
-            && text.chars().allMatch(one -> one >= '0' && one <= '9');
-        return digits ? Long.parseLong(text) : 0;
+    /** Parses a header; at most 18 digits fit the numbers of every language. */
+    private static long positive(Map<String, byte[]> found, String name, long most) throws InvalidPlanException {
+        String text = text(found, name);
+        if (!text.matches("[0-9]{1,18}") || Long.parseLong(text) == 0 || Long.parseLong(text) > most) {
+            throw new InvalidPlanException("The record's " + name + " is not a positive number");
+        }
+        return Long.parseLong(text);
     }
 
     private static Instant lease(String text) throws InvalidPlanException {
