@@ -3,7 +3,6 @@
 Belongs here: the partition of a group's key. Does not: the meaning of records (`plan_cache`).
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,14 +17,18 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from fairlead.followers.confluent.clients import TopicIdRequest, key_of, shared, shared_client
+from fairlead.followers.confluent.clients import (
+    described_topic,
+    key_of,
+    shared,
+    shared_client,
+    topic_id,
+)
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
-
-log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
 #: Maximum number of records per read.
@@ -77,7 +80,8 @@ class ConfluentSource:
             if described.error is None:
                 number = partition_for_key(group, len(described.partitions))
                 admin = shared_client(AdminClient, connection)
-                origin = Origin(topic, metadata.cluster_id or "", _topic_id(admin, topic))
+                log_id = topic_id(described_topic(admin, topic, _TIMEOUT_S))
+                origin = Origin(topic, metadata.cluster_id or "", log_id)
                 partition = TopicPartition(topic, number, OFFSET_BEGINNING)
                 consumer.assign([partition])
                 return cls(consumer, group, partition, origin, admin)
@@ -120,14 +124,12 @@ class ConfluentSource:
 
         librdkafka would continue at the old topic's offset without an error.
         """
-        topic = self._partition.topic
-        described = self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
-        if described.error is not None:
+        try:
+            described = described_topic(self._admin, self._partition.topic, _TIMEOUT_S)
+        except KafkaException:
             return False
-        if partition_for_key(self._group, len(described.partitions)) != self._partition.partition:
-            return True
-        log_now = _topic_id(self._admin, topic)
-        return bool(log_now) and log_now != self.origin.log
+        number = partition_for_key(self._group, len(described.partitions))
+        return (number, topic_id(described)) != (self._partition.partition, self.origin.log)
 
     def at_end(self) -> bool:
         """Whether all records that existed at opening have been read."""
@@ -161,12 +163,3 @@ def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOpti
             read_s=_READ_S,
         )
     return reader
-
-
-def _topic_id(admin: AdminClient, topic: str) -> str:
-    """Return the id that the cluster gave a topic; "": unknown."""
-    try:
-        return TopicIdRequest(admin, topic, _TIMEOUT_S).answer()
-    except KafkaException as error:
-        log.debug("Cannot read the id of topic %s: %s", topic, error)
-        return ""
