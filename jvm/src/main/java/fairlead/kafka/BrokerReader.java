@@ -2,7 +2,6 @@ package fairlead.kafka;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,7 +31,7 @@ final class BrokerReader extends LogTail {
     private static final int LONGEST_NAME = 200;
 
     private static final Logger LOG = LoggerFactory.getLogger(BrokerReader.class);
-    private static final List<BrokerReader> READERS = new ArrayList<>();
+    private static final Map<Map<String, String>, BrokerReader> READERS = new HashMap<>();
 
     private final BrokerSettings settings;
     final PlanBook book = new PlanBook();
@@ -59,21 +58,19 @@ final class BrokerReader extends LogTail {
     /** Returns the reader for these settings; the first caller starts it. */
     static BrokerReader of(BrokerSettings settings) {
         synchronized (READERS) {
-            for (BrokerReader reader : READERS) {
-                if (reader.settings.readsLike(settings)) {
-                    return reader;
-                }
-            }
-            var reader = new BrokerReader(settings);
-            READERS.add(reader);
-            reader.metrics.register();
-            if (settings.bootstrapServers == null) {
-                reader.failed("set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT");
-            } else {
-                reader.start("fairlead-group-assignor");
-            }
-            return reader;
+            return READERS.computeIfAbsent(settings.said, said -> started(settings));
         }
+    }
+
+    private static BrokerReader started(BrokerSettings settings) {
+        var reader = new BrokerReader(settings);
+        reader.metrics.register();
+        if (settings.bootstrapServers == null) {
+            reader.failed("set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT");
+        } else {
+            reader.start("fairlead-group-assignor");
+        }
+        return reader;
     }
 
     /** Why some or all plans cannot be read; null: all can be read. */

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * Reads JSON as Python's {@code json} does, but refuses repeated names in an object; writes it as ASCII
@@ -199,41 +200,18 @@ final class Json {
 
     /** Writes a value as Python's {@code json.dumps(value, separators=(",", ":"))} does. */
     static String write(Object value) {
-        StringBuilder text = new StringBuilder();
-        write(value, text);
-        return text.toString();
-    }
-
-    private static void write(Object value, StringBuilder text) {
         if (value instanceof Map<?, ?> map) {
-            text.append('{');
-            String comma = "";
-            for (Map.Entry<?, ?> entry : map.entrySet()) {
-                text.append(comma);
-                quote((String) entry.getKey(), text);
-                text.append(':');
-                write(entry.getValue(), text);
-                comma = ",";
-            }
-            text.append('}');
-        } else if (value instanceof Collection<?> values) {
-            text.append('[');
-            String comma = "";
-            for (Object one : values) {
-                text.append(comma);
-                write(one, text);
-                comma = ",";
-            }
-            text.append(']');
-        } else if (value instanceof String string) {
-            quote(string, text);
-        } else {
-            text.append(value);
+            return map.entrySet().stream().map(entry -> write(entry.getKey()) + ":" + write(entry.getValue()))
+                .collect(Collectors.joining(",", "{", "}"));
         }
+        if (value instanceof Collection<?> values) {
+            return values.stream().map(Json::write).collect(Collectors.joining(",", "[", "]"));
+        }
+        return value instanceof String text ? quoted(text) : String.valueOf(value);
     }
 
-    private static void quote(String value, StringBuilder text) {
-        text.append('"');
+    private static String quoted(String value) {
+        StringBuilder text = new StringBuilder("\"");
         for (char one : value.toCharArray()) {
             int known = "\"\\\b\f\n\r\t".indexOf(one);
             if (known >= 0) {
@@ -244,6 +222,6 @@ final class Json {
                 text.append(one);
             }
         }
-        text.append('"');
+        return text.append('"').toString();
     }
 }

@@ -2,7 +2,7 @@ package fairlead.kafka;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -100,37 +100,28 @@ record PlanDocument(
 
     private static Map<String, Share> members(Map<String, Object> raw, Map<String, Integer> counts)
         throws InvalidPlanException {
-        Map<String, List<int[]>> ranges = new HashMap<>();
+        Map<String, BitSet> owned = new HashMap<>();
         Map<String, Share> members = new LinkedHashMap<>();
         for (Map.Entry<String, Object> entry : raw.entrySet()) {
             Share share = share(entry.getKey(), object(entry.getValue(), "a member"), counts);
-            share.ranges.forEach((topic, some) -> ranges.computeIfAbsent(topic, one -> new ArrayList<>()).add(some));
-            members.put(entry.getKey(), share);
-        }
-        for (Map.Entry<String, List<int[]>> entry : ranges.entrySet()) {
-            long free = 0;
-            for (long range : ascending(entry.getValue())) {
-                long first = range >>> Integer.SIZE;
-                if (first < free) {
-                    throw new InvalidPlanException(entry.getKey() + "-" + first + " has more than one owner");
-                }
-                free = (range & 0xffffffffL) + 1;
+            for (String topic : share.ranges.keySet()) {
+                own(topic, share.ranges.get(topic), owned.computeIfAbsent(topic, one -> new BitSet()));
             }
+            members.put(entry.getKey(), share);
         }
         return members;
     }
 
-    /** Returns all ranges, ascending: the first partition in the upper 32 bits, the last in the lower 32. */
-    private static long[] ascending(List<int[]> ranges) {
-        long[] all = new long[ranges.stream().mapToInt(some -> some.length / 2).sum()];
-        int filled = 0;
-        for (int[] some : ranges) {
-            for (int range = 0; range < some.length; range += 2) {
-                all[filled++] = ((long) some[range] << Integer.SIZE) | some[range + 1];
+    /** Adds ranges to the owned partitions of a topic. */
+    private static void own(String topic, int[] ranges, BitSet owned) throws InvalidPlanException {
+        for (int range = 0; range < ranges.length; range += 2) {
+            int first = ranges[range];
+            int end = ranges[range + 1] + 1;
+            if (!owned.get(first, end).isEmpty()) {
+                throw new InvalidPlanException(topic + "-" + first + " or a later partition has more than one owner");
             }
+            owned.set(first, end);
         }
-        Arrays.sort(all);
-        return all;
     }
 
     private static Share share(String name, Map<String, Object> raw, Map<String, Integer> counts)
