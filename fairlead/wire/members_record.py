@@ -48,10 +48,6 @@ class Membership:
     members: Mapping[str, str]
     topics: Mapping[str, str]
 
-    def content(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """Return members and topics, without the time."""
-        return dict(self.members), dict(self.topics)
-
     def to_bytes(self) -> bytes:
         """Serialise.
 

@@ -185,10 +185,10 @@ class Meter:
             return batch
         self._end_run()
         under_way = _Batch(self)
-        timed: Batch = {}
-        for partition, records in batch.items():
-            progress = self.progress_of((partition.topic, partition.partition))
-            timed[partition] = under_way.list_of([(progress, len(records))], records)
+        timed: Batch = {
+            at: under_way.list_of([(self.progress_of((at.topic, at.partition)), len(its))], its)
+            for at, its in batch.items()
+        }
         self._begin_batch(under_way)
         return timed
 

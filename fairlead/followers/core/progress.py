@@ -126,8 +126,13 @@ class Progress:
             state = self._states.pop(0)
         if self._states and state.records < reach:
             state = _between(state, self._states[0], reach)
-        if state.records >= self.reported.records:
-            self.reported = Counters(*map(max, self.reported, state))
+        before = self.reported
+        if state.records >= before.records:
+            self.reported = Counters(
+                state.records,
+                max(before.busy, state.busy),
+                max(before.squares, state.squares),
+            )
 
 
 def _between(before: Counters, after: Counters, records: int) -> Counters:

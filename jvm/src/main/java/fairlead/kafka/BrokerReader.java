@@ -1,5 +1,8 @@
 package fairlead.kafka;
 
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
@@ -12,6 +15,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.utils.Utils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -79,6 +83,25 @@ final class BrokerReader extends LogTail {
         return problem != null || groups == 0 ? problem
             : "what the topics say of " + groups + " groups is dropped: all plans may take "
                 + MOST_BYTES + " bytes of memory";
+    }
+
+    /** Connects only if a bootstrap server accepts connections: without one, clients would fill the log. */
+    @Override
+    String unreachable() {
+        for (String server : settings.bootstrapServers.split(",")) {
+            String host = Utils.getHost(server.trim());
+            Integer port = Utils.getPort(server.trim());
+            if (host == null || port == null) {
+                continue;
+            }
+            try (var socket = new Socket()) {
+                socket.connect(new InetSocketAddress(host, port), 2_000);
+                return null;
+            } catch (IOException error) {
+                LOG.trace("{} does not listen yet", server);
+            }
+        }
+        return "no broker listens yet at " + settings.bootstrapServers;
     }
 
     @Override
@@ -192,11 +215,8 @@ final class BrokerReader extends LogTail {
                 } else {
                     applyRoster(group, record, live);
                 }
-            } catch (InvalidPlanException error) {
+            } catch (InvalidPlanException | OutOfMemoryError error) {
                 skip(new TopicPartition(record.topic(), record.partition()), record.offset(), error.getMessage());
-            } catch (OutOfMemoryError error) {
-                skip(new TopicPartition(record.topic(), record.partition()), record.offset(),
-                    "reading it takes more memory than there is");
             }
         }
 

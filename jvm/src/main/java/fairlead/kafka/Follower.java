@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
  * One consumer's follower: decides as leader, and requests a rebalance when there is a newer plan. Follows
  * the rules of {@code fairlead/followers/core/follower.py}.
  */
-final class Follower implements PlanLog.Reader, FollowerStatusMBean {
+final class Follower implements FollowerStatusMBean {
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
     private static final long RETRY_MS = 5_000;
     private static final int RETRIES = 12;
@@ -66,7 +66,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
      */
     Follower(
         String group, String clientId, String instanceId, long readTimeoutMs, long jitterMs,
-        long heartbeatMs, RebalanceTrigger trigger, Function<PlanLog.Reader, PlanLog> follow) {
+        long heartbeatMs, RebalanceTrigger trigger, Function<Follower, PlanLog> follow) {
         this.group = group;
         this.clientId = clientId;
         this.instanceId = instanceId;
@@ -77,8 +77,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         this.plans = follow.apply(this);
     }
 
-    @Override
-    public String group() {
+    String group() {
         return group;
     }
 
@@ -173,8 +172,8 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         }
     }
 
-    @Override
-    public void tick() {
+    /** Requests a rebalance if one is due; called four times a second. */
+    void tick() {
         PlanState state = plans.state(group);
         synchronized (this) {
             if (schedule == null || triggering) {

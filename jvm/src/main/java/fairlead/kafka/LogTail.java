@@ -67,6 +67,11 @@ abstract class LogTail {
         this.longestBackoff = longestBackoff;
     }
 
+    /** Returns why not to connect now; null: connect. */
+    String unreachable() {
+        return null;
+    }
+
     /** Returns the partitions of a topic to read. */
     Collection<Integer> partitions(int count) {
         return IntStream.range(0, count).boxed().toList();
@@ -168,6 +173,10 @@ abstract class LogTail {
     private String connectAndRead() throws Exception {
         synchronized (wake) {
             reopen = false;
+        }
+        String reason = unreachable();
+        if (reason != null) {
+            return reason;
         }
         try (Admin admin = Admin.create(connection)) {
             Map<String, TopicDescription> known = describe(admin);

@@ -24,13 +24,9 @@ final class Notes {
      */
     record Subscribed(String clientId, String instanceId, Identity seen, boolean lapsed, int again) {
         ByteBuffer encode() {
-            Map<String, Object> values = begin();
-            values.put("client_id", clientId);
-            values.put("instance_id", instanceId);
-            values.put("seen", seen.toJson());
-            values.put("lapsed", lapsed);
-            values.put("again", again);
-            return Notes.encode(values);
+            return Notes.encode(
+                "client_id", clientId, "instance_id", instanceId, "seen", seen.toJson(), "lapsed", lapsed,
+                "again", again);
         }
 
         /** Reads a subscription's user data; returns an empty note for a member that is no follower. */
@@ -58,14 +54,9 @@ final class Notes {
     record Assigned(
         Long planVersion, Identity seen, String fallbackReason, boolean lapsed, Identity decided, boolean incomplete) {
         ByteBuffer encode() {
-            Map<String, Object> values = begin();
-            values.put("plan_version", planVersion);
-            values.put("seen", seen.toJson());
-            values.put("fallback_reason", fallbackReason);
-            values.put("lapsed", lapsed);
-            values.put("decided", decided == null ? null : decided.toJson());
-            values.put("incomplete", incomplete);
-            return Notes.encode(values);
+            return Notes.encode(
+                "plan_version", planVersion, "seen", seen.toJson(), "fallback_reason", fallbackReason,
+                "lapsed", lapsed, "decided", decided == null ? null : decided.toJson(), "incomplete", incomplete);
         }
 
         /** Reads an assignment's user data; returns an empty note for other data. */
@@ -91,13 +82,13 @@ final class Notes {
         }
     }
 
-    private static Map<String, Object> begin() {
+    /** Writes a note; names and values alternate. */
+    private static ByteBuffer encode(Object... fields) {
         Map<String, Object> values = new LinkedHashMap<>();
         values.put("fairlead", FORMAT);
-        return values;
-    }
-
-    private static ByteBuffer encode(Map<String, Object> values) {
+        for (int name = 0; name < fields.length; name += 2) {
+            values.put((String) fields[name], fields[name + 1]);
+        }
         return ByteBuffer.wrap(Json.write(values).getBytes(StandardCharsets.UTF_8));
     }
 

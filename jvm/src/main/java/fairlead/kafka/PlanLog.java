@@ -32,16 +32,9 @@ final class PlanLog extends LogTail {
     private static final Map<Object, PlanLog> SHARED = new HashMap<>();
     private static final AtomicInteger MADE = new AtomicInteger();
 
-    /** A follower of a group's plans; the thread calls it four times a second. */
-    interface Reader {
-        String group();
-
-        void tick();
-    }
-
     private final Object key;
     private final Signatures signatures;
-    private final List<WeakReference<Reader>> readers = new ArrayList<>();
+    private final List<WeakReference<Follower>> readers = new ArrayList<>();
     /** Plans as last read to the end. Guarded by this object, as are the following fields. */
     private Map<String, PlanState> states = new HashMap<>();
     /** Groups whose partition was read to its end. */
@@ -65,7 +58,7 @@ final class PlanLog extends LogTail {
      * @param connection settings of the connection to the cluster
      */
     static PlanLog follow(
-        Map<String, Object> connection, String topic, String publicKeys, Reader reader) {
+        Map<String, Object> connection, String topic, String publicKeys, Follower reader) {
         Signatures signatures = Signatures.of(publicKeys);
         Object key = Arrays.asList(connection, topic, publicKeys);
         synchronized (SHARED) {
@@ -86,7 +79,7 @@ final class PlanLog extends LogTail {
         }
     }
 
-    private synchronized void add(Reader reader) {
+    private synchronized void add(Follower reader) {
         boolean known = groups().contains(reader.group());
         readers.add(new WeakReference<>(reader));
         if (!known) {
@@ -94,7 +87,7 @@ final class PlanLog extends LogTail {
         }
     }
 
-    private synchronized List<Reader> readers() {
+    private synchronized List<Follower> readers() {
         readers.removeIf(reader -> reader.get() == null);
         return readers.stream().map(WeakReference::get).filter(Objects::nonNull).toList();
     }
@@ -211,7 +204,7 @@ final class PlanLog extends LogTail {
 
     @Override
     void tick() {
-        readers().forEach(Reader::tick);
+        readers().forEach(Follower::tick);
     }
 
     @Override
