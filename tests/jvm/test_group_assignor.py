@@ -86,7 +86,6 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
     assert (found["Failures"], found["LastFailure"], found["RecordsSkipped"]) == (0, "", 0)
     assert found["Outcomes"]["PLAN"] >= 1
     assert found["Outcomes"]["UNIFORM_NEW"] + found["Outcomes"]["UNIFORM"] >= 1
-    assert found["LongestCallMs"] > 0
     assert 0 <= found["ReadSecondsAgo"] < PATIENCE_S
     assert found["Plans"] >= 1
 

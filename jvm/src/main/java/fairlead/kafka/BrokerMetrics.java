@@ -18,7 +18,6 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     private final BrokerReader reader;
     private final Map<String, Long> outcomes = new ConcurrentSkipListMap<>();
     private final AtomicLong failures = new AtomicLong();
-    private final AtomicLong longest = new AtomicLong();
     private volatile String lastFailure = "";
 
     BrokerMetrics(BrokerReader reader) {
@@ -41,15 +40,13 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         }
     }
 
-    void count(Decider.Outcome outcome, long took) {
+    void count(Decider.Outcome outcome) {
         outcomes.merge(outcome.name(), 1L, Long::sum);
-        longest.accumulateAndGet(took, Math::max);
     }
 
     /** Counts a bug; true: it differs from the previous bug and should be logged. */
-    boolean failed(Throwable error, long took) {
+    boolean failed(Throwable error) {
         failures.incrementAndGet();
-        longest.accumulateAndGet(took, Math::max);
         String text = error.toString();
         boolean isNew = !text.equals(lastFailure);
         lastFailure = text;
@@ -69,11 +66,6 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     @Override
     public String getLastFailure() {
         return lastFailure;
-    }
-
-    @Override
-    public double getLongestCallMs() {
-        return longest.get() / 1e6;
     }
 
     @Override

@@ -13,9 +13,6 @@ public interface PlanGroupAssignorMXBean {
     /** The error of the last failed decision; empty: none failed. */
     String getLastFailure();
 
-    /** Duration of the longest call, in milliseconds. */
-    double getLongestCallMs();
-
     /** Whether the topics have been read to their ends since the broker started. */
     boolean isComplete();
 

@@ -1,22 +1,19 @@
 package fairlead.kafka;
 
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
 /**
  * The rack of a trigger: {@code fairlead:<group>:<version>}. Group ids may have colons.
  *
  * @param version version of the plan to follow; 0: the rack names no version
  */
 record TriggerRack(String group, int version) {
-    static final String PREFIX = "fairlead:";
+    private static final Pattern RACK = Pattern.compile("fairlead:(.+):([0-9]{1,9})", Pattern.DOTALL);
 
     /** Reads a rack; null: the member is no trigger. */
     static TriggerRack of(String rack) {
-        int colon = rack.lastIndexOf(':');
-        if (!rack.startsWith(PREFIX) || colon <= PREFIX.length()) {
-            return null;
-        }
-        String digits = rack.substring(colon + 1);
-        boolean number = !digits.isEmpty() && digits.length() <= 9
-            && digits.chars().allMatch(c -> c >= '0' && c <= '9');
-        return number ? new TriggerRack(rack.substring(PREFIX.length(), colon), Integer.parseInt(digits)) : null;
+        Matcher parts = RACK.matcher(rack);
+        return parts.matches() ? new TriggerRack(parts.group(1), Integer.parseInt(parts.group(2))) : null;
     }
 }
