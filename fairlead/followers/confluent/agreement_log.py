@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer than the stubs
     Consumer,
     ConsumerGroupType,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
@@ -289,7 +290,9 @@ class KafkaCoordinationTopic:
             number = partition_for_key(self.group, len(described.partitions))
             partition = TopicPartition(self.name, number)
             latest = admin.list_offsets(
-                {partition: OffsetSpec.latest()}, request_timeout=timeout_s
+                {partition: OffsetSpec.latest()},
+                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+                request_timeout=timeout_s,
             )[partition]
             end: Any = answer_in_time(latest, timeout_s)
             log_id = topic_id(described)
