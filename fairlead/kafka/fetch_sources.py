@@ -7,7 +7,7 @@ A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector send
 replica in its rack (KIP-392), if there is one. With other brokers consumers fetch from the leader.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +17,6 @@ from fairlead.domain.groups import FetchSources, GroupDescription, LogOffsets
 
 SELECTOR: Final = "replica.selector.class"
 RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-
-Racks = Mapping[int, str]
-"""Broker id to rack, for brokers with a rack."""
 
 
 def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
@@ -64,18 +61,14 @@ def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]
     aware = _rack_aware(admin, {leader for _, leader, _ in placed})
     numbers: dict[tuple[str, ...], int] = {}
     for place, leader, replicas in placed:
-        key = _racks_of(racks, replicas if leader in aware else [leader])
-        if key:
+        brokers = replicas if leader in aware else [leader]
+        if key := tuple(sorted({racks[broker] for broker in brokers if broker in racks})):
             rack_set[place] = numbers.setdefault(key, len(numbers))
     leaders = {place: leader for place, leader, _ in placed}
     for place, broker, size in _sizes(admin, wanted, sorted(set(leaders.values())), log):
         if leaders.get(place) == broker:
             log_bytes[place] = size
     return FetchSources(tuple(numbers), rack_set, log_bytes)
-
-
-def _racks_of(racks: Racks, brokers: Iterable[int]) -> tuple[str, ...]:
-    return tuple(sorted({racks[broker] for broker in brokers if broker in racks}))
 
 
 def _placed(

@@ -21,12 +21,9 @@ from fairlead.sandbox.java import BRIEF, find_java
 
 PROJECT: Final = Path(__file__).parents[2] / "jvm"
 JAR: Final = PROJECT / "build" / "fairlead-kafka.jar"
-#: Folder of sources, the oldest Java that must run them, and the jars they are compiled against, in
-#: addition to the folders before: Kafka's clients run on Java 11, its brokers on Java 17.
-PARTS: Final = (
-    ("java", 11, ("kafka-clients", "slf4j-api")),
-    ("java17", 17, ("",)),
-)
+SOURCES: Final = PROJECT / "src" / "main" / "java"
+#: The oldest Java that must run the jar: Kafka's brokers need it, too.
+RELEASE: Final = 17
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time in a ZIP
 _MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kafka\r\n\r\n"
 
@@ -43,7 +40,7 @@ def plugin_jar() -> Path:
     """
     if not _sources():
         raise SandboxError(f"the jar cannot be built: {PROJECT} has no sources")
-    inputs = [*(PROJECT / "src" / "main").rglob("*"), Path(__file__), Path(jars.__file__)]
+    inputs = [*SOURCES.rglob("*"), Path(__file__), Path(jars.__file__)]
     newest = max(path.stat().st_mtime for path in inputs)  # folders, too: a source may be removed
     JAR.parent.mkdir(exist_ok=True)
     with FileLock(JAR.with_suffix(".lock")):
@@ -99,16 +96,12 @@ def _compiler() -> Path:
 
 
 def _sources() -> list[Path]:
-    return sorted((PROJECT / "src" / "main").glob("java*/**/*.java"))
+    return sorted(SOURCES.rglob("*.java"))
 
 
 def _compile(target: Path) -> None:
     classpath = jars.kafka_classpath(lambda line: print(line, file=sys.stderr))  # noqa: T201 - make jar
-    for folder, release, needed in PARTS:
-        sources = sorted((PROJECT / "src" / "main" / folder).rglob("*.java"))
-        allowed = [jar for jar in classpath if any(name in jar.name for name in needed)]
-        if sources:
-            compile_java(sources, [*allowed, target], target, release=release)
+    compile_java(_sources(), classpath, target, release=RELEASE)
 
 
 def _pack(classes: Path, jar: Path) -> None:

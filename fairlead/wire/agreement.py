@@ -10,12 +10,13 @@ and size that a member would write.
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
 from fairlead.wire.members import read_identity
-from fairlead.wire.partition_sets import format_partitions, parse_partitions
+from fairlead.wire.partition_sets import Ranges, expand, format_partitions, parse_ranges
 from fairlead.wire.partitions import Partitions, pairs
 from fairlead.wire.record import NOTHING, Identity
 
@@ -174,50 +175,13 @@ def decode(value: bytes | None) -> Record | None:
         values = _checked(json.loads(value), dict)
         if values.get("fairlead") != _FORMAT:
             return None
-        return _READERS[_text(values["type"])](values)
+        kind = _KINDS[_text(values["type"])]
+        checked = {field.name: _CHECKS[field.name](values[field.name]) for field in fields(kind)}
+        _check_topics(checked)
+        return kind(**checked)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         log.debug("Ignored an invalid record of the coordination topic: %s", error)
         return None
-
-
-def _announcement(values: dict[str, Any]) -> Announcement:
-    topics = _topics(values["topics"])
-    (given,) = _shares({"": values["given"]}, topics).values()
-    return Announcement(
-        generation=_generation(values["generation"]),
-        member=_text(values["member"]),
-        client_id=_text(values["client_id"], empty=True),
-        topics=topics,
-        given=given,
-        seen=_identity(values["seen"]),
-        log=_text(values["log"], empty=True),
-    )
-
-
-def _assignment(values: dict[str, Any]) -> AssignmentRecord:
-    topics = _topics(values["topics"])
-    version, reason = values["plan_version"], values["fallback_reason"]
-    return AssignmentRecord(
-        generation=_generation(values["generation"]),
-        member=_text(values["member"]),
-        topics=topics,
-        shares=_shares(_checked(values["shares"], dict), topics),
-        plan_version=None if version is None else _checked(version, int),
-        seen=_identity(values["seen"]),
-        fallback_reason=None if reason is None else _checked(reason, str)[:_LONGEST_NAME],
-        log=_text(values["log"], empty=True),
-    )
-
-
-def _mark(values: dict[str, Any]) -> Mark:
-    return Mark(_text(values["name"]), _text(values["log"], empty=True))
-
-
-_READERS: Final[Mapping[str, Callable[[dict[str, Any]], Record]]] = {
-    "here": _announcement,
-    "assignment": _assignment,
-    "mark": _mark,
-}
 
 
 def _checked(value: Any, kind: type) -> Any:
@@ -266,34 +230,59 @@ def _ranges(partitions: Partitions) -> dict[str, str]:
     return {topic: format_partitions(numbers) for topic, numbers in partitions.items()}
 
 
-def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partitions]:
-    """Read the shares of a subscription, within the limit on partitions."""
-    texts = {
+def _partitions(text: Any) -> Ranges:
+    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # each piece has at least one partition
+        raise ValueError(f"more than {MOST_PARTITIONS} partitions")
+    return parse_ranges(text, below=MOST_PARTITIONS)
+
+
+def _given(raw: Any) -> Partitions:
+    return _shares({"": raw})[""]
+
+
+def _shares(raw: Any) -> dict[str, Partitions]:
+    """Read shares, within the limit on partitions."""
+    shares = {
         _text(member, empty=True): {
-            _text(topic): _checked(text, str) for topic, text in _checked(share, dict).items()
+            _text(topic): _partitions(text) for topic, text in _few(_checked(share, dict)).items()
         }
-        for member, share in _few(raw).items()
+        for member, share in _few(_checked(raw, dict)).items()
     }
-    allowed = frozenset(topics)
-    if not all(share.keys() <= allowed for share in texts.values()):
-        raise ValueError("a share has a topic outside the subscription")
-    if sum(_size(text) for share in texts.values() for text in share.values()) > MOST_PARTITIONS:
+    sizes = (last - first + 1 for share in shares.values() for first, last in share.values())
+    if sum(int(size.sum()) for size in sizes) > MOST_PARTITIONS:
         raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     return {
-        member: {
-            topic: tuple(parse_partitions(text, below=MOST_PARTITIONS).tolist())
-            for topic, text in share.items()
-        }
-        for member, share in texts.items()
+        member: {topic: tuple(expand(ranges).tolist()) for topic, ranges in share.items()}
+        for member, share in shares.items()
     }
 
 
-def _size(text: str) -> int:
-    """Count the partitions of a range string without expanding it."""
-    if text.count(",") >= MOST_PARTITIONS:  # each piece has at least one partition
-        raise ValueError(f"more than {MOST_PARTITIONS} partitions")
-    size = 0
-    for piece in text.split(",") if text else ():
-        first, _, last = piece.partition("-")
-        size += abs(int(last or first) - int(first)) + 1
-    return size
+def _check_topics(values: Mapping[str, Any]) -> None:
+    """Raise an error if a share has a topic outside the subscription."""
+    allowed = set(values.get("topics", ()))
+    shares = [values.get("given", {}), *values.get("shares", {}).values()]
+    if not all(share.keys() <= allowed for share in shares):
+        raise ValueError("a share has a topic outside the subscription")
+
+
+_KINDS: Final[Mapping[str, type[Record]]] = {
+    "here": Announcement,
+    "assignment": AssignmentRecord,
+    "mark": Mark,
+}
+#: Field of a record to the function that checks its value.
+_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "generation": _generation,
+    "member": _text,
+    "client_id": partial(_text, empty=True),
+    "topics": _topics,
+    "given": _given,
+    "shares": _shares,
+    "plan_version": lambda value: None if value is None else _checked(value, int),
+    "seen": _identity,
+    "fallback_reason": lambda value: (
+        None if value is None else _checked(value, str)[:_LONGEST_NAME]
+    ),
+    "name": _text,
+    "log": partial(_text, empty=True),
+}

@@ -13,7 +13,7 @@ the later of two records has the greater epoch.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from fairlead.errors import InvalidPlanError
@@ -21,6 +21,7 @@ from fairlead.wire.document import FORMAT
 from fairlead.wire.record import Headers, Origin, plan_headers
 from fairlead.wire.record_reading import check_headers, header_text, read_headers
 from fairlead.wire.signing import Signer, Verifier
+from fairlead.wire.times import write_time
 
 _KIND: Final = "members"
 #: Version in the signed bytes: 0, because only plans have versions.
@@ -48,25 +49,21 @@ class Membership:
     members: Mapping[str, str]
     topics: Mapping[str, str]
 
-    def content(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """Return members and topics, without the time."""
-        return dict(self.members), dict(self.topics)
-
     def to_bytes(self) -> bytes:
         """Serialise.
 
         Examples
         --------
+        >>> from datetime import UTC
         >>> at = datetime(2026, 3, 1, tzinfo=UTC)
         >>> Membership("g", at, {"x1": "a"}, {"t": "dG9"}).to_bytes()[:52]
         b'{"format":2,"kind":"members","group":"g","at":"2026-'
         """
-        at = self.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         document = {
             "format": FORMAT,
             "kind": _KIND,
             "group": self.group,
-            "at": at,
+            "at": write_time(self.at),
             "members": dict(sorted(self.members.items())),
             "topics": dict(sorted(self.topics.items())),
         }

@@ -95,17 +95,6 @@ def expand(ranges: Ranges) -> npt.NDArray[np.int32]:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
 
 
-def parse_partitions(text: str, *, below: int) -> npt.NDArray[np.int32]:
-    """Read a range string as `parse_ranges` does; int32 of shape (K,), ascending.
-
-    Examples
-    --------
-    >>> parse_partitions("0-3,7", below=8).tolist()
-    [0, 1, 2, 3, 7]
-    """
-    return expand(parse_ranges(text, below=below))
-
-
 class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
     """Topic to partition numbers, int32 of shape (K,), ascending, expanded on each access.
 

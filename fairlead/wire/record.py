@@ -12,11 +12,12 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from fairlead.wire.document import FORMAT, content_hash
 from fairlead.wire.signing import Signer, signed_bytes
+from fairlead.wire.times import write_time
 
 Headers = list[tuple[str, bytes]]
 Kind = Literal["plan", "withdrawn", "members"]
@@ -98,7 +99,6 @@ def plan_headers(
     signer
         Signs the record.
     """
-    lease = "" if lease_until is None else _time_text(lease_until)
     headers: Headers = [
         ("format", str(FORMAT).encode()),
         ("kind", kind.encode()),
@@ -108,8 +108,8 @@ def plan_headers(
         ("log", origin.log.encode()),
         ("epoch", str(epoch).encode()),
     ]
-    if lease:
-        headers.append(("lease_until", lease.encode()))
+    if lease_until is not None:
+        headers.append(("lease_until", write_time(lease_until).encode()))
     if signer is not None:
         message = message_of(dict(headers), group=group, version=version, topic=origin.topic)
         headers += [
@@ -152,8 +152,3 @@ def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic:
         bytes.fromhex(headers["sha256"].decode()),
         headers.get("lease_until", b""),
     )
-
-
-def _time_text(time: datetime) -> str:
-    """Write a time so that Java's `Instant` and Python's `datetime` can read it."""
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -7,6 +7,7 @@ records (`fairlead.followers.core.plan_cache`).
 import base64
 import binascii
 import json
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ SKEW: Final = timedelta(seconds=60)
 #: Latest valid epoch after now. Epochs are times in milliseconds, always later than the newest, so
 #: a forged epoch in the far future must not be valid.
 AHEAD: Final = timedelta(days=1)
-#: Maximum number of digits: fits the integers of every client's language.
-_DIGITS: Final = 18
+#: At most 18 digits fit the integers of every client's language.
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def read_record(
         raise InvalidPlanError(
             f"The record is of kind {kind!r}, which this version does not support"
         )
-    version = _version(by_name)
+    version = _positive(by_name, "version", below=2**31)
     epoch = check_headers(by_name, group=group, version=version, origin=origin, verifier=verifier)
     plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
     in_value = plan.version if plan is not None else _withdrawn_version(value, group)
@@ -178,22 +179,16 @@ def _withdrawn_version(value: bytes, group: str) -> int:
     return version
 
 
-def _version(by_name: dict[str, bytes]) -> int:
-    text = header_text(by_name, "version")
-    if (
-        not (text.isascii() and text.isdecimal())
-        or len(text) > _DIGITS
-        or not 0 < int(text) < 2**31
-    ):
-        raise InvalidPlanError(f"The record's version is {text[:40]!r}, not a positive number")
+def _positive(by_name: dict[str, bytes], name: str, below: int) -> int:
+    text = header_text(by_name, name)
+    if not _NUMBER.fullmatch(text) or not 0 < int(text) < below:
+        raise InvalidPlanError(f"The record's {name} is {text[:40]!r}, not a positive number")
     return int(text)
 
 
 def _epoch(by_name: dict[str, bytes]) -> int:
-    text = header_text(by_name, "epoch")
-    if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) == 0:
-        raise InvalidPlanError(f"The record's epoch is {text[:40]!r}, not a positive number")
-    if (epoch := int(text)) > (time.time() + AHEAD.total_seconds()) * 1000:
+    epoch = _positive(by_name, "epoch", below=2**63)
+    if epoch > (time.time() + AHEAD.total_seconds()) * 1000:
         raise InvalidPlanError(f"The record's epoch, {epoch}, is more than a day ahead")
     return epoch
 

@@ -4,12 +4,17 @@ Belongs here: the valid forms of a time. Does not: the meaning of times.
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.([0-9]{3}|[0-9]{6}))?"
     r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 )
+
+
+def write_time(time: datetime) -> str:
+    """Write a time in UTC, to the millisecond."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def read_time(text: str) -> datetime:

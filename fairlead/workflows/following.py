@@ -9,6 +9,7 @@ Errors here fail neither a publication nor a sample: they are logged, and the ne
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -144,7 +145,7 @@ def send_members(
             [
                 described
                 for group, described in now.items()
-                if group not in known or known[group][0].content() != described.content()
+                if group not in known or replace(known[group][0], at=at) != described
             ],
             known,
         )

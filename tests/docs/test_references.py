@@ -163,7 +163,7 @@ def test_the_table_of_clients_names_each_fallback() -> None:
     java = (ROOT / "jvm/src/main/java/fairlead/kafka/Fallback.java").read_text()
     assert [cell.split("`")[1] for cell in row[1].split("|")] == ["range"] * 4
     assert '"range"' in java
-    brokers = (ROOT / "jvm/src/main/java17/fairlead/kafka/BrokerSettings.java").read_text()
+    brokers = (ROOT / "jvm/src/main/java/fairlead/kafka/BrokerSettings.java").read_text()
     assert 'Settings.FALLBACK, "uniform", "keep"' in brokers
     assert 'ON_LAPSE, "keep", "uniform"' in brokers
     assert "without a plan gets the broker's `uniform`; after a plan has ended it keeps" in page

@@ -96,11 +96,11 @@ final class Checks {
             }
             PlanState state = cache.state();
             List<Object> fields = new ArrayList<>();
-            fields.add(state.plan == null ? null : state.plan.version);
-            fields.add(state.seen.toJson());
-            fields.add(state.leaseUntil == null ? null : state.leaseUntil.toEpochMilli());
-            fields.add(state.problem != null);
-            fields.add(state.skipped);
+            fields.add(state.plan() == null ? null : state.plan().version());
+            fields.add(state.seen().toJson());
+            fields.add(state.leaseUntil() == null ? null : state.leaseUntil().toEpochMilli());
+            fields.add(state.problem() != null);
+            fields.add(state.skipped());
             states.add(fields);
         }
         return states;
@@ -224,21 +224,21 @@ final class Checks {
     private static Object document(byte[] value) throws InvalidPlanException {
         PlanDocument plan = PlanDocument.parse(value);
         Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("group", plan.group);
-        fields.put("version", plan.version);
-        fields.put("partition_counts", plan.partitionCounts);
+        fields.put("group", plan.group());
+        fields.put("version", plan.version());
+        fields.put("partition_counts", plan.partitionCounts());
         Map<String, Object> members = new LinkedHashMap<>();
-        plan.members.forEach((name, share) -> {
+        plan.members().forEach((name, share) -> {
             List<Object> pair = new ArrayList<>();
-            pair.add(share.topics);
+            pair.add(share.topics());
             Map<String, List<Integer>> partitions = new LinkedHashMap<>();
-            share.ranges.forEach((topic, ranges) -> partitions.put(topic, expanded(ranges)));
+            share.ranges().forEach((topic, ranges) -> partitions.put(topic, expanded(ranges)));
             pair.add(partitions);
             members.put(name, pair);
         });
         fields.put("members", members);
         Map<String, Object> weights = new LinkedHashMap<>();
-        plan.weights.forEach((topic, values) -> {
+        plan.weights().forEach((topic, values) -> {
             List<Object> bits = new ArrayList<>();
             for (double weight : values) {
                 bits.add(Double.doubleToLongBits(weight));
@@ -246,7 +246,7 @@ final class Checks {
             weights.put(topic, bits);
         });
         fields.put("weights", weights);
-        fields.put("topic_ids", plan.topicIds);
+        fields.put("topic_ids", plan.topicIds());
         return fields;
     }
 
@@ -257,9 +257,9 @@ final class Checks {
                 (String) request.get("topic"), (String) request.get("cluster"), (String) request.get("log")),
             Signatures.of((String) request.get("public_keys")));
         Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("identity", verified.identity.toJson());
-        fields.put("plan", verified.plan != null);
-        fields.put("lease_ms", verified.leaseUntil == null ? null : verified.leaseUntil.toEpochMilli());
+        fields.put("identity", verified.identity().toJson());
+        fields.put("plan", verified.plan() != null);
+        fields.put("lease_ms", verified.leaseUntil() == null ? null : verified.leaseUntil().toEpochMilli());
         return fields;
     }
 

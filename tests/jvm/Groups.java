@@ -232,7 +232,7 @@ final class Groups {
         if (chance(0.15)) {
             return "unread";
         }
-        book.setComplete();
+        book.complete = true;
         if (chance(0.8)) {
             book.put(new Roster("g", 1, roster, Map.of()));
         }
@@ -306,15 +306,15 @@ final class Groups {
     private void fitted(GroupAssignment assignment) {
         var used = new HashSet<String>();
         for (Member member : members.stream().sorted((a, b) -> a.id.compareTo(b.id)).collect(Collectors.toList())) {
-            Roster known = book.roster("g");
-            String name = known == null ? null : known.names.get(member.id);
+            Roster known = book.rosters.get("g");
+            String name = known == null ? null : known.names().get(member.id);
             name = name == null ? member.instance : name;
-            if (name == null || !used.add(name) || !plan.members.containsKey(name)) {
+            if (name == null || !used.add(name) || !plan.members().containsKey(name)) {
                 continue;
             }
             Map<Uuid, Set<Integer>> share = assignment.members().get(member.id).partitions();
-            plan.members.get(name).ranges.forEach((topic, ranges) -> {
-                Uuid id = Uuid.fromString(plan.topicIds.get(topic));
+            plan.members().get(name).ranges().forEach((topic, ranges) -> {
+                Uuid id = Uuid.fromString(plan.topicIds().get(topic));
                 if (member.reads.contains(id)) {
                     var numbers = IntStream.range(0, ranges.length / 2)
                         .flatMap(range -> IntStream.rangeClosed(ranges[2 * range], ranges[2 * range + 1]));

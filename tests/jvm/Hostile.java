@@ -42,12 +42,12 @@ final class Hostile {
             }
             int version = (int) offset + 1;
             tell("healthy", "fairlead.plans", "plan", version, plan("healthy", version, "\"0-3,7\""));
-            PlanBook.Plan plan = reader.book.plan("healthy");
-            if (plan == null || plan.document().version != version) {
+            PlanBook.Plan plan = reader.book.plans.get("healthy");
+            if (plan == null || plan.document().version() != version) {
                 throw new AssertionError("the plan of a group that exists is not held");
             }
         }
-        return Map.of("held", (long) reader.book.plans().size(), "rosters", (long) reader.book.rosters().size(),
+        return Map.of("held", (long) reader.book.plans.size(), "rosters", (long) reader.book.rosters.size(),
             "dropped", (long) reader.dropped.size(), "skipped", reader.skipped, "problem", String.valueOf(reader.problem()));
     }
 

@@ -78,7 +78,7 @@ def test_memory_for_compact_plans_is_bounded(
 
 @pytest.mark.kafka
 def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) -> None:
-    """All records were read, a plan was followed, every call is counted, and no call failed."""
+    """All records were read, a plan was followed, and no call failed."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     found = jmx_of(broker, checks)
@@ -86,11 +86,8 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
     assert (found["Failures"], found["LastFailure"], found["RecordsSkipped"]) == (0, "", 0)
     assert found["Outcomes"]["PLAN"] >= 1
     assert found["Outcomes"]["UNIFORM_NEW"] + found["Outcomes"]["UNIFORM"] >= 1
-    assert sum(found["Outcomes"].values()) == found["Calls"]
-    assert 0 < found["LongestCallMs"] <= found["CallsMs"]
     assert 0 <= found["ReadSecondsAgo"] < PATIENCE_S
     assert found["Plans"] >= 1
-    assert found["Rosters"] >= 1
 
 
 @pytest.mark.kafka

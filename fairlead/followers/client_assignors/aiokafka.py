@@ -43,9 +43,8 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration. Only assignors by lag need them, to fetch
-        offsets, usually while the members join. If they take longer, they block the event loop, at
-        most 5 s.
+        The group id, and a consumer's configuration. Only assignors by lag need them: the leader
+        fetches offsets, which blocks the event loop, at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 
@@ -74,9 +73,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
         """Return the subscription that this member joins with."""
         if (coordinator := self._coordinator()) is not None:
             join_once(coordinator)
-        subscription = sorted(topics)
-        user_data = self._rule.subscription(subscription)
-        return ConsumerProtocolMemberMetadata(0, subscription, user_data)
+        return ConsumerProtocolMemberMetadata(0, sorted(topics), self._rule.subscription())
 
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]

@@ -12,7 +12,7 @@ leader's decision (`rule`), nor following plans (`kafka_python`).
 An assignor by lag, such as `LagAwareAssignor`, needs the group and its connection settings.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -27,7 +27,7 @@ from kafka.protocol.consumer.metadata import (
 from fairlead.common.kafka_python import connect
 from fairlead.followers.client_assignors.lags import Lags, lags_of
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
-from fairlead.followers.kafka_python.join import joining, no_request
+from fairlead.followers.kafka_python.join import joining
 from fairlead.wire.partitions import by_topic, partition_counts
 
 
@@ -37,8 +37,8 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration. Only assignors by lag need them, to fetch
-        offsets, usually while the members join.
+        The group id, and a consumer's configuration. Only assignors by lag need them: the leader
+        fetches offsets, for at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 
@@ -54,7 +54,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
         self, group: str | None = None, connection: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
         self._rule = DirectRule(self.name, options, fetch_lags, group, connection)
-        self._join = no_request
+        self._join: Callable[[], None] = lambda: None
 
     def follow(self, consumer: KafkaConsumer) -> None:
         """Let the consumer complete the rebalances that it begins. Call before its first poll.
@@ -67,8 +67,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
         """Return the subscription that this member joins with."""
         self._join()
-        subscription = sorted(topics)
-        return ConsumerProtocolSubscription(0, subscription, self._rule.subscription(subscription))
+        return ConsumerProtocolSubscription(0, sorted(topics), self._rule.subscription())
 
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[Any]

@@ -15,7 +15,7 @@ from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import assign, check_options
 from assignors.user_data import UserData, decode, encode
 from fairlead.errors import ConfigurationError
-from fairlead.followers.client_assignors.lags import LagReader, Lags
+from fairlead.followers.client_assignors.lags import FetchLags, Lags, lags_in_time
 from fairlead.wire.fit import Shares
 
 log = logging.getLogger(__name__)
@@ -72,18 +72,16 @@ class DirectRule:
         self._options = options
         self._owned: Mapping[str, Sequence[int]] | None = None
         self._generation: int | None = None
-        self._lags: LagReader | None = None
+        self._fetch_lags: FetchLags | None = None
         if name in _BY_LAG:
             if group is None or connection is None:
                 raise ConfigurationError(
                     f"The assignor {name} needs lags: pass the group and the connection"
                 )
-            self._lags = LagReader(partial(fetch_lags, group, connection))
+            self._fetch_lags = partial(fetch_lags, group, connection)
 
-    def subscription(self, topics: Sequence[str]) -> bytes:
-        """Start to join; return the user data of this member's subscription."""
-        if self._lags:
-            self._lags.joining(topics)
+    def subscription(self) -> bytes:
+        """Return the user data of this member's subscription."""
         if self._name not in _STICKY or self._owned is None:
             return b""
         return encode(UserData(self._owned, self._generation))
@@ -95,7 +93,7 @@ class DirectRule:
         problem = Problem.of(
             partition_counts,
             {member.member_id: self._member(member) for member in members},
-            self._lags.current(partition_counts) if self._lags else None,
+            lags_in_time(self._fetch_lags, partition_counts) if self._fetch_lags else None,
         )
         try:
             return assign(self._name, problem, **self._options).by_member()
@@ -111,8 +109,6 @@ class DirectRule:
     def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
         """Remember the new assignment, to claim it at the next rebalance."""
         self._owned, self._generation = owned, generation
-        if self._lags:
-            self._lags.settled()
 
     def _member(self, member: JoinedMember) -> Member:
         claim = UserData({})

@@ -16,22 +16,24 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer than the stubs
     Consumer,
     ConsumerGroupType,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from fairlead.common.commands import alter_topic, shell_quote
 from fairlead.common.librdkafka import kafka_error
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.clients import (
     Sender,
-    TopicIdRequest,
     answer_in_time,
+    described_topic,
     forget,
     shared_client,
+    topic_id,
 )
 from fairlead.followers.confluent.config import patience_of
 from fairlead.wire.agreement import Record, decode, encode
@@ -128,7 +130,7 @@ class AgreementLog:
     #: The partition of the group's key, and the offset to begin at.
     _partition: TopicPartition
     _group: str
-    #: The topic's id; "": unknown.
+    #: The topic's id.
     identity: str
     _seal: Seal
     #: Why the log cannot be used any more; None: it can.
@@ -189,28 +191,19 @@ class AgreementLog:
                 entries.append(Entry(record, epoch))
         return entries
 
-    def check(self, timeout_s: float, *, identity: bool) -> None:
-        """Set `broken` if the group's key belongs to another partition, or to another topic.
-
-        Parameters
-        ----------
-        timeout_s
-            Longest time of each request.
-        identity
-            Whether to ask for the topic's id, too.
-        """
+    def check(self, timeout_s: float) -> None:
+        """Set `broken` if the group's key belongs to another partition, or to another topic."""
         topic = self._partition.topic
-        count = self.partition_count(topic, timeout_s)
-        if count and partition_for_key(self._group, count) != self._partition.partition:
+        try:
+            described = described_topic(self._admin, topic, timeout_s)
+        except KafkaException as error:
+            log.debug("Cannot describe the coordination topic %s: %s", topic, error)
+            return
+        count, now = len(described.partitions), topic_id(described)
+        if partition_for_key(self._group, count) != self._partition.partition:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
-        elif identity:
-            try:
-                now = TopicIdRequest(self._admin, topic, timeout_s).answer()
-            except KafkaException as error:
-                log.debug("Cannot read the id of coordination topic %s: %s", topic, error)
-            else:
-                if now != self.identity:
-                    self.broken = f"it was created again: its id is {now}, and was {self.identity}"
+        elif now != self.identity:
+            self.broken = f"it was created again: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
         """Return the number of partitions of a topic; None: unknown.
@@ -270,7 +263,7 @@ class KafkaCoordinationTopic:
     secrets: tuple[bytes, ...] = ()
 
     def open(self, timeout_s: float) -> AgreementLog:
-        """Return the group's part of the topic, from its end; three requests.
+        """Return the group's part of the topic, from its end; two requests.
 
         Raises
         ------
@@ -293,19 +286,21 @@ class KafkaCoordinationTopic:
         )
         try:
             admin = shared_client(AdminClient, self.connection)
-            identity = TopicIdRequest(admin, self.name, timeout_s)
-            metadata = tail.list_topics(self.name, timeout=timeout_s).topics[self.name]
-            if metadata.error is not None:
-                raise KafkaException(metadata.error)  # noqa: TRY301 - the handler closes the consumer
-            number = partition_for_key(self.group, len(metadata.partitions))
+            described = described_topic(admin, self.name, timeout_s)
+            number = partition_for_key(self.group, len(described.partitions))
             partition = TopicPartition(self.name, number)
-            _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
-            log_id = identity.answer()
+            latest = admin.list_offsets(
+                {partition: OffsetSpec.latest()},
+                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+                request_timeout=timeout_s,
+            )[partition]
+            end: Any = answer_in_time(latest, timeout_s)
+            log_id = topic_id(described)
             return AgreementLog(
                 tail,
                 shared_client(Sender, self.connection),
                 admin,
-                TopicPartition(self.name, number, end),
+                TopicPartition(self.name, number, end.offset),
                 self.group,
                 log_id,
                 Seal(self.group, log_id, self.secrets),

@@ -16,9 +16,8 @@ from typing import Any, Final, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, TopicDescription
 
-from fairlead.common.librdkafka import kafka_error
 from fairlead.wire.agreement import LARGEST_RECORD
 from fairlead.wire.partitions import kafka_uuid
 
@@ -87,8 +86,8 @@ def key_of(connection: Mapping[str, Any]) -> Hashable:
     return os.getpid(), frozenset(reach.items())
 
 
-class TopicIdRequest:
-    """A request for the id of a topic in the cluster; sent immediately.
+def described_topic(admin: AdminClient, topic: str, timeout_s: float) -> TopicDescription:
+    """Return a topic's id and partitions.
 
     Parameters
     ----------
@@ -98,27 +97,19 @@ class TopicIdRequest:
         The topic's name.
     timeout_s
         Longest time of the request.
+
+    Raises
+    ------
+    KafkaException
+        The topic does not exist, or no broker answers in time.
     """
+    described = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
+    return answer_in_time(described[topic], timeout_s)
 
-    def __init__(self, admin: AdminClient, topic: str, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-        described = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
-        self._described = described[topic]
 
-    def answer(self) -> str:
-        """Wait for the id; "" if brokers have no topic ids.
-
-        Raises
-        ------
-        KafkaException
-            No broker answers in time.
-        """
-        try:
-            return kafka_uuid(str(answer_in_time(self._described, self._timeout_s).topic_id))
-        except KafkaException as error:
-            if kafka_error(error).code() == KafkaError._UNSUPPORTED_FEATURE:
-                return ""
-            raise
+def topic_id(described: TopicDescription) -> str:
+    """Return the id that the cluster gave a topic, as Kafka writes it."""
+    return kafka_uuid(str(described.topic_id))
 
 
 def answer_in_time(request: Future[Answer], timeout_s: float) -> Answer:

@@ -69,7 +69,6 @@ class LogListener:
         #: The mark that was written and not yet read.
         self._mark: str | None = None
         self._marked_at = self._mark_at = self._check_at = self._checked_at = 0.0
-        self._foreign_records = False
         self._mark_s = _MARK_S
         self._patience = 1
 
@@ -91,7 +90,7 @@ class LogListener:
     def open(self) -> None:
         """Open the log at its end unless it works.
 
-        Each of four requests takes at most `REQUEST_S`, or longer after failures.
+        Each of three requests takes at most `REQUEST_S`, or longer after failures.
 
         Raises
         ------
@@ -150,13 +149,11 @@ class LogListener:
             agreement_log.append(Mark(self._mark, agreement_log.identity))
         if now >= self._check_at:
             self._check(agreement_log)
-        entries = []
-        for entry in agreement_log.read(wait_s):
-            if entry.record.log != agreement_log.identity:
-                self._foreign_records = True
-            if not isinstance(entry.record, Mark) or self._accept(entry.record):
-                entries.append(entry)
-        return entries
+        return [
+            entry
+            for entry in agreement_log.read(wait_s)
+            if not isinstance(entry.record, Mark) or self._accept(entry.record)
+        ]
 
     def _accept(self, mark: Mark) -> bool:
         """Return whether a mark is the one that confirms the log."""
@@ -171,8 +168,7 @@ class LogListener:
     def _check(self, agreement_log: AgreementLog) -> None:
         self._checked_at = self._now()
         self._check_at = self._checked_at + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
-        foreign, self._foreign_records = self._foreign_records, False
-        agreement_log.check(REQUEST_S, identity=foreign)
+        agreement_log.check(REQUEST_S)
         if agreement_log.broken is not None:
             agreement_log.append(Mark(_CHECK_NOW, agreement_log.identity))
 
@@ -183,7 +179,6 @@ class LogListener:
                 self._topic.check(request_s)
                 self._settings_checked = True
             self.confirm()
-            self._foreign_records = False
             self._check_at = self._now() + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
             self._log = self._topic.open(request_s)
         except KafkaException as error:

@@ -3,7 +3,6 @@
 Belongs here: the partition of a group's key. Does not: the meaning of records (`plan_cache`).
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,45 +13,41 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
-    Message,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
 
-from fairlead.followers.confluent.clients import TopicIdRequest, key_of, shared, shared_client
-from fairlead.followers.confluent.config import patience_of
+from fairlead.followers.confluent.clients import (
+    described_topic,
+    key_of,
+    shared,
+    shared_client,
+    topic_id,
+)
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
 
-log = logging.getLogger(__name__)
-
 _TIMEOUT_S: Final = 5.0
 #: Maximum number of records per read.
 _BATCH: Final = 100
 #: Seconds. Longest wait of the reading thread for a record.
 _READ_S: Final = 1.0
-#: Milliseconds. Longest wait of a broker for records, until an empty response shows the end.
-_HASTE_MS: Final = 200
 
 
 @dataclass(eq=False)
 class ConfluentSource:
     """The plan topic's partition that holds a group's key, read from its beginning."""
 
-    #: Reads to the end; then another consumer with `_settings` continues, for which brokers wait.
     _consumer: Consumer
-    _settings: Mapping[str, Any]
     _group: str
     _partition: TopicPartition
     origin: Origin
     #: For requests about the topic: on the consumer they would wait behind its fetches.
     _admin: AdminClient
     _ended: bool = False
-    #: Leader epoch of the last record; -1: unknown.
-    _epoch: int = -1
 
     @classmethod
     def open(
@@ -69,26 +64,27 @@ class ConfluentSource:
         topic
             The plan topic.
         """
-        settings = {
-            **connection,
-            "group.id": group,  # required, never joined; has READ
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,  # at the last stable offset, also if markers follow
-            "fetch.wait.max.ms": patience_of(connection),
-        }
-        consumer = Consumer({**settings, "fetch.wait.max.ms": _HASTE_MS})
+        consumer = Consumer(
+            {
+                **connection,
+                "group.id": group,  # required, never joined; has READ
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,  # at the last stable offset, also if markers follow
+            }
+        )
         try:
             metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S)
             described = metadata.topics[topic]
             if described.error is None:
                 number = partition_for_key(group, len(described.partitions))
                 admin = shared_client(AdminClient, connection)
-                origin = Origin(topic, metadata.cluster_id or "", _topic_id(admin, topic))
+                log_id = topic_id(described_topic(admin, topic, _TIMEOUT_S))
+                origin = Origin(topic, metadata.cluster_id or "", log_id)
                 partition = TopicPartition(topic, number, OFFSET_BEGINNING)
                 consumer.assign([partition])
-                return cls(consumer, settings, group, partition, origin, admin)
+                return cls(consumer, group, partition, origin, admin)
         except BaseException:
             consumer.close()
             raise
@@ -112,10 +108,15 @@ class ConfluentSource:
             messages += self._consumer.consume(_BATCH, 0)
         records = []
         for message in messages:
-            if (record := self._record(message)) is not None:
-                records.append(record)
-            elif self._reach_end(message.offset() or 0):
-                break  # later records are read again
+            error = message.error()
+            if error is None:
+                headers = tuple(message.headers() or ())
+                offset = message.offset() or 0
+                records.append(PlanRecord(offset, message.key(), message.value(), headers))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._ended = True
+            else:
+                raise KafkaException(error)
         return records
 
     def moved(self) -> bool:
@@ -123,14 +124,12 @@ class ConfluentSource:
 
         librdkafka would continue at the old topic's offset without an error.
         """
-        topic = self._partition.topic
-        described = self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
-        if described.error is not None:
+        try:
+            described = described_topic(self._admin, self._partition.topic, _TIMEOUT_S)
+        except KafkaException:
             return False
-        if partition_for_key(self._group, len(described.partitions)) != self._partition.partition:
-            return True
-        log_now = _topic_id(self._admin, topic)
-        return bool(log_now) and log_now != self.origin.log
+        number = partition_for_key(self._group, len(described.partitions))
+        return (number, topic_id(described)) != (self._partition.partition, self.origin.log)
 
     def at_end(self) -> bool:
         """Whether all records that existed at opening have been read."""
@@ -139,35 +138,6 @@ class ConfluentSource:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
-
-    def _record(self, message: Message) -> PlanRecord | None:
-        error = message.error()
-        if error is None:
-            epoch = message.leader_epoch()
-            self._epoch = -1 if epoch is None else epoch
-            return PlanRecord(
-                message.offset() or 0,
-                message.key(),
-                message.value(),
-                tuple(message.headers() or ()),
-            )
-        if error.code() != KafkaError._PARTITION_EOF:
-            raise KafkaException(error)
-        return None
-
-    def _reach_end(self, offset: int) -> bool:
-        """Continue at the partition's end with a patient consumer; False: the log was truncated.
-
-        With the last record's leader epoch, the broker detects that the log was truncated since.
-        """
-        if self._ended:
-            return False
-        hasty, self._consumer = self._consumer, Consumer(dict(self._settings))
-        topic, number = self._partition.topic, self._partition.partition
-        self._consumer.assign([TopicPartition(topic, number, offset, leader_epoch=self._epoch)])
-        hasty.close()
-        self._ended = True
-        return True
 
 
 def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOptions) -> PlanReader:
@@ -193,12 +163,3 @@ def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOpti
             read_s=_READ_S,
         )
     return reader
-
-
-def _topic_id(admin: AdminClient, topic: str) -> str:
-    """Return the id that the cluster gave a topic; "": unknown."""
-    try:
-        return TopicIdRequest(admin, topic, _TIMEOUT_S).answer()
-    except KafkaException as error:
-        log.debug("Cannot read the id of topic %s: %s", topic, error)
-        return ""

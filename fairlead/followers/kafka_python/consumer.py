@@ -11,7 +11,7 @@ reading the plan topic (`plan_source`).
 """
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka import KafkaConsumer, TopicPartition
@@ -29,7 +29,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.meter import Batch, Meter
 from fairlead.followers.core.plan_assignor import FollowingAssignor
-from fairlead.followers.kafka_python.join import joining, no_request, rejoin_request
+from fairlead.followers.kafka_python.join import joining, rejoin_request
 from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
 from fairlead.followers.kafka_python.reporting import report_work
 from fairlead.wire.members import GroupMember
@@ -75,7 +75,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         options = options or FollowOptions()
         self._cooperative = cooperative
         self._instance_id: str | None = connection.get("group_instance_id")
-        self._join = no_request
+        self._join: Callable[[], None] = lambda: None
         self._client_id: str = {**KafkaConsumer.DEFAULT_CONFIG, **connection}["client_id"]
         self._rack: str | None = connection.get("client_rack") or None
         self._follow_plans(
@@ -222,7 +222,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             return super().__next__()
         meter.asked()
         record = super().__next__()
-        meter.took_one(record.topic, record.partition, record.offset)
+        meter.took_one(record.topic, record.partition)
         return record
 
     def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None:  # noqa: FBT001, FBT002 - KafkaConsumer's signature

@@ -84,7 +84,3 @@ def _forget_positions(subscription: Any) -> None:
         fresh = TopicPartitionState()
         fresh.paused = state.paused
         subscription.assignment[partition] = fresh
-
-
-def no_request() -> None:
-    """Do nothing: the consumer is not known yet."""

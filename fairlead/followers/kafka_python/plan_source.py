@@ -8,28 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from fairlead.common.kafka_python import connect
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import Origin
 
-#: A consumer's settings that are not connection settings.
-_NOT_FOR_PLANS: Final = frozenset(
-    {
-        "consumer_timeout_ms",
-        "default_offset_commit_callback",
-        "fetch_min_bytes",
-        "group_id",
-        "group_instance_id",
-        "key_deserializer",
-        "max_poll_records",
-        "metric_reporters",
-        "partition_assignment_strategy",
-        "value_deserializer",
-    }
-)
+#: A consumer's connection settings.
+_CONNECTION: Final = {*KafkaAdminClient.DEFAULT_CONFIG, "ssl_ciphers"} - {"metric_reporters"}
 
 
 @dataclass(eq=False)
@@ -60,7 +47,7 @@ class KafkaPythonSource:
         consumer = connect(
             KafkaConsumer,
             {
-                **{key: value for key, value in connection.items() if key not in _NOT_FOR_PLANS},
+                **{key: value for key, value in connection.items() if key in _CONNECTION},
                 "client_id": f"{connection.get('client_id', group)}-plans",
                 "allow_auto_create_topics": False,
                 "auto_offset_reset": "earliest",

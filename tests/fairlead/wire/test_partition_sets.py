@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.wire.partition_sets import format_partitions, parse_partitions
+from fairlead.wire.partition_sets import expand, format_partitions, parse_ranges
 
 partitions = st.lists(st.integers(0, 200))
 
@@ -14,7 +14,9 @@ partitions = st.lists(st.integers(0, 200))
 @given(partitions)
 def test_sets_are_read_back(values: list[int]) -> None:
     """Any set is read back from its text, ascending and without repeats."""
-    assert parse_partitions(format_partitions(values), below=201).tolist() == sorted(set(values))
+    assert expand(parse_ranges(format_partitions(values), below=201)).tolist() == sorted(
+        set(values)
+    )
 
 
 @given(partitions)
@@ -30,7 +32,7 @@ def test_text_is_the_shortest(values: list[int]) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Any text gives an ascending set of existing partitions or a ValueError."""
     try:
-        found = parse_partitions(text, below=50).tolist()
+        found = expand(parse_ranges(text, below=50)).tolist()
     except ValueError:
         return
     assert found == sorted(set(found))
@@ -44,7 +46,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_invalid_ranges_are_refused(text: str) -> None:
     """Signs, spaces, other digits and empty pieces are refused; the message stays short."""
     with pytest.raises(ValueError, match="not a set of partition ranges") as caught:
-        parse_partitions(text, below=10)
+        parse_ranges(text, below=10)
     assert len(str(caught.value)) < 200
 
 
@@ -52,11 +54,11 @@ def test_invalid_ranges_are_refused(text: str) -> None:
 def test_order_and_repeats_are_refused(text: str) -> None:
     """Ranges that descend or overlap are refused."""
     with pytest.raises(ValueError, match="out of order or names a partition twice"):
-        parse_partitions(text, below=10)
+        parse_ranges(text, below=10)
 
 
 @pytest.mark.parametrize("text", ["10", "0-10", "0-4294967295", "9999999999"])
 def test_partitions_that_do_not_exist_are_refused(text: str) -> None:
     """A range beyond the topic is refused before it takes memory."""
     with pytest.raises(ValueError, match="does not exist: the topic has 10 partitions"):
-        parse_partitions(text, below=10)
+        parse_ranges(text, below=10)

@@ -1,4 +1,4 @@
-"""A leader fetches lags while members join, and waits for them for a limited time."""
+"""A leader waits for lags for a limited time."""
 
 import logging
 import threading
@@ -6,86 +6,35 @@ from collections.abc import Collection
 
 import pytest
 
-from fairlead.followers.client_assignors.lags import LagReader, Lags
-from fairlead.followers.core.clock import Clock
-from tests.waiting import PATIENCE_S, eventually
-
-KNOWN = {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}
+from fairlead.followers.client_assignors.lags import Lags, lags_in_time
+from tests.waiting import PATIENCE_S
 
 
-class Broker:
-    """A broker that answers only while the test has set `answering`."""
+def test_partitions_without_a_known_lag_have_none() -> None:
+    """Lags are fetched for the topics that exist."""
 
-    def __init__(self) -> None:
-        self.requests: list[set[str]] = []
-        self.answering = threading.Event()
-        self.answering.set()
+    def fetch(topics: Collection[str]) -> Lags:
+        assert set(topics) == {"t", "u"}
+        return {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}
 
-    def fetch(self, topics: Collection[str]) -> Lags:
-        """Return the known lags of the topics."""
-        self.requests.append(set(topics))
-        self.answering.wait(PATIENCE_S)
-        return {where: lag for where, lag in KNOWN.items() if where[0] in topics}
+    assert lags_in_time(fetch, {"t": 3, "u": 1}) == {"t": [7, 3, 0], "u": [5]}
 
 
-def test_lags_are_fetched_while_the_members_join() -> None:
-    """Lags are fetched once as the client joins, so the assignment sends no request."""
-    broker = Broker()
-    reader = LagReader(broker.fetch)
-    reader.joining(["t"])
-    reader.joining(["t"])
-    assert reader.current({"t": 3}) == {"t": [7, 3, 0]}
-    assert broker.requests == [{"t"}]
+def test_silent_or_failing_broker_delays_no_rebalance(caplog: pytest.LogCaptureFixture) -> None:
+    """Partitions are assigned as if lag were 0, and the log has the reason."""
+    answering = threading.Event()
 
+    def silent(_: Collection[str]) -> Lags:
+        answering.wait(PATIENCE_S)
+        return {}
 
-def test_topics_of_other_members_are_fetched_in_advance() -> None:
-    """Only the first assignment has to fetch these topics' lags."""
-    broker = Broker()
-    reader = LagReader(broker.fetch)
-    for _ in range(2):
-        reader.joining(["t"])
-        assert reader.current({"t": 2, "u": 1}) == {"t": [7, 3], "u": [5]}
-        reader.settled()
-    assert broker.requests == [{"t"}, {"t", "u"}, {"t", "u"}]
+    def failing(_: Collection[str]) -> Lags:
+        raise ConnectionError("no broker")
 
-
-def test_member_that_never_leads_fetches_lags_once() -> None:
-    """The member fetches lags when it joins for the first time."""
-    broker = Broker()
-    reader = LagReader(broker.fetch)
-    for _ in range(3):
-        reader.joining(["t"])
-        reader.settled()
-    eventually(lambda: broker.requests == [{"t"}], "it asked as it joined for the first time")
-
-
-def test_silent_broker_delays_no_rebalance(caplog: pytest.LogCaptureFixture) -> None:
-    """After the timeout, partitions are assigned as if lag were 0, and the log has the reason."""
-    broker = Broker()
-    broker.answering.clear()
-    reader = LagReader(broker.fetch, timeout_s=0.05)  # clock: no answer comes
-    reader.joining(["t"])
     with caplog.at_level(logging.WARNING):
-        assert reader.current({"t": 2}) == {"t": [0, 0]}
-    broker.answering.set()
+        # clock: no answer comes
+        assert lags_in_time(silent, {"t": 2}, timeout_s=0.05) == {"t": [0, 0]}
+        assert lags_in_time(failing, {"t": 2}) == {"t": [0, 0]}
+    answering.set()
     assert "Lags are unknown (not within" in caplog.text
-
-
-def test_failed_or_old_lags_are_fetched_again() -> None:
-    """A member that joins again fetches lags again if the last fetch failed or is too old."""
-    time, answers = [0.0], iter([None, 7, 9])
-
-    def fetch(_: Collection[str]) -> Lags:
-        answer = next(answers)
-        if answer is None:
-            raise ConnectionError("no broker")
-        return {("t", 0): answer}
-
-    reader = LagReader(fetch, clock=Clock(lambda: time[0]))
-    reader.joining(["t"])
-    eventually(lambda: not reader._is_fresh(), "it has failed")  # noqa: SLF001 - on a thread
-    reader.joining(["t"])
-    assert reader.current({"t": 1}) == {"t": [7]}
-    time[0] = 11.0
-    reader.joining(["t"])
-    assert reader.current({"t": 1}) == {"t": [9]}
+    assert "no broker" in caplog.text

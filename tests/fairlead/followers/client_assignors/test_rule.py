@@ -30,9 +30,9 @@ def test_claims_of_the_newer_generation_win() -> None:
 def test_member_sends_its_assignment_as_claim() -> None:
     """The claim has partitions and generation; a member without an assignment sends none."""
     rule = sticky()
-    assert rule.subscription(["t"]) == b""
+    assert rule.subscription() == b""
     rule.assigned({"t": [1]}, 7)
-    assert rule.subscription(["t"]) == encode(UserData({"t": [1]}, generation=7))
+    assert rule.subscription() == encode(UserData({"t": [1]}, generation=7))
 
 
 def test_unreadable_claims_are_ignored(caplog: pytest.LogCaptureFixture) -> None:

@@ -183,14 +183,14 @@ class SimulatedAgreementLog:
                 entries.append(Entry(record, epoch))
         return entries
 
-    def check(self, timeout_s: float, *, identity: bool) -> None:
+    def check(self, timeout_s: float) -> None:
         """Set `broken` if the group's records are no longer in this partition."""
         del timeout_s
         try:
             self._topic.answer()
             if self._topic.home() != self._tail.number:
                 self.broken = "it has grown"
-            elif identity and self._topic.identity != self.identity:
+            elif self._topic.identity != self.identity:
                 self.broken = "it was created again"
         except KafkaException:
             return

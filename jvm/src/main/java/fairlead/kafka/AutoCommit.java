@@ -83,6 +83,8 @@ final class AutoCommit {
         } catch (WakeupException wakeup) { // the wakeup is meant for the application's next poll
             now(consumer, timeout);
             consumer.wakeup();
+        } catch (IllegalStateException closed) {
+            LOG.debug("No automatic commit", closed);
         } catch (KafkaException error) {
             LOG.warn("Automatic commit failed: {}", error.getMessage());
         }

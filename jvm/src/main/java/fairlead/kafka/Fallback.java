@@ -9,11 +9,9 @@ import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
 import org.apache.kafka.common.Cluster;
-import org.apache.kafka.common.Configurable;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
-import org.apache.kafka.common.utils.Utils;
 
 /**
  * The assignor of a group without a plan: {@code range} as in Fairlead's other followers, or an assignor
@@ -37,7 +35,7 @@ final class Fallback {
     /** Reads the setting. */
     static Fallback of(Map<String, ?> configs) {
         Object given = configs.get(Settings.FALLBACK);
-        String name = given instanceof Class ? ((Class<?>) given).getName()
+        String name = given instanceof Class<?> known ? known.getName()
             : Settings.text(configs, Settings.FALLBACK, RANGE);
         if (name.equals(RANGE)) {
             return new Fallback(null);
@@ -47,14 +45,9 @@ final class Fallback {
             throw new ConfigException(Settings.FALLBACK, name, "the fallback must not need a plan");
         }
         try {
-            ConsumerPartitionAssignor assignor = given instanceof Class
-                ? Utils.newInstance(((Class<?>) given).asSubclass(ConsumerPartitionAssignor.class))
-                : Utils.newInstance(type, ConsumerPartitionAssignor.class);
-            if (assignor instanceof Configurable) {
-                ((Configurable) assignor).configure(configs);
-            }
-            return new Fallback(assignor);
-        } catch (ReflectiveOperationException | ClassCastException | KafkaException error) {
+            return new Fallback(
+                ConsumerPartitionAssignor.getAssignorInstances(List.of(type), new HashMap<>(configs)).get(0));
+        } catch (KafkaException error) {
             throw new ConfigException(Settings.FALLBACK, name,
                 "no assignor: give range, " + String.join(", ", new TreeMap<>(NAMED).keySet())
                     + ", or a class (" + error.getMessage() + ")");

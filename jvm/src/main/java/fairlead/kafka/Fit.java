@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -29,11 +30,13 @@ import org.apache.kafka.common.TopicPartition;
  * are the same in every language.
  */
 final class Fit {
-    private final String[] members;
+    /** Member names; an owner is an index into them. */
+    final String[] members;
     private final String[] topics;
     private final Map<String, Integer> topicNumbers = new HashMap<>();
-    /** The readers of each topic. */
+    /** The readers of each topic, and the topics of each member. */
     private final BitSet[] readers;
+    private final BitSet[] reads;
     /** Of each topic, the index of its partition 0; the last is the number of partitions. */
     private final int[] offsets;
     private final double[] weights;
@@ -66,18 +69,9 @@ final class Fit {
         return fit;
     }
 
-    /** Member names; an owner is an index into them. */
-    String[] members() {
-        return members;
-    }
-
-    /** The existing topics that have a reader. */
-    String[] topics() {
-        return topics;
-    }
-
-    /** The owner of each partition of one of the topics. */
-    int[] owners(int topic) {
+    /** The owner of each partition of an existing topic that has a reader. */
+    int[] owners(String name) {
+        int topic = topicNumbers.get(name);
         return Arrays.copyOfRange(owner, offsets[topic], offsets[topic + 1]);
     }
 
@@ -88,7 +82,7 @@ final class Fit {
         members = subscriptions.keySet().toArray(new String[0]);
         Arrays.sort(members, PlanDocument::compareNames);
         // Members with equal subscriptions may share one collection, which is then converted only once.
-        Map<Collection<String>, int[]> numbersOf = new IdentityHashMap<>();
+        Map<Collection<String>, BitSet> numbersOf = new IdentityHashMap<>();
         subscriptions.values().forEach(read -> numbersOf.put(read, null));
         Set<String> existing = new HashSet<>();
         numbersOf.keySet().forEach(existing::addAll);
@@ -102,14 +96,15 @@ final class Fit {
             offsets[topic + 1] = Math.addExact(offsets[topic], partitionCounts.get(topics[topic]));
             readers[topic] = new BitSet(members.length);
         }
-        for (int member = 0; member < members.length; member++) {
-            for (int number : numbersOf.computeIfAbsent(subscriptions.get(members[member]), this::numbers)) {
-                readers[number].set(member);
-            }
+        reads = new BitSet[members.length];
+        for (int m = 0; m < members.length; m++) {
+            int member = m;
+            reads[m] = numbersOf.computeIfAbsent(subscriptions.get(members[m]), this::numbers);
+            reads[m].stream().forEach(topic -> readers[topic].set(member));
         }
         weights = new double[offsets[topics.length]];
         for (int topic = 0; topic < topics.length; topic++) {
-            double[] known = plan.weights.get(topics[topic]);
+            double[] known = plan.weights().get(topics[topic]);
             if (known != null) {
                 int count = Math.min(known.length, offsets[topic + 1] - offsets[topic]);
                 System.arraycopy(known, 0, weights, offsets[topic], count);
@@ -119,8 +114,10 @@ final class Fit {
         Arrays.fill(owner, -1);
     }
 
-    private int[] numbers(Collection<String> read) {
-        return read.stream().map(topicNumbers::get).filter(Objects::nonNull).mapToInt(number -> number).toArray();
+    private BitSet numbers(Collection<String> read) {
+        BitSet numbers = new BitSet(topics.length);
+        read.stream().map(topicNumbers::get).filter(Objects::nonNull).forEach(numbers::set);
+        return numbers;
     }
 
     /** The action on each partition of a member's share that still exists. */
@@ -129,7 +126,7 @@ final class Fit {
     }
 
     private void each(PlanDocument.Share share, Planned planned) {
-        share.ranges.forEach((name, ranges) -> {
+        share.ranges().forEach((name, ranges) -> {
             Integer topic = topicNumbers.get(name);
             if (topic != null) {
                 int count = offsets[topic + 1] - offsets[topic];
@@ -144,7 +141,7 @@ final class Fit {
 
     private void keep() {
         for (int member = 0; member < members.length; member++) {
-            PlanDocument.Share share = plan.members.get(members[member]);
+            PlanDocument.Share share = plan.members().get(members[member]);
             int number = member;
             if (share != null) {
                 each(share, (topic, index) -> {
@@ -180,7 +177,7 @@ final class Fit {
         Set<String> present = new HashSet<>(Arrays.asList(members));
         List<Integer> newMembers = new ArrayList<>();
         for (int member = 0; member < members.length; member++) {
-            if (!plan.members.containsKey(members[member])) {
+            if (!plan.members().containsKey(members[member])) {
                 newMembers.add(member);
             }
         }
@@ -188,7 +185,7 @@ final class Fit {
             return;
         }
         List<Gone> gone = new ArrayList<>();
-        plan.members.forEach((name, share) -> {
+        plan.members().forEach((name, share) -> {
             if (!present.contains(name)) {
                 Gone one = new Gone(name, share);
                 each(share, (topic, index) -> {
@@ -202,14 +199,7 @@ final class Fit {
             }
         });
         gone.sort(Gone::heaviestFirst);
-        BitSet[] reads = new BitSet[members.length];
-        for (int newMember : newMembers) {
-            reads[newMember] = new BitSet(topics.length);
-            for (int topic = 0; topic < topics.length; topic++) {
-                reads[newMember].set(topic, readers[topic].get(newMember));
-            }
-        }
-        newMembers.sort((one, other) -> Integer.compare(reads[one].cardinality(), reads[other].cardinality()));
+        newMembers.sort(Comparator.comparingInt(member -> reads[member].cardinality()));
         for (Gone one : gone) {
             for (int at = 0; at < newMembers.size(); at++) {
                 int newMember = newMembers.get(at);

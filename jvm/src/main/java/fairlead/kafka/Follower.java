@@ -3,6 +3,7 @@ package fairlead.kafka;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,10 +20,13 @@ import org.slf4j.LoggerFactory;
  * One consumer's follower: decides as leader, and requests a rebalance when there is a newer plan. Follows
  * the rules of {@code fairlead/followers/core/follower.py}.
  */
-final class Follower implements PlanLog.Reader, FollowerStatusMBean {
+final class Follower implements FollowerStatusMBean {
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
     private static final long RETRY_MS = 5_000;
     private static final int RETRIES = 12;
+    /** Orders notes by the plan read; of equal plans, one whose lease holds is later. */
+    private static final Comparator<Notes.Subscribed> NEWEST = Comparator.comparing(Notes.Subscribed::seen)
+        .thenComparing(Notes.Subscribed::lapsed, Comparator.reverseOrder());
     private static final Notes.Assigned JOINING = new Notes.Assigned(
         null, Identity.NOTHING,
         "a rebalance is under way, or some member of the group does not follow plans", false, null, false);
@@ -62,7 +66,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
      */
     Follower(
         String group, String clientId, String instanceId, long readTimeoutMs, long jitterMs,
-        long heartbeatMs, RebalanceTrigger trigger, Function<PlanLog.Reader, PlanLog> follow) {
+        long heartbeatMs, RebalanceTrigger trigger, Function<Follower, PlanLog> follow) {
         this.group = group;
         this.clientId = clientId;
         this.instanceId = instanceId;
@@ -73,8 +77,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         this.plans = follow.apply(this);
     }
 
-    @Override
-    public String group() {
+    String group() {
         return group;
     }
 
@@ -91,37 +94,32 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         newMember = instanceId != null && rebalances == 0;
         PlanState state = plans.state(group);
         return new Notes.Subscribed(
-            clientId, instanceId, state.seen, state.lapsed(Instant.now()), again).encode();
+            clientId, instanceId, state.seen(), state.lapsed(Instant.now()), again).encode();
     }
 
     /** Decides for the whole group, as its leader; returns the assignment of each member id. */
     Map<String, Assignment> assign(Group members, Function<Group, Map<String, List<TopicPartition>>> fallback) {
-        Identity heard = Identity.NOTHING;
-        boolean inForce = false;
-        for (Group.Member member : members.members) {
-            int by = member.note.seen.compareTo(heard);
-            inForce = by > 0 ? !member.note.lapsed : inForce || (by == 0 && !member.note.lapsed);
-            heard = by > 0 ? member.note.seen : heard;
-        }
-        PlanState state = plans.current(group, heard, readTimeoutMs);
+        Notes.Subscribed heard = members.members().stream().map(Group.Member::note).max(NEWEST).orElseThrow();
+        PlanState state = plans.current(group, heard.seen(), readTimeoutMs);
         Instant now = Instant.now();
         String reason = state.whyNot(now);
         Map<String, List<TopicPartition>> shares =
-            reason == null ? fit(state.plan, members) : fallback.apply(members);
-        log(state, reason, members.members.size());
+            reason == null ? fit(state.plan(), members) : fallback.apply(members);
+        log(state, reason, members.members().size());
         Map<String, List<TopicPartition>> first = members.firstRound(shares);
         boolean over = state.lapsed(now);
         synchronized (this) {
-            decided = state.seen;
+            decided = state.seen();
             decidedLapsed = over;
         }
-        int by = state.seen.compareTo(heard);
+        Notes.Subscribed own = new Notes.Subscribed(clientId, instanceId, state.seen(), over, 0);
+        Notes.Subscribed newest = NEWEST.compare(own, heard) > 0 ? own : heard;
         Notes.Assigned note = new Notes.Assigned(
-            reason == null ? Long.valueOf(state.plan.version) : null,
-            by > 0 ? state.seen : heard,
+            reason == null ? Long.valueOf(state.plan().version()) : null,
+            newest.seen(),
             reason,
-            !(by > 0 ? !over : inForce || (by == 0 && !over)),
-            state.seen,
+            newest.lapsed(),
+            state.seen(),
             Group.size(first) < Group.size(shares));
         ByteBuffer userData = note.encode();
         Map<String, Assignment> assignments = new HashMap<>();
@@ -133,8 +131,8 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     static Map<String, List<TopicPartition>> fit(PlanDocument plan, Group group) {
         Map<String, String> names = group.names();
         Map<String, Collection<String>> subscriptions = new LinkedHashMap<>();
-        group.members.forEach(member -> subscriptions.put(names.get(member.memberId), member.topics));
-        Map<String, List<TopicPartition>> byName = Fit.fit(plan, subscriptions, group.partitionCounts);
+        group.members().forEach(member -> subscriptions.put(names.get(member.memberId()), member.topics()));
+        Map<String, List<TopicPartition>> byName = Fit.fit(plan, subscriptions, group.partitionCounts());
         Map<String, List<TopicPartition>> shares = new LinkedHashMap<>();
         names.forEach((memberId, name) -> shares.put(memberId, byName.get(name)));
         return shares;
@@ -143,7 +141,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private synchronized void log(PlanState state, String reason, int size) {
         if (reason == null) {
             LOG.info("Group {}: as leader, assigning plan version {} to {} members",
-                group, state.plan.version, size);
+                group, state.plan().version(), size);
         } else if (!reason.equals(loggedReason)) {
             LOG.warn("Group {}: as leader, falling back: {}", group, reason);
         }
@@ -156,26 +154,26 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         boolean byBroker = userData == null || !userData.hasRemaining();
         note = byBroker ? BY_BROKER : Notes.Assigned.decode(userData);
         memberId = member;
-        idle = nothing && !note.incomplete;
+        idle = nothing && !note.incomplete();
         rebalances++;
         LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
         // Before its restart, this member may have been the one that must give up partitions and rejoin.
-        unfinished = newMember && note.incomplete;
+        unfinished = newMember && note.incomplete();
         if (schedule == null || byBroker) {
             return;
         }
         if (decided != null) { // leader: requests a rebalance if it reads a newer plan, such as the others'
             schedule.settle(decided, decidedLapsed, 0);
-        } else if (newMember && note.decided != null) { // may have replaced the leader: the same
-            boolean hadPlan = note.decided.version > 0 && !note.decided.withdrawn;
-            schedule.settle(note.decided, hadPlan && note.planVersion == null, 0);
+        } else if (newMember && note.decided() != null) { // may have replaced the leader: the same
+            boolean hadPlan = note.decided().version() > 0 && !note.decided().withdrawn();
+            schedule.settle(note.decided(), hadPlan && note.planVersion() == null, 0);
         } else {
-            schedule.settle(note.seen, note.lapsed, turnMs);
+            schedule.settle(note.seen(), note.lapsed(), turnMs);
         }
     }
 
-    @Override
-    public void tick() {
+    /** Requests a rebalance if one is due; called four times a second. */
+    void tick() {
         PlanState state = plans.state(group);
         synchronized (this) {
             if (schedule == null || triggering) {
@@ -183,7 +181,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             }
             String why = null;
             long nowMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime());
-            if (schedule.due(state.seen, state.lapsed(Instant.now()), state.leaseUntil, nowMs)) {
+            if (schedule.due(state.seen(), state.lapsed(Instant.now()), state.leaseUntil(), nowMs)) {
                 why = "to adopt a plan";
             }
             if (unfinished) {
@@ -195,7 +193,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
                 return;
             }
             LOG.info("Group {}: requesting a rebalance {}; newest plan read: {}", group, why,
-                state.plan == null ? "none" : "version " + state.plan.version);
+                state.plan() == null ? "none" : "version " + state.plan().version());
             rejoinsAsked++;
             triggering = true;
             int joinsBefore = joins;
@@ -234,18 +232,18 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
 
     @Override
     public synchronized long getPlanVersion() {
-        return note.planVersion == null ? 0 : note.planVersion;
+        return note.planVersion() == null ? 0 : note.planVersion();
     }
 
     @Override
     public synchronized String getFallbackReason() {
-        return note.planVersion != null ? null
-            : note.fallbackReason == null ? "its leader gave no reason" : note.fallbackReason;
+        return note.planVersion() != null ? null
+            : note.fallbackReason() == null ? "its leader gave no reason" : note.fallbackReason();
     }
 
     @Override
     public synchronized String getIdleReason() {
-        return idle ? idleReason(note.planVersion == null ? null : plans.state(group).plan,
+        return idle ? idleReason(note.planVersion() == null ? null : plans.state(group).plan(),
             instanceId != null ? instanceId : clientId) : null;
     }
 
@@ -254,30 +252,30 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         if (plan == null) {
             return "the fallback gives it nothing: each topic has fewer partitions than members that read it";
         }
-        String version = "plan version " + plan.version;
-        PlanDocument.Share share = plan.members.get(name);
+        String version = "plan version " + plan.version();
+        PlanDocument.Share share = plan.members().get(name);
         if (share == null) {
             return version + " was made without '" + name + "', and leaves no partition for it: the next plan includes it";
         }
-        return share.ranges.isEmpty() ? version + " gives '" + name + "' no partitions: the other members suffice"
+        return share.ranges().isEmpty() ? version + " gives '" + name + "' no partitions: the other members suffice"
             : version + " has a share for '" + name + "', but another member with this name reads it: "
                 + "give each member its own client.id or group.instance.id";
     }
 
     @Override
     public long getLatestVersion() {
-        PlanDocument plan = plans.state(group).plan;
-        return plan == null ? 0 : plan.version;
+        PlanDocument plan = plans.state(group).plan();
+        return plan == null ? 0 : plan.version();
     }
 
     @Override
     public String getLatestProblem() {
-        return plans.state(group).problem;
+        return plans.state(group).problem();
     }
 
     @Override
     public int getRecordsSkipped() {
-        return plans.state(group).skipped;
+        return plans.state(group).skipped();
     }
 
     @Override

@@ -2,6 +2,7 @@ package fairlead.kafka;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -9,47 +10,29 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 
 /**
  * The members of a group at a rebalance, as its leader sees them, and computations without a plan: names,
  * {@code range}, and the partitions that cooperative members must give up first. The same as {@code
  * members.py}, {@code ranges.py} and {@code cooperation.py}.
+ *
+ * @param partitionCounts topic to number of partitions, for existing topics with subscribers
  */
-final class Group {
-    /** One member. */
-    static final class Member {
-        final String memberId;
-        final Collection<String> topics;
-        /** {@code group.instance.id}, of static members, or null. */
-        final String instanceId;
-        final Notes.Subscribed note;
-        /** The partitions that a cooperative member still owns; an eager member has given up all of its own. */
-        final Collection<TopicPartition> owned;
-
-        Member(
-            String memberId, Collection<String> topics, String instanceId, Notes.Subscribed note,
-            Collection<TopicPartition> owned) {
-            this.memberId = memberId;
-            this.topics = topics;
-            String known = instanceId == null || instanceId.isEmpty() ? note.instanceId : instanceId;
-            this.instanceId = known == null || known.isEmpty() ? null : known;
-            this.note = note;
-            this.owned = owned;
-        }
-    }
-
-    final List<Member> members;
-    final Map<String, Integer> partitionCounts;
-
+record Group(List<Member> members, Map<String, Integer> partitionCounts) {
     /**
-     * @param members all members
-     * @param partitionCounts topic to number of partitions, for existing topics with subscribers
+     * One member.
+     *
+     * @param instanceId {@code group.instance.id}, of static members, or null
+     * @param owned the partitions that a cooperative member still owns; an eager member has given up all of its own
      */
-    Group(List<Member> members, Map<String, Integer> partitionCounts) {
-        this.members = members;
-        this.partitionCounts = partitionCounts;
+    record Member(
+        String memberId, Collection<String> topics, String instanceId, Notes.Subscribed note,
+        Collection<TopicPartition> owned) {
+        Member {
+            String known = instanceId == null || instanceId.isEmpty() ? note.instanceId() : instanceId;
+            instanceId = known == null || known.isEmpty() ? null : known;
+        }
     }
 
     /**
@@ -64,13 +47,13 @@ final class Group {
             memberIds.add(member.memberId);
             if (member.instanceId != null) {
                 instances.merge(member.instanceId, 1, Integer::sum);
-            } else if (member.note.clientId != null) {
-                clients.merge(member.note.clientId, 1, Integer::sum);
+            } else if (member.note.clientId() != null) {
+                clients.merge(member.note.clientId(), 1, Integer::sum);
             }
         }
         Map<String, String> names = new LinkedHashMap<>();
         for (Member member : members) {
-            String client = member.note.clientId == null ? "" : member.note.clientId;
+            String client = member.note.clientId() == null ? "" : member.note.clientId();
             String name = member.instanceId != null ? member.instanceId : client;
             boolean unique = member.instanceId != null
                 ? instances.get(name) == 1
@@ -84,14 +67,8 @@ final class Group {
     /** Gives each subscriber of a topic one contiguous range: Kafka's default, without racks. */
     Map<String, List<TopicPartition>> range() {
         List<Member> ring = new ArrayList<>(members);
-        ring.sort((one, other) -> {
-            boolean isStatic = one.instanceId != null;
-            if (isStatic != (other.instanceId != null)) {
-                return isStatic ? -1 : 1;
-            }
-            int by = isStatic ? one.instanceId.compareTo(other.instanceId) : 0;
-            return by != 0 ? by : one.memberId.compareTo(other.memberId);
-        });
+        ring.sort(Comparator.comparing(Member::instanceId, Comparator.nullsLast(Comparator.naturalOrder()))
+            .thenComparing(Member::memberId));
         Map<String, List<TopicPartition>> shares = new LinkedHashMap<>();
         members.forEach(member -> shares.put(member.memberId, new ArrayList<>()));
         for (String topic : new TreeSet<>(partitionCounts.keySet())) {
@@ -123,7 +100,7 @@ final class Group {
         Map<String, List<TopicPartition>> first = new LinkedHashMap<>();
         shares.forEach((memberId, share) -> first.put(memberId, share.stream()
             .filter(partition -> Set.of(memberId).containsAll(holders.getOrDefault(partition, Set.of())))
-            .collect(Collectors.toList())));
+            .toList()));
         return first;
     }
 

@@ -1,5 +1,6 @@
 package fairlead.kafka;
 
+import java.util.Comparator;
 import java.util.List;
 
 /**
@@ -7,27 +8,16 @@ import java.util.List;
  *
  * <p>The epoch belongs to the group's versions, from 1; {@code sha256} is the value's hash, in hexadecimal.
  */
-final class Identity implements Comparable<Identity> {
+record Identity(long epoch, long version, boolean withdrawn, String sha256) implements Comparable<Identity> {
     /** Before any record. */
     static final Identity NOTHING = new Identity(0, 0, false, "");
 
-    final long epoch;
-    final long version;
-    final boolean withdrawn;
-    final String sha256;
-
-    Identity(long epoch, long version, boolean withdrawn, String sha256) {
-        this.epoch = epoch;
-        this.version = version;
-        this.withdrawn = withdrawn;
-        this.sha256 = sha256;
-    }
+    private static final Comparator<Identity> RANK = Comparator.comparingLong(Identity::epoch)
+        .thenComparingLong(Identity::version).thenComparing(Identity::withdrawn);
 
     /** Compares by epoch, version and withdrawal, without the hash. */
     int compareRank(Identity other) {
-        int by = Long.compare(epoch, other.epoch);
-        by = by != 0 ? by : Long.compare(version, other.version);
-        return by != 0 ? by : Boolean.compare(withdrawn, other.withdrawn);
+        return RANK.compare(this, other);
     }
 
     boolean isNewerThan(Identity other) {
@@ -40,16 +30,6 @@ final class Identity implements Comparable<Identity> {
         return by != 0 ? by : PlanDocument.compareNames(sha256, other.sha256);
     }
 
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof Identity && compareTo((Identity) other) == 0;
-    }
-
-    @Override
-    public int hashCode() {
-        return (Long.hashCode(epoch) * 31 + Long.hashCode(version)) * 31 + sha256.hashCode();
-    }
-
     /** Returns the form that members exchange. */
     List<Object> toJson() {
         return List.of(epoch, version, withdrawn, sha256);
@@ -57,15 +37,9 @@ final class Identity implements Comparable<Identity> {
 
     /** Parses the newest record of another member; returns NOTHING if the value is invalid. */
     static Identity fromJson(Object raw) {
-        if (!(raw instanceof List) || ((List<?>) raw).size() != 4) {
-            return NOTHING;
-        }
-        List<?> values = (List<?>) raw;
-        if (!(values.get(0) instanceof Long && values.get(1) instanceof Long
-            && values.get(2) instanceof Boolean && values.get(3) instanceof String)) {
-            return NOTHING;
-        }
-        return new Identity(
-            (Long) values.get(0), (Long) values.get(1), (Boolean) values.get(2), (String) values.get(3));
+        return raw instanceof List<?> values && values.size() == 4
+            && values.get(0) instanceof Long epoch && values.get(1) instanceof Long version
+            && values.get(2) instanceof Boolean withdrawn && values.get(3) instanceof String sha256
+            ? new Identity(epoch, version, withdrawn, sha256) : NOTHING;
     }
 }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * Reads JSON as Python's {@code json} does, but refuses repeated names in an object; writes it as ASCII
@@ -82,33 +83,42 @@ final class Json {
         if (depth > DEEPEST) {
             throw wrong("it is nested too deeply");
         }
-        switch (peek()) {
-            case '{':
-                return object(depth);
-            case '[':
-                return array(depth);
-            case '"':
-                return string();
-            default:
-                for (Map.Entry<String, Object> word : WORDS.entrySet()) {
-                    if (text.startsWith(word.getKey(), at)) {
-                        at += word.getKey().length();
-                        return word.getValue();
-                    }
-                }
-                return number();
+        return switch (peek()) {
+            case '{' -> object(depth);
+            case '[' -> array(depth);
+            case '"' -> string();
+            default -> wordOrNumber();
+        };
+    }
+
+    private Object wordOrNumber() throws InvalidPlanException {
+        for (Map.Entry<String, Object> word : WORDS.entrySet()) {
+            if (text.startsWith(word.getKey(), at)) {
+                at += word.getKey().length();
+                return word.getValue();
+            }
         }
+        return number();
+    }
+
+    /** Goes to the next element of an object or array; returns false and goes on behind it after the last one. */
+    private boolean next(char close, boolean first) throws InvalidPlanException {
+        skipSpace();
+        if (peek() == close) {
+            at++;
+            return false;
+        }
+        if (!first) {
+            expect(',');
+            skipSpace();
+        }
+        return true;
     }
 
     private Map<String, Object> object(int depth) throws InvalidPlanException {
         Map<String, Object> found = new LinkedHashMap<>();
         at++;
-        skipSpace();
-        if (peek() == '}') {
-            at++;
-            return found;
-        }
-        while (true) {
+        while (next('}', found.isEmpty())) {
             if (peek() != '"') {
                 throw wrong("a name is expected");
             }
@@ -121,34 +131,17 @@ final class Json {
                 throw wrong("a name stands twice in one object");
             }
             found.put(name, value);
-            skipSpace();
-            if (peek() == '}') {
-                at++;
-                return found;
-            }
-            expect(',');
-            skipSpace();
         }
+        return found;
     }
 
     private List<Object> array(int depth) throws InvalidPlanException {
         List<Object> found = new ArrayList<>();
         at++;
-        skipSpace();
-        if (peek() == ']') {
-            at++;
-            return found;
-        }
-        while (true) {
+        while (next(']', found.isEmpty())) {
             found.add(value(depth + 1));
-            skipSpace();
-            if (peek() == ']') {
-                at++;
-                return found;
-            }
-            expect(',');
-            skipSpace();
         }
+        return found;
     }
 
     private void expect(char one) throws InvalidPlanException {
@@ -207,41 +200,18 @@ final class Json {
 
     /** Writes a value as Python's {@code json.dumps(value, separators=(",", ":"))} does. */
     static String write(Object value) {
-        StringBuilder text = new StringBuilder();
-        write(value, text);
-        return text.toString();
-    }
-
-    private static void write(Object value, StringBuilder text) {
-        if (value instanceof Map) {
-            text.append('{');
-            String comma = "";
-            for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
-                text.append(comma);
-                quote((String) entry.getKey(), text);
-                text.append(':');
-                write(entry.getValue(), text);
-                comma = ",";
-            }
-            text.append('}');
-        } else if (value instanceof Collection) {
-            text.append('[');
-            String comma = "";
-            for (Object one : (Collection<?>) value) {
-                text.append(comma);
-                write(one, text);
-                comma = ",";
-            }
-            text.append(']');
-        } else if (value instanceof String) {
-            quote((String) value, text);
-        } else {
-            text.append(value);
+        if (value instanceof Map<?, ?> map) {
+            return map.entrySet().stream().map(entry -> write(entry.getKey()) + ":" + write(entry.getValue()))
+                .collect(Collectors.joining(",", "{", "}"));
         }
+        if (value instanceof Collection<?> values) {
+            return values.stream().map(Json::write).collect(Collectors.joining(",", "[", "]"));
+        }
+        return value instanceof String text ? quoted(text) : String.valueOf(value);
     }
 
-    private static void quote(String value, StringBuilder text) {
-        text.append('"');
+    private static String quoted(String value) {
+        StringBuilder text = new StringBuilder("\"");
         for (char one : value.toCharArray()) {
             int known = "\"\\\b\f\n\r\t".indexOf(one);
             if (known >= 0) {
@@ -252,6 +222,6 @@ final class Json {
                 text.append(one);
             }
         }
-        text.append('"');
+        return text.append('"').toString();
     }
 }

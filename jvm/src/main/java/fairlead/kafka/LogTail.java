@@ -74,7 +74,7 @@ abstract class LogTail {
 
     /** Returns the partitions of a topic to read. */
     Collection<Integer> partitions(int count) {
-        return IntStream.range(0, count).boxed().collect(Collectors.toList());
+        return IntStream.range(0, count).boxed().toList();
     }
 
     /** A connection begins to read. There is one origin per topic, without a log if the topic is missing. */
@@ -196,7 +196,7 @@ abstract class LogTail {
                 Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
                 opened(topics.stream()
                     .map(topic -> new VerifiedRecord.Origin(topic, cluster == null ? "" : cluster, id(known.get(topic))))
-                    .collect(Collectors.toList()));
+                    .toList());
                 return readOn(admin, consumer, known, ends);
             }
         }
@@ -252,7 +252,7 @@ abstract class LogTail {
                 Throwable cause = error.getCause();
                 boolean hidden = cause instanceof TopicAuthorizationException && topic.equals(topics.get(0));
                 if (!hidden && !(cause instanceof UnknownTopicOrPartitionException)) {
-                    throw cause instanceof Exception ? (Exception) cause : error;
+                    throw cause instanceof Exception exception ? exception : error;
                 }
             }
         }

@@ -73,12 +73,12 @@ final class Meter {
             }
             double loose = Math.min(batch.loose, recordMax);
             for (TimedList<?> list : batch.lists) {
-                list.work().addRecords(list.left());
+                list.work.addRecords(list.left);
                 // As if a single record had taken all this time, so that the interval covers this case, too.
                 if (batch.lists.size() == 1) {
-                    list.work().addTime(loose);
+                    list.work.addTime(loose);
                 } else {
-                    list.work().addSpread(loose);
+                    list.work.addSpread(loose);
                 }
             }
             batch = null;
@@ -162,8 +162,8 @@ final class Meter {
             now - created, waiting + waitingNow, handler + underWay, calls, quick);
         boolean unknown = passingOn.detected(totals) || severalThreads;
         return WorkReport.text(owner,
-            milliseconds(totals.elapsed), milliseconds(totals.waiting), milliseconds(totals.handler),
-            calls, reported.records, milliseconds(reported.busy), (long) Math.rint(reported.squares * 1e6),
+            milliseconds(totals.elapsed()), milliseconds(totals.waiting()), milliseconds(totals.handler()),
+            calls, reported.records(), milliseconds(reported.busy()), (long) Math.rint(reported.squares() * 1e6),
             unknown ? WorkReport.TIMES_UNKNOWN : paused, System.currentTimeMillis());
     }
 

@@ -293,7 +293,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     @SuppressWarnings("deprecation") // Kafka 4.0 lacks the method with CloseOptions
     @Override
     public void close(Duration timeout) {
-        if (autoCommit == null || isClosed()) {
+        if (autoCommit == null) {
             super.close(timeout);
             return;
         }
@@ -302,14 +302,5 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
             Duration left = timeout.minusNanos(System.nanoTime() - start);
             super.close(left.isNegative() ? Duration.ZERO : left);
         });
-    }
-
-    private boolean isClosed() {
-        try {
-            assignment();
-            return false;
-        } catch (IllegalStateException closed) {
-            return true;
-        }
     }
 }

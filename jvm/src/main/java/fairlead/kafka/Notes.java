@@ -15,33 +15,18 @@ final class Notes {
     private Notes() {
     }
 
-    /** The note of a follower to its leader. */
-    static final class Subscribed {
-        final String clientId;
-        final String instanceId;
-        /** The newest record of the plan topic that the member has read. */
-        final Identity seen;
-        /** Whether that record is a plan whose lease has expired, as far as the member knows. */
-        final boolean lapsed;
-        /** How often the member requested a rebalance for a reason other than a plan. */
-        final int again;
-
-        Subscribed(String clientId, String instanceId, Identity seen, boolean lapsed, int again) {
-            this.clientId = clientId;
-            this.instanceId = instanceId;
-            this.seen = seen;
-            this.lapsed = lapsed;
-            this.again = again;
-        }
-
+    /**
+     * The note of a follower to its leader.
+     *
+     * @param seen the newest record of the plan topic that the member has read
+     * @param lapsed whether that record is a plan whose lease has expired, as far as the member knows
+     * @param again how often the member requested a rebalance for a reason other than a plan
+     */
+    record Subscribed(String clientId, String instanceId, Identity seen, boolean lapsed, int again) {
         ByteBuffer encode() {
-            Map<String, Object> values = begin();
-            values.put("client_id", clientId);
-            values.put("instance_id", instanceId);
-            values.put("seen", seen.toJson());
-            values.put("lapsed", lapsed);
-            values.put("again", again);
-            return Notes.encode(values);
+            return Notes.encode(
+                "client_id", clientId, "instance_id", instanceId, "seen", seen.toJson(), "lapsed", lapsed,
+                "again", again);
         }
 
         /** Reads a subscription's user data; returns an empty note for a member that is no follower. */
@@ -56,41 +41,22 @@ final class Notes {
         }
     }
 
-    /** The note of the leader to every member. */
-    static final class Assigned {
-        /** The version of the plan that the assignment follows; null: the fallback. */
-        final Long planVersion;
-        /** The newest record that any member had read when the leader decided. */
-        final Identity seen;
-        /** Why the assignment is the fallback; null: it follows a plan. */
-        final String fallbackReason;
-        /** Whether {@code seen} is a plan whose lease had expired. */
-        final boolean lapsed;
-        /** The newest record that the leader itself had read; null: unknown. */
-        final Identity decided;
-        /** Whether partitions are in no share yet, because their owners must give them up first. */
-        final boolean incomplete;
-
-        Assigned(
-            Long planVersion, Identity seen, String fallbackReason, boolean lapsed, Identity decided,
-            boolean incomplete) {
-            this.planVersion = planVersion;
-            this.seen = seen;
-            this.fallbackReason = fallbackReason;
-            this.lapsed = lapsed;
-            this.decided = decided;
-            this.incomplete = incomplete;
-        }
-
+    /**
+     * The note of the leader to every member.
+     *
+     * @param planVersion the version of the plan that the assignment follows; null: the fallback
+     * @param seen the newest record that any member had read when the leader decided
+     * @param fallbackReason why the assignment is the fallback; null: it follows a plan
+     * @param lapsed whether {@code seen} is a plan whose lease had expired
+     * @param decided the newest record that the leader itself had read; null: unknown
+     * @param incomplete whether partitions are in no share yet, because their owners must give them up first
+     */
+    record Assigned(
+        Long planVersion, Identity seen, String fallbackReason, boolean lapsed, Identity decided, boolean incomplete) {
         ByteBuffer encode() {
-            Map<String, Object> values = begin();
-            values.put("plan_version", planVersion);
-            values.put("seen", seen.toJson());
-            values.put("fallback_reason", fallbackReason);
-            values.put("lapsed", lapsed);
-            values.put("decided", decided == null ? null : decided.toJson());
-            values.put("incomplete", incomplete);
-            return Notes.encode(values);
+            return Notes.encode(
+                "plan_version", planVersion, "seen", seen.toJson(), "fallback_reason", fallbackReason,
+                "lapsed", lapsed, "decided", decided == null ? null : decided.toJson(), "incomplete", incomplete);
         }
 
         /** Reads an assignment's user data; returns an empty note for other data. */
@@ -99,7 +65,7 @@ final class Notes {
             Object version = values.get("plan_version");
             Object decided = values.get("decided");
             return new Assigned(
-                version instanceof Long ? (Long) version : null,
+                version instanceof Long number ? number : null,
                 Identity.fromJson(values.get("seen")),
                 text(values.get("fallback_reason")),
                 Boolean.TRUE.equals(values.get("lapsed")),
@@ -116,13 +82,13 @@ final class Notes {
         }
     }
 
-    private static Map<String, Object> begin() {
+    /** Writes a note; names and values alternate. */
+    private static ByteBuffer encode(Object... fields) {
         Map<String, Object> values = new LinkedHashMap<>();
         values.put("fairlead", FORMAT);
-        return values;
-    }
-
-    private static ByteBuffer encode(Map<String, Object> values) {
+        for (int name = 0; name < fields.length; name += 2) {
+            values.put((String) fields[name], fields[name + 1]);
+        }
         return ByteBuffer.wrap(Json.write(values).getBytes(StandardCharsets.UTF_8));
     }
 
@@ -141,6 +107,6 @@ final class Notes {
     }
 
     private static String text(Object value) {
-        return value instanceof String ? (String) value : null;
+        return value instanceof String text ? text : null;
     }
 }

@@ -20,21 +20,7 @@ final class PassingOn {
     private Totals period = since;
 
     /** Totals since the consumer was created: seconds, calls, and calls with less than {@code QUICK} per record. */
-    static final class Totals {
-        final double elapsed;
-        final double waiting;
-        final double handler;
-        final long calls;
-        final long quick;
-
-        Totals(double elapsed, double waiting, double handler, long calls, long quick) {
-            this.elapsed = elapsed;
-            this.waiting = waiting;
-            this.handler = handler;
-            this.calls = calls;
-            this.quick = quick;
-        }
-    }
+    record Totals(double elapsed, double waiting, double handler, long calls, long quick) {}
 
     /** Returns whether the application only passed records on, in the last one or two periods. */
     boolean detected(Totals now) {

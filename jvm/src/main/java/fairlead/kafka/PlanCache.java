@@ -31,7 +31,7 @@ final class PlanCache {
         this.origin = origin;
         this.signatures = signatures;
         this.state = known == null ? PlanState.UNKNOWN : known.withProblem(null);
-        this.unread = state.plan != null ? state.seen : null;
+        this.unread = state.plan() != null ? state.seen() : null;
     }
 
     PlanState state() {
@@ -51,26 +51,26 @@ final class PlanCache {
             skip(offset, error.getMessage());
             return;
         }
-        boolean again = verified.identity.equals(unread);
+        boolean again = verified.identity().equals(unread);
         if (again) {
             unread = null;
         }
-        int rank = verified.identity.compareRank(state.seen);
-        if (rank > 0 || (again && state.plan == null)) {
-            LOG.info("Group {}: plan version {} {} (offset {})", group, verified.identity.version,
-                verified.plan != null ? "read" : "was withdrawn", offset);
-            state = state.withRecord(verified.plan, verified.identity, verified.leaseUntil);
-        } else if (rank == 0 && !verified.identity.sha256.equals(state.seen.sha256)) {
-            skip(offset, "Version " + state.seen.version + " is known with other bytes");
+        int rank = verified.identity().compareRank(state.seen());
+        if (rank > 0 || (again && state.plan() == null)) {
+            LOG.info("Group {}: plan version {} {} (offset {})", group, verified.identity().version(),
+                verified.plan() != null ? "read" : "was withdrawn", offset);
+            state = state.withRecord(verified.plan(), verified.identity(), verified.leaseUntil());
+        } else if (rank == 0 && !verified.identity().sha256().equals(state.seen().sha256())) {
+            skip(offset, "Version " + state.seen().version() + " is known with other bytes");
         } else if (rank == 0) {
             extend(verified);
         }
     }
 
     private void extend(VerifiedRecord verified) {
-        boolean later = state.leaseUntil != null
-            && (verified.leaseUntil == null || verified.leaseUntil.isAfter(state.leaseUntil));
-        state = state.withRecord(state.plan, state.seen, later ? verified.leaseUntil : state.leaseUntil);
+        boolean later = state.leaseUntil() != null
+            && (verified.leaseUntil() == null || verified.leaseUntil().isAfter(state.leaseUntil()));
+        state = state.withRecord(state.plan(), state.seen(), later ? verified.leaseUntil() : state.leaseUntil());
     }
 
     private void bury(long offset) {
@@ -79,14 +79,14 @@ final class PlanCache {
             return;
         }
         LOG.info("Group {}: the plan was withdrawn (tombstone at offset {})", group, offset);
-        Identity seen = new Identity(state.seen.epoch, state.seen.version, true, "");
+        Identity seen = new Identity(state.seen().epoch(), state.seen().version(), true, "");
         state = state.withRecord(null, seen, null);
     }
 
     private void skip(long offset, String problem) {
         LOG.warn("Group {}: the plan record at offset {} is skipped: {}. {}", group, offset, problem,
-            state.plan != null
-                ? "Version " + state.plan.version + " stays"
+            state.plan() != null
+                ? "Version " + state.plan().version() + " stays"
                 : "There is no earlier plan to keep");
         state = state.skipping(problem);
     }

@@ -2,7 +2,7 @@ package fairlead.kafka;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -14,8 +14,16 @@ import java.util.Set;
  * One version of a group's plan, read as in {@code fairlead/wire/document.py}.
  *
  * <p>Immutable by contract: callers must not change its arrays and maps.
+ *
+ * @param version counted from 1
+ * @param partitionCounts topic to number of partitions, for every topic that a member subscribes to
+ * @param members member name to its share, in the document's order
+ * @param weights topic to one weight per partition; may lack topics
+ * @param topicIds topic to its id in the cluster, as Kafka writes it; may lack topics
  */
-final class PlanDocument {
+record PlanDocument(
+    String group, int version, Map<String, Integer> partitionCounts, Map<String, Share> members,
+    Map<String, double[]> weights, Map<String, String> topicIds) {
     /** The format of documents, and of the records that contain them. */
     static final Long FORMAT = 2L;
     /** Maximum number of partitions of a document, in all topics together. */
@@ -24,40 +32,12 @@ final class PlanDocument {
     /** Bytes of memory of a map's entry with a short text. */
     private static final long ENTRY_BYTES = 160;
 
-    /** The partitions of one member. */
-    static final class Share {
-        final List<String> topics;
-        /** Topic to the first and last partition of each range, ascending; in the document's order. */
-        final Map<String, int[]> ranges;
-
-        Share(List<String> topics, Map<String, int[]> ranges) {
-            this.topics = topics;
-            this.ranges = ranges;
-        }
-    }
-
-    final String group;
-    /** Counted from 1. */
-    final int version;
-    /** Topic to number of partitions, for every topic that a member subscribes to. */
-    final Map<String, Integer> partitionCounts;
-    /** Member name to its share, in the document's order. */
-    final Map<String, Share> members;
-    /** Topic to one weight per partition; may lack topics. */
-    final Map<String, double[]> weights;
-    /** Topic to its id in the cluster, as Kafka writes it; may lack topics. */
-    final Map<String, String> topicIds;
-
-    private PlanDocument(
-        String group, int version, Map<String, Integer> partitionCounts, Map<String, Share> members,
-        Map<String, double[]> weights, Map<String, String> topicIds) {
-        this.group = group;
-        this.version = version;
-        this.partitionCounts = partitionCounts;
-        this.members = members;
-        this.weights = weights;
-        this.topicIds = topicIds;
-    }
+    /**
+     * The partitions of one member.
+     *
+     * @param ranges topic to the first and last partition of each range, ascending; in the document's order
+     */
+    record Share(List<String> topics, Map<String, int[]> ranges) {}
 
     /** Approximate bytes of memory: at most some twenty times the size of the record. */
     long bytes() {
@@ -120,37 +100,28 @@ final class PlanDocument {
 
     private static Map<String, Share> members(Map<String, Object> raw, Map<String, Integer> counts)
         throws InvalidPlanException {
-        Map<String, List<int[]>> ranges = new HashMap<>();
+        Map<String, BitSet> owned = new HashMap<>();
         Map<String, Share> members = new LinkedHashMap<>();
         for (Map.Entry<String, Object> entry : raw.entrySet()) {
             Share share = share(entry.getKey(), object(entry.getValue(), "a member"), counts);
-            share.ranges.forEach((topic, some) -> ranges.computeIfAbsent(topic, one -> new ArrayList<>()).add(some));
-            members.put(entry.getKey(), share);
-        }
-        for (Map.Entry<String, List<int[]>> entry : ranges.entrySet()) {
-            long free = 0;
-            for (long range : ascending(entry.getValue())) {
-                long first = range >>> Integer.SIZE;
-                if (first < free) {
-                    throw new InvalidPlanException(entry.getKey() + "-" + first + " has more than one owner");
-                }
-                free = (range & 0xffffffffL) + 1;
+            for (String topic : share.ranges.keySet()) {
+                own(topic, share.ranges.get(topic), owned.computeIfAbsent(topic, one -> new BitSet()));
             }
+            members.put(entry.getKey(), share);
         }
         return members;
     }
 
-    /** Returns all ranges, ascending: the first partition in the upper 32 bits, the last in the lower 32. */
-    private static long[] ascending(List<int[]> ranges) {
-        long[] all = new long[ranges.stream().mapToInt(some -> some.length / 2).sum()];
-        int filled = 0;
-        for (int[] some : ranges) {
-            for (int range = 0; range < some.length; range += 2) {
-                all[filled++] = ((long) some[range] << Integer.SIZE) | some[range + 1];
+    /** Adds ranges to the owned partitions of a topic. */
+    private static void own(String topic, int[] ranges, BitSet owned) throws InvalidPlanException {
+        for (int range = 0; range < ranges.length; range += 2) {
+            int first = ranges[range];
+            int end = ranges[range + 1] + 1;
+            if (!owned.get(first, end).isEmpty()) {
+                throw new InvalidPlanException(topic + "-" + first + " or a later partition has more than one owner");
             }
+            owned.set(first, end);
         }
-        Arrays.sort(all);
-        return all;
     }
 
     private static Share share(String name, Map<String, Object> raw, Map<String, Integer> counts)
@@ -158,18 +129,18 @@ final class PlanDocument {
         Map<String, int[]> ranges = new LinkedHashMap<>();
         for (Map.Entry<String, Object> entry : object(raw.get("partitions"), "partitions").entrySet()) {
             Integer count = counts.get(entry.getKey());
-            if (count == null || !(entry.getValue() instanceof String)) {
+            if (count == null || !(entry.getValue() instanceof String text)) {
                 throw new InvalidPlanException(
                     "members." + name + ": topic '" + entry.getKey() + "' has no partition count, or no text");
             }
-            ranges.put(entry.getKey(), PartitionSets.parse((String) entry.getValue(), count));
+            ranges.put(entry.getKey(), PartitionSets.parse(text, count));
         }
         List<String> topics = new ArrayList<>();
         for (Object topic : array(raw.get("topics"), "topics")) {
-            if (!(topic instanceof String)) {
+            if (!(topic instanceof String known)) {
                 throw new InvalidPlanException("members." + name + ".topics is not a list of topics");
             }
-            topics.add((String) topic);
+            topics.add(known);
         }
         Set<String> read = new HashSet<>(topics);
         for (String topic : ranges.keySet()) {
@@ -199,7 +170,7 @@ final class PlanDocument {
     }
 
     private static double weight(Object raw, String topic) throws InvalidPlanException {
-        double value = raw instanceof Number ? ((Number) raw).doubleValue() : Double.NaN;
+        double value = raw instanceof Number number ? number.doubleValue() : Double.NaN;
         if (!(value >= 0 && value <= Double.MAX_VALUE)) {
             throw new InvalidPlanException("weights." + topic + ": a value is negative or not a number");
         }
@@ -220,24 +191,24 @@ final class PlanDocument {
 
     private static String text(Map<String, Object> raw, String key) throws InvalidPlanException {
         Object value = raw.get(key);
-        if (!(value instanceof String) || ((String) value).isEmpty()) {
+        if (!(value instanceof String text) || text.isEmpty()) {
             throw new InvalidPlanException(key + " is not a text");
         }
-        return (String) value;
+        return text;
     }
 
     private static void checkTime(Map<String, Object> raw, String key) throws InvalidPlanException {
         Object value = raw.get(key);
-        if (!(value instanceof String) || Times.parse((String) value) == null) {
+        if (!(value instanceof String text) || Times.parse(text) == null) {
             throw new InvalidPlanException(key + " is not an ISO 8601 time with its time zone");
         }
     }
 
     static int count(Object value, String what) throws InvalidPlanException {
-        if (!(value instanceof Long) || (Long) value < 0 || (Long) value > Integer.MAX_VALUE) {
+        if (!(value instanceof Long count) || count < 0 || count > Integer.MAX_VALUE) {
             throw new InvalidPlanException(what + " is not a count");
         }
-        return ((Long) value).intValue();
+        return count.intValue();
     }
 
     @SuppressWarnings("unchecked")

@@ -15,7 +15,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.stream.Collectors;
 import org.apache.kafka.clients.CommonClientConfigs;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
@@ -33,16 +32,9 @@ final class PlanLog extends LogTail {
     private static final Map<Object, PlanLog> SHARED = new HashMap<>();
     private static final AtomicInteger MADE = new AtomicInteger();
 
-    /** A follower of a group's plans; the thread calls it four times a second. */
-    interface Reader {
-        String group();
-
-        void tick();
-    }
-
     private final Object key;
     private final Signatures signatures;
-    private final List<WeakReference<Reader>> readers = new ArrayList<>();
+    private final List<WeakReference<Follower>> readers = new ArrayList<>();
     /** Plans as last read to the end. Guarded by this object, as are the following fields. */
     private Map<String, PlanState> states = new HashMap<>();
     /** Groups whose partition was read to its end. */
@@ -66,7 +58,7 @@ final class PlanLog extends LogTail {
      * @param connection settings of the connection to the cluster
      */
     static PlanLog follow(
-        Map<String, Object> connection, String topic, String publicKeys, Reader reader) {
+        Map<String, Object> connection, String topic, String publicKeys, Follower reader) {
         Signatures signatures = Signatures.of(publicKeys);
         Object key = Arrays.asList(connection, topic, publicKeys);
         synchronized (SHARED) {
@@ -87,7 +79,7 @@ final class PlanLog extends LogTail {
         }
     }
 
-    private synchronized void add(Reader reader) {
+    private synchronized void add(Follower reader) {
         boolean known = groups().contains(reader.group());
         readers.add(new WeakReference<>(reader));
         if (!known) {
@@ -95,9 +87,9 @@ final class PlanLog extends LogTail {
         }
     }
 
-    private synchronized List<Reader> readers() {
+    private synchronized List<Follower> readers() {
         readers.removeIf(reader -> reader.get() == null);
-        return readers.stream().map(WeakReference::get).filter(Objects::nonNull).collect(Collectors.toList());
+        return readers.stream().map(WeakReference::get).filter(Objects::nonNull).toList();
     }
 
     private Set<String> groups() {
@@ -120,7 +112,7 @@ final class PlanLog extends LogTail {
      */
     synchronized PlanState current(String group, Identity atLeast, long timeoutMs) {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
-        while (!caughtUp.contains(group) || atLeast.isNewerThan(state(group).seen)) {
+        while (!caughtUp.contains(group) || atLeast.isNewerThan(state(group).seen())) {
             long leftMs = TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime());
             if (leftMs <= 0) {
                 break;
@@ -212,7 +204,7 @@ final class PlanLog extends LogTail {
 
     @Override
     void tick() {
-        readers().forEach(Reader::tick);
+        readers().forEach(Follower::tick);
     }
 
     @Override

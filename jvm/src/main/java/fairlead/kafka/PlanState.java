@@ -3,28 +3,17 @@ package fairlead.kafka;
 import java.time.Duration;
 import java.time.Instant;
 
-/** The known state of a group's plan; immutable. */
-final class PlanState {
+/**
+ * The known state of a group's plan; immutable.
+ *
+ * @param plan the last good plan; null: there is none, or it was withdrawn
+ * @param problem why the newest record was skipped, or the topic cannot be read; null: nothing is wrong
+ * @param skipped number of records skipped so far
+ */
+record PlanState(PlanDocument plan, Identity seen, Instant leaseUntil, String problem, int skipped) {
     /** Maximum lead of a follower's clock over the planner's with which no plan expires too early. */
     static final Duration SKEW = Duration.ofSeconds(60);
     static final PlanState UNKNOWN = new PlanState(null, Identity.NOTHING, null, null, 0);
-
-    /** The last good plan; null: there is none, or it was withdrawn. */
-    final PlanDocument plan;
-    final Identity seen;
-    final Instant leaseUntil;
-    /** Why the newest record was skipped, or the topic cannot be read; null: nothing is wrong. */
-    final String problem;
-    /** Number of records skipped so far. */
-    final int skipped;
-
-    PlanState(PlanDocument plan, Identity seen, Instant leaseUntil, String problem, int skipped) {
-        this.plan = plan;
-        this.seen = seen;
-        this.leaseUntil = leaseUntil;
-        this.problem = problem;
-        this.skipped = skipped;
-    }
 
     /** Whether there is a plan whose lease has expired. */
     boolean lapsed(Instant now) {
@@ -34,7 +23,7 @@ final class PlanState {
     /** Returns why no plan can be followed; null: a plan can be followed. */
     String whyNot(Instant now) {
         if (plan != null) {
-            return lapsed(now) ? "plan version " + plan.version + " expired at " + leaseUntil : null;
+            return lapsed(now) ? "plan version " + plan.version() + " expired at " + leaseUntil : null;
         }
         if (problem != null) {
             return "there is no readable plan: " + problem;

@@ -3,7 +3,6 @@ package fairlead.kafka;
 import java.io.ByteArrayOutputStream;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
-import java.security.NoSuchAlgorithmException;
 import java.security.PublicKey;
 import java.security.Signature;
 import java.security.spec.X509EncodedKeySpec;
@@ -69,8 +68,6 @@ final class Signatures {
                 throw wrong("has a key '" + id + "' that is not written as id:base64");
             }
             return KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(der));
-        } catch (NoSuchAlgorithmException error) {
-            throw wrong("is configured, but this Java cannot verify Ed25519: use Java 15 or newer");
         } catch (GeneralSecurityException error) {
             throw wrong("has a key '" + id + "' that is no Ed25519 key in SPKI DER");
         }

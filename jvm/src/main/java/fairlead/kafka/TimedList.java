@@ -8,10 +8,10 @@ import java.util.List;
 final class TimedList<R> extends AbstractList<R> {
     private final Meter meter;
     private final Meter.Batch batch;
-    private final Work work;
+    final Work work;
     private final List<R> records;
     /** Number of records that no iterator has returned. */
-    private int left;
+    int left;
 
     TimedList(Meter meter, Meter.Batch batch, Work work, List<R> records) {
         this.meter = meter;
@@ -34,14 +34,6 @@ final class TimedList<R> extends AbstractList<R> {
     @Override
     public Iterator<R> iterator() {
         return new Timed(records.iterator());
-    }
-
-    Work work() {
-        return work;
-    }
-
-    int left() {
-        return left;
     }
 
     private final class Timed implements Iterator<R> {

@@ -15,35 +15,16 @@ import org.apache.kafka.common.header.Header;
  * A valid record of the plan topic: all checks of a single record.
  *
  * <p>The same as {@code fairlead/wire/record_reading.py}.
+ *
+ * @param plan the plan to follow; null: the record withdraws the previous plan
+ * @param leaseUntil when the lease expires unless it is renewed; null: never
  */
-final class VerifiedRecord {
+record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) {
     /** Maximum lead of an epoch over the present time: epochs are milliseconds of the planner's clock. */
     private static final long AHEAD_MS = 24 * 3_600_000L;
 
-    final Identity identity;
-    /** The plan to follow; null: the record withdraws the previous plan. */
-    final PlanDocument plan;
-    /** When the lease expires unless it is renewed; null: never. */
-    final Instant leaseUntil;
-
-    private VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) {
-        this.identity = identity;
-        this.plan = plan;
-        this.leaseUntil = leaseUntil;
-    }
-
     /** The origin of a record; "" for unknown values. */
-    static final class Origin {
-        final String topic;
-        final String cluster;
-        final String log;
-
-        Origin(String topic, String cluster, String log) {
-            this.topic = topic;
-            this.cluster = cluster;
-            this.log = log;
-        }
-    }
+    record Origin(String topic, String cluster, String log) {}
 
     /**
      * Reads and checks a record that has a value; checks its signature before parsing the value.
@@ -60,10 +41,10 @@ final class VerifiedRecord {
             throw new InvalidPlanException(
                 "The record is of kind '" + kind + "', which this version does not know");
         }
-        int version = version(text(found, "version"));
+        int version = (int) positive(found, "version", Integer.MAX_VALUE);
         long epoch = checkHeaders(found, value, group, version, origin, signatures);
         PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
-        int says = plan != null ? plan.version : withdrawnVersion(value, group);
+        int says = plan != null ? plan.version() : withdrawnVersion(value, group);
         if (says != version) {
             throw new InvalidPlanException(
                 "The record's version header is " + version + ", but its value has version " + says);
@@ -97,9 +78,9 @@ final class VerifiedRecord {
         } catch (InvalidPlanException error) {
             throw new InvalidPlanException("The plan cannot be read: " + error.getMessage());
         }
-        if (!plan.group.equals(group)) {
+        if (!plan.group().equals(group)) {
             throw new InvalidPlanException(
-                "The plan is for group '" + plan.group + "', but stands under the key '" + group + "'");
+                "The plan is for group '" + plan.group() + "', but stands under the key '" + group + "'");
         }
         return plan;
     }
@@ -123,7 +104,7 @@ final class VerifiedRecord {
         }
         check("cluster", text(found, "cluster"), origin.cluster);
         check("log", text(found, "log"), origin.log);
-        return epoch(text(found, "epoch"));
+        return epoch(found);
     }
 
     private static void checkSignature(
@@ -164,30 +145,21 @@ final class VerifiedRecord {
         }
     }
 
-    private static int version(String text) throws InvalidPlanException {
-        long version = positive(text);
-        if (version == 0 || version > Integer.MAX_VALUE) {
-            throw new InvalidPlanException("The record's version is not a positive number");
-        }
-        return (int) version;
-    }
-
-    private static long epoch(String text) throws InvalidPlanException {
-        long epoch = positive(text);
-        if (epoch == 0) {
-            throw new InvalidPlanException("The record's epoch is not a positive number");
-        }
+    private static long epoch(Map<String, byte[]> found) throws InvalidPlanException {
+        long epoch = positive(found, "epoch", Long.MAX_VALUE);
         if (epoch > System.currentTimeMillis() + AHEAD_MS) {
             throw new InvalidPlanException("The record's epoch, " + epoch + ", is more than a day ahead");
         }
         return epoch;
     }
 
-    /** Reads a positive whole number of at most 18 digits; 0: the text is not such a number. */
-    private static long positive(String text) {
-        boolean digits = !text.isEmpty() && text.length() <= 18
-            && text.chars().allMatch(one -> one >= '0' && one <= '9');
-        return digits ? Long.parseLong(text) : 0;
+    /** Parses a header; at most 18 digits fit the numbers of every language. */
+    private static long positive(Map<String, byte[]> found, String name, long most) throws InvalidPlanException {
+        String text = text(found, name);
+        if (!text.matches("[0-9]{1,18}") || Long.parseLong(text) == 0 || Long.parseLong(text) > most) {
+            throw new InvalidPlanException("The record's " + name + " is not a positive number");
+        }
+        return Long.parseLong(text);
     }
 
     private static Instant lease(String text) throws InvalidPlanException {

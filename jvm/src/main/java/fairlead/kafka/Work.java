@@ -19,17 +19,7 @@ final class Work {
     private State reported = new State(0, 0, 0);
 
     /** Counters at one moment: records, their seconds, and the sum of the squared seconds per record. */
-    static final class State {
-        final long records;
-        final double busy;
-        final double squares;
-
-        State(long records, double busy, double squares) {
-            this.records = records;
-            this.busy = busy;
-            this.squares = squares;
-        }
-
+    record State(long records, double busy, double squares) {
         /** Returns the counters at a number of records between this state and a later one, in proportion. */
         State until(long count, State later) {
             double share = (double) (count - records) / (later.records - records);

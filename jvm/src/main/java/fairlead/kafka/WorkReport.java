@@ -2,6 +2,7 @@ package fairlead.kafka;
 
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
+import java.util.stream.Collectors;
 import java.util.zip.CRC32;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 
@@ -24,21 +25,15 @@ final class WorkReport {
 
     /** Returns a random token, which distinguishes consumers that had the same member id. */
     static String newToken() {
-        SecureRandom random = new SecureRandom();
-        StringBuilder token = new StringBuilder();
-        for (int digit = 0; digit < TOKEN_DIGITS; digit++) {
-            append(token, random.nextInt(36), 1);
-        }
-        return token.toString();
+        return new SecureRandom().ints(TOKEN_DIGITS, 0, 36)
+            .mapToObj(digit -> base36(digit, 1)).collect(Collectors.joining());
     }
 
     /** Returns the hash by which reports name a member. */
     static String memberHash(String memberId) {
         CRC32 crc = new CRC32();
         crc.update(memberId.getBytes(StandardCharsets.UTF_8));
-        StringBuilder hash = new StringBuilder();
-        append(hash, crc.getValue(), HASH_DIGITS);
-        return hash.toString();
+        return base36(crc.getValue(), HASH_DIGITS);
     }
 
     /**
@@ -50,8 +45,7 @@ final class WorkReport {
     static String text(String owner, long... numbers) {
         StringBuilder text = new StringBuilder(PREFIX).append(owner);
         for (int number = 0; number < numbers.length; number++) {
-            text.append(' ').append(NAMES[number]).append('=');
-            append(text, numbers[number], DIGITS[number]);
+            text.append(' ').append(NAMES[number]).append('=').append(base36(numbers[number], DIGITS[number]));
         }
         return text.toString();
     }
@@ -61,10 +55,10 @@ final class WorkReport {
         return !offset.metadata().isEmpty() && !offset.metadata().startsWith(PREFIX);
     }
 
-    /** Appends a number in base 36, with leading zeros; a number that is too large as z...z. */
-    private static void append(StringBuilder text, long number, int digits) {
+    /** Writes a number in base 36, with leading zeros; a number that is too large as z...z. */
+    private static String base36(long number, int digits) {
         String written = Long.toString(number, 36);
         int missing = digits - written.length();
-        text.append(missing < 0 ? "z".repeat(digits) : "0".repeat(missing) + written);
+        return missing < 0 ? "z".repeat(digits) : "0".repeat(missing) + written;
     }
 }

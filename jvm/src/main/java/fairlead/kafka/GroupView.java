@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
@@ -96,12 +97,7 @@ final class GroupView {
 
     private BitSet bitsOf(Set<Uuid> read) {
         var bits = new BitSet(topics.length);
-        for (Uuid topic : read) {
-            Integer number = numbers.get(topic);
-            if (number != null) {
-                bits.set(number);
-            }
-        }
+        read.stream().map(numbers::get).filter(Objects::nonNull).forEach(bits::set);
         return bits;
     }
 

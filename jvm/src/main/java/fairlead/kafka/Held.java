@@ -26,7 +26,8 @@ final class Held<T> {
 
     private final long most;
     private final Predicate<String> known;
-    private final Map<String, T> values = new HashMap<>();
+    /** Group to its entry. */
+    final Map<String, T> values = new HashMap<>();
     private final Map<String, Size> sizes = new HashMap<>();
     private final TreeSet<Size> bySize = new TreeSet<>(Size.ORDER);
     private long bytes;
@@ -39,14 +40,6 @@ final class Held<T> {
     Held(long most, Predicate<String> known) {
         this.most = most;
         this.known = known;
-    }
-
-    Map<String, T> values() {
-        return values;
-    }
-
-    T get(String group) {
-        return values.get(group);
     }
 
     /**

@@ -1,7 +1,6 @@
 package fairlead.kafka;
 
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -33,8 +32,8 @@ final class PlanBook {
     record Plan(String group, PlanState state, Map<Uuid, String> topics) {
         static Plan of(String group, PlanState state) {
             var topics = new HashMap<Uuid, String>();
-            if (state.plan != null) {
-                state.plan.topicIds.forEach((name, text) -> {
+            if (state.plan() != null) {
+                state.plan().topicIds().forEach((name, text) -> {
                     Uuid id = Roster.uuid(text);
                     if (id != null) {
                         topics.put(id, name);
@@ -45,12 +44,14 @@ final class PlanBook {
         }
 
         PlanDocument document() {
-            return state.plan;
+            return state.plan();
         }
     }
 
-    private final Map<String, Plan> plans = new ConcurrentHashMap<>();
-    private final Map<String, Roster> rosters = new ConcurrentHashMap<>();
+    /** Group to its plan in the plan topic. */
+    final Map<String, Plan> plans = new ConcurrentHashMap<>();
+    /** Group to the names of its members; changed only by {@link #put(Roster)} and {@link #removeRoster}. */
+    final Map<String, Roster> rosters = new ConcurrentHashMap<>();
     /** Member id to the group whose roster lists it. */
     private final Map<String, String> listed = new ConcurrentHashMap<>();
     private final Object seenLock = new Object();
@@ -59,61 +60,27 @@ final class PlanBook {
     private final Map<String, String[]> together = new LinkedHashMap<>(16, 0.75f, true);
     /** Ids of members of groups that began without a plan and have not followed one since. */
     private final Set<String> begun = new LinkedHashSet<>();
-    private volatile boolean complete;
-
     /** Whether the topics have been read to their ends since the broker started. */
-    boolean complete() {
-        return complete;
-    }
-
-    void setComplete() {
-        complete = true;
-    }
-
-    /** A group's plan in the plan topic; null: there is no record. */
-    Plan plan(String group) {
-        return plans.get(group);
-    }
-
-    Collection<Plan> plans() {
-        return plans.values();
-    }
+    volatile boolean complete;
 
     void put(Plan plan) {
         plans.put(plan.group(), plan);
     }
 
-    void removePlan(String group) {
-        plans.remove(group);
-    }
-
-    void keepPlans(Set<String> groups) {
-        plans.keySet().retainAll(groups);
-    }
-
-    /** The names of a group's members; null: there is no record. */
-    Roster roster(String group) {
-        return rosters.get(group);
-    }
-
-    Collection<Roster> rosters() {
-        return rosters.values();
-    }
-
     void put(Roster roster) {
-        Roster old = rosters.put(roster.group, roster);
-        roster.names.keySet().forEach(id -> listed.put(id, roster.group));
+        Roster old = rosters.put(roster.group(), roster);
+        roster.names().keySet().forEach(id -> listed.put(id, roster.group()));
         if (old != null) {
-            old.names.keySet().stream()
-                .filter(id -> !roster.names.containsKey(id))
-                .forEach(id -> listed.remove(id, old.group));
+            old.names().keySet().stream()
+                .filter(id -> !roster.names().containsKey(id))
+                .forEach(id -> listed.remove(id, old.group()));
         }
     }
 
     void removeRoster(String group) {
         Roster old = rosters.remove(group);
         if (old != null) {
-            old.names.keySet().forEach(id -> listed.remove(id, group));
+            old.names().keySet().forEach(id -> listed.remove(id, group));
         }
     }
 

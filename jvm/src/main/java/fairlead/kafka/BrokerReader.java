@@ -5,7 +5,6 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,7 +35,7 @@ final class BrokerReader extends LogTail {
     private static final int LONGEST_NAME = 200;
 
     private static final Logger LOG = LoggerFactory.getLogger(BrokerReader.class);
-    private static final List<BrokerReader> READERS = new ArrayList<>();
+    private static final Map<Map<String, String>, BrokerReader> READERS = new HashMap<>();
 
     private final BrokerSettings settings;
     final PlanBook book = new PlanBook();
@@ -63,17 +62,19 @@ final class BrokerReader extends LogTail {
     /** Returns the reader for these settings; the first caller starts it. */
     static BrokerReader of(BrokerSettings settings) {
         synchronized (READERS) {
-            for (BrokerReader reader : READERS) {
-                if (reader.settings.readsLike(settings)) {
-                    return reader;
-                }
-            }
-            var reader = new BrokerReader(settings);
-            READERS.add(reader);
-            reader.metrics.register();
-            reader.start("fairlead-group-assignor");
-            return reader;
+            return READERS.computeIfAbsent(settings.said, said -> started(settings));
         }
+    }
+
+    private static BrokerReader started(BrokerSettings settings) {
+        var reader = new BrokerReader(settings);
+        reader.metrics.register();
+        if (settings.bootstrapServers == null) {
+            reader.failed("set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT");
+        } else {
+            reader.start("fairlead-group-assignor");
+        }
+        return reader;
     }
 
     /** Why some or all plans cannot be read; null: all can be read. */
@@ -84,21 +85,9 @@ final class BrokerReader extends LogTail {
                 + MOST_BYTES + " bytes of memory";
     }
 
+    /** Connects only if a bootstrap server accepts connections: without one, clients would fill the log. */
     @Override
     String unreachable() {
-        return settings.bootstrapServers == null
-            ? "set " + BrokerSettings.BOOTSTRAP + ": no listener of this broker is PLAINTEXT"
-            : listens() ? null : "no broker listens yet at " + settings.bootstrapServers;
-    }
-
-    @Override
-    void failed(String reason) {
-        LOG.info("Plans are not read at the moment, trying again: {}; what is known stays", reason);
-        problem = reason;
-    }
-
-    /** Whether a bootstrap server accepts connections: without one, clients would fill the log with warnings. */
-    private boolean listens() {
         for (String server : settings.bootstrapServers.split(",")) {
             String host = Utils.getHost(server.trim());
             Integer port = Utils.getPort(server.trim());
@@ -107,12 +96,18 @@ final class BrokerReader extends LogTail {
             }
             try (var socket = new Socket()) {
                 socket.connect(new InetSocketAddress(host, port), 2_000);
-                return true;
+                return null;
             } catch (IOException error) {
                 LOG.trace("{} does not listen yet", server);
             }
         }
-        return false;
+        return "no broker listens yet at " + settings.bootstrapServers;
+    }
+
+    @Override
+    void failed(String reason) {
+        LOG.info("Plans are not read at the moment, trying again: {}; what is known stays", reason);
+        problem = reason;
     }
 
     @Override
@@ -125,7 +120,7 @@ final class BrokerReader extends LogTail {
 
     @Override
     void opened(List<VerifiedRecord.Origin> origins) {
-        planTopicId = Uuid.fromString(origins.get(0).log);
+        planTopicId = Uuid.fromString(origins.get(0).log());
         dropped.clear();
         pass = new Pass(origins.get(0), origins.get(1));
     }
@@ -200,8 +195,8 @@ final class BrokerReader extends LogTail {
             this.members = members;
             caches.forEach((group, cache) -> {
                 var kept = new PlanCache(group, plans, settings.signatures, cache.state());
-                if (kept.state().plan != null) {
-                    fresh.put(group, kept, kept.state().plan.bytes(), false);
+                if (kept.state().plan() != null) {
+                    fresh.put(group, kept, kept.state().plan().bytes(), false);
                 }
             });
         }
@@ -220,27 +215,24 @@ final class BrokerReader extends LogTail {
                 } else {
                     applyRoster(group, record, live);
                 }
-            } catch (InvalidPlanException error) {
+            } catch (InvalidPlanException | OutOfMemoryError error) {
                 skip(new TopicPartition(record.topic(), record.partition()), record.offset(), error.getMessage());
-            } catch (OutOfMemoryError error) {
-                skip(new TopicPartition(record.topic(), record.partition()), record.offset(),
-                    "reading it takes more memory than there is");
             }
         }
 
         private void applyPlan(String group, ConsumerRecord<byte[], byte[]> record, boolean live)
             throws InvalidPlanException {
-            PlanCache known = fresh.get(group);
+            PlanCache known = fresh.values.get(group);
             PlanCache cache = known != null ? known : new PlanCache(group, plans, settings.signatures, null);
-            int before = cache.state().skipped;
+            int before = cache.state().skipped();
             cache.apply(record.offset(), record.value(), record.headers());
-            skipped += cache.state().skipped - before;
-            PlanDocument plan = cache.state().plan;
+            skipped += cache.state().skipped() - before;
+            PlanDocument plan = cache.state().plan();
             List<String> gone = fresh.put(group, cache, plan == null ? 0 : plan.bytes(), plan == null);
             drop(group, gone, "plan");
             if (live) {
                 book.put(PlanBook.Plan.of(group, cache.state()));
-                gone.forEach(book::removePlan);
+                gone.forEach(book.plans::remove);
             }
         }
 
@@ -257,8 +249,8 @@ final class BrokerReader extends LogTail {
                 return;
             }
             Roster roster = Roster.read(record.value(), record.headers(), group, members, settings.signatures);
-            Roster old = rosters.get(group);
-            if (old != null && old.epoch > roster.epoch) {
+            Roster old = rosters.values.get(group);
+            if (old != null && old.epoch() > roster.epoch()) {
                 return;
             }
             List<String> gone = rosters.put(group, roster, roster.bytes(), false);
@@ -270,20 +262,20 @@ final class BrokerReader extends LogTail {
         }
 
         void publish() {
-            caches = fresh.values();
+            caches = fresh.values;
             caches.forEach((group, cache) -> book.put(PlanBook.Plan.of(group, cache.state())));
-            book.keepPlans(caches.keySet());
-            rosters.values().values().forEach(book::put);
-            for (Roster roster : List.copyOf(book.rosters())) {
-                if (rosters.get(roster.group) == null) {
-                    book.removeRoster(roster.group);
+            book.plans.keySet().retainAll(caches.keySet());
+            rosters.values.values().forEach(book::put);
+            for (Roster roster : List.copyOf(book.rosters.values())) {
+                if (rosters.values.get(roster.group()) == null) {
+                    book.removeRoster(roster.group());
                 }
             }
-            boolean first = !book.complete();
-            book.setComplete();
+            boolean first = !book.complete;
+            book.complete = true;
             problem = null;
             if (first) {
-                LOG.info("Read the plans of {} groups, and the members of {}", caches.size(), rosters.values().size());
+                LOG.info("Read the plans of {} groups, and the members of {}", caches.size(), rosters.values.size());
             }
         }
     }

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -21,10 +22,8 @@ final class PlanFollowing {
     private final Roster roster;
     /** The name of each topic of the view; null: unknown, or the plan has another topic of this name. */
     private final String[] topicNames;
-    /** The name of each member of the view; names are unique. */
+    /** The unique name of each member of the view; null: neither in the roster nor an instance id. */
     private final String[] names;
-    /** Members without a name, neither in the roster nor by an instance id. */
-    private final BitSet strangers = new BitSet();
 
     PlanFollowing(GroupView view, PlanBook.Plan plan, Roster roster) {
         this.view = view;
@@ -36,9 +35,10 @@ final class PlanFollowing {
 
     /** The owner of each partition; null: no member's name is known, so the plan cannot be applied. */
     int[] owners() {
-        if (strangers.cardinality() == view.members.length) {
+        if (Arrays.stream(names).allMatch(Objects::isNull)) {
             return null;
         }
+        Arrays.setAll(names, m -> names[m] == null ? view.members[m] : names[m]);
         var subscriptions = new HashMap<String, Collection<String>>();
         var known = new HashMap<BitSet, List<String>>();
         for (int m = 0; m < view.members.length; m++) {
@@ -71,17 +71,13 @@ final class PlanFollowing {
         for (int m = 0; m < names.length; m++) {
             numbers.put(names[m], m);
         }
-        int[] numberOf = Arrays.stream(fit.members()).mapToInt(numbers::get).toArray();
-        var topics = new HashMap<String, Integer>();
-        for (int t = 0; t < fit.topics().length; t++) {
-            topics.put(fit.topics()[t], t);
-        }
+        int[] numberOf = Arrays.stream(fit.members).mapToInt(numbers::get).toArray();
         for (int t = 0; t < topicNames.length; t++) {
             if (topicNames[t] == null) {
                 continue;
             }
             int index = view.offsets[t];
-            for (int member : fit.owners(topics.get(topicNames[t]))) {
+            for (int member : fit.owners(topicNames[t])) {
                 owner[index++] = member < 0 ? -1 : numberOf[member];
             }
         }
@@ -95,7 +91,7 @@ final class PlanFollowing {
         for (int t = 0; t < found.length; t++) {
             found[t] = plan.topics().get(view.topics[t]);
             if (found[t] == null && roster != null) {
-                String name = roster.topics.get(view.topics[t]);
+                String name = roster.topics().get(view.topics[t]);
                 found[t] = name != null && used.add(name) ? name : null;
             }
         }
@@ -106,18 +102,9 @@ final class PlanFollowing {
         String[] found = new String[view.members.length];
         Set<String> used = new HashSet<>();
         for (int m = 0; m < found.length; m++) {
-            String name = roster == null ? null : roster.names.get(view.members[m]);
-            if (name == null) {
-                name = view.instances[m];
-            }
-            if (name == null || !used.add(name)) {
-                strangers.set(m);
-            } else {
-                found[m] = name;
-            }
-        }
-        for (int m = strangers.nextSetBit(0); m >= 0; m = strangers.nextSetBit(m + 1)) {
-            found[m] = view.members[m];
+            String listed = roster == null ? null : roster.names().get(view.members[m]);
+            String name = listed == null ? view.instances[m] : listed;
+            found[m] = name != null && used.add(name) ? name : null;
         }
         return found;
     }

@@ -8,23 +8,12 @@ import org.apache.kafka.common.header.Header;
 /**
  * The names of a group's members in the consumer protocol: a record of the members topic, as {@code
  * fairlead/wire/members_record.py} writes it.
+ *
+ * @param epoch greater in a later record
+ * @param names member id to the name that plans use
+ * @param topics topic id to topic, of the topics that members read
  */
-final class Roster {
-    final String group;
-    /** A later record has a greater value. */
-    final long epoch;
-    /** Member id to the name that plans use. */
-    final Map<String, String> names;
-    /** Topic id to topic, of the topics that members read. */
-    final Map<Uuid, String> topics;
-
-    Roster(String group, long epoch, Map<String, String> names, Map<Uuid, String> topics) {
-        this.group = group;
-        this.epoch = epoch;
-        this.names = Map.copyOf(names);
-        this.topics = Map.copyOf(topics);
-    }
-
+record Roster(String group, long epoch, Map<String, String> names, Map<Uuid, String> topics) {
     /** Its approximate size in memory, in bytes. */
     long bytes() {
         return 300L * (names.size() + topics.size());
@@ -54,16 +43,16 @@ final class Roster {
                 topics.put(id, topic.getKey());
             }
         }
-        return new Roster(group, epoch, texts(raw.get("members"), "members"), topics);
+        return new Roster(group, epoch, Map.copyOf(texts(raw.get("members"), "members")), Map.copyOf(topics));
     }
 
     private static Map<String, String> texts(Object value, String what) throws InvalidPlanException {
         Map<String, String> found = new HashMap<>();
         for (Map.Entry<String, Object> entry : PlanDocument.object(value, what).entrySet()) {
-            if (!(entry.getValue() instanceof String) || ((String) entry.getValue()).isEmpty()) {
+            if (!(entry.getValue() instanceof String text) || text.isEmpty()) {
                 throw new InvalidPlanException(what + ": a value is no text");
             }
-            found.put(entry.getKey(), (String) entry.getValue());
+            found.put(entry.getKey(), text);
         }
         return found;
     }

@@ -18,8 +18,6 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     private final BrokerReader reader;
     private final Map<String, Long> outcomes = new ConcurrentSkipListMap<>();
     private final AtomicLong failures = new AtomicLong();
-    private final AtomicLong nanos = new AtomicLong();
-    private final AtomicLong longest = new AtomicLong();
     private volatile String lastFailure = "";
 
     BrokerMetrics(BrokerReader reader) {
@@ -42,26 +40,17 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         }
     }
 
-    void count(Decider.Outcome outcome, long took) {
+    void count(Decider.Outcome outcome) {
         outcomes.merge(outcome.name(), 1L, Long::sum);
-        nanos.addAndGet(took);
-        longest.accumulateAndGet(took, Math::max);
     }
 
     /** Counts a bug; true: it differs from the previous bug and should be logged. */
-    boolean failed(Throwable error, long took) {
+    boolean failed(Throwable error) {
         failures.incrementAndGet();
-        nanos.addAndGet(took);
-        longest.accumulateAndGet(took, Math::max);
         String text = error.toString();
         boolean isNew = !text.equals(lastFailure);
         lastFailure = text;
         return isNew;
-    }
-
-    @Override
-    public long getCalls() {
-        return failures.get() + outcomes.values().stream().mapToLong(Long::longValue).sum();
     }
 
     @Override
@@ -80,18 +69,8 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
     }
 
     @Override
-    public double getLongestCallMs() {
-        return longest.get() / 1e6;
-    }
-
-    @Override
-    public double getCallsMs() {
-        return nanos.get() / 1e6;
-    }
-
-    @Override
     public boolean isComplete() {
-        return reader.book.complete();
+        return reader.book.complete;
     }
 
     @Override
@@ -108,26 +87,13 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
 
     @Override
     public int getPlans() {
-        return (int) reader.book.plans().stream().filter(BrokerMetrics::holds).count();
-    }
-
-    @Override
-    public int getPlansOver() {
-        return (int) reader.book.plans().stream().filter(plan -> !holds(plan)).count();
-    }
-
-    private static boolean holds(PlanBook.Plan plan) {
-        return plan.document() != null && !plan.state().lapsed(Instant.now());
+        return (int) reader.book.plans.values().stream()
+            .filter(plan -> plan.document() != null && !plan.state().lapsed(Instant.now())).count();
     }
 
     @Override
     public int getGroupsDropped() {
         return reader.dropped.size();
-    }
-
-    @Override
-    public int getRosters() {
-        return reader.book.rosters().size();
     }
 
     @Override

@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -71,7 +70,7 @@ final class Decider {
         if (view.members.length == 0) {
             return new Decision(view.complete(new HashMap<>()), Outcome.EMPTY, null, 0);
         }
-        if (!book.complete()) {
+        if (!book.complete) {
             return keep(view, describer, Outcome.KEPT_UNREAD, null);
         }
         String group = groupOf(view);
@@ -84,28 +83,28 @@ final class Decider {
                 : withoutPlan(view, describer, null);
         }
         book.remember(group, view.members);
-        PlanBook.Plan plan = book.plan(group);
-        if (isNewerAnnounced(view, group, plan == null ? 0 : plan.state().seen.version)) {
+        PlanBook.Plan plan = book.plans.get(group);
+        if (isNewerAnnounced(view, group, plan == null ? 0 : plan.state().seen().version())) {
             return keep(view, describer, Outcome.KEPT_BEHIND, group);
         }
         if (plan == null) {
             return withoutPlan(view, describer, group);
         }
         PlanState state = plan.state();
-        if (state.plan == null && state.seen.equals(Identity.NOTHING)) {
+        if (state.plan() == null && state.seen().equals(Identity.NOTHING)) {
             return keep(view, describer, Outcome.KEPT_UNREADABLE, group);
         }
-        if (state.plan == null || state.lapsed(now)) {
+        if (state.plan() == null || state.lapsed(now)) {
             return uniformOnLapse
                 ? uniform(view, describer, Outcome.UNIFORM, group)
                 : keep(view, describer, Outcome.KEPT_LAPSED, group);
         }
-        int[] owner = new PlanFollowing(view, plan, book.roster(group)).owners();
+        int[] owner = new PlanFollowing(view, plan, book.rosters.get(group)).owners();
         if (owner == null) {
             return keep(view, describer, Outcome.KEPT_UNKNOWN, group);
         }
         book.follows(view.members);
-        return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen.version);
+        return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen().version());
     }
 
     /** The group of these members: by their ids, else by a trigger, else by instance ids and topics; null: unknown. */
@@ -115,7 +114,7 @@ final class Decider {
             return group;
         }
         for (TriggerRack trigger : view.triggers) {
-            if (hasTopicOf(book.plan(trigger.group()), view)) {
+            if (hasTopicOf(book.plans.get(trigger.group()), view)) {
                 return trigger.group();
             }
         }
@@ -129,17 +128,17 @@ final class Decider {
         }
         Set<String> instances = new HashSet<>(Arrays.asList(view.instances));
         Set<Uuid> topics = new HashSet<>(Arrays.asList(view.topics));
-        List<PlanBook.Plan> plans = book.plans().stream()
+        List<PlanBook.Plan> plans = book.plans.values().stream()
             .filter(plan -> plan.document() != null
                 && plan.topics().keySet().equals(topics)
-                && plan.document().members.keySet().equals(instances))
-            .limit(2).collect(Collectors.toList());
+                && plan.document().members().keySet().equals(instances))
+            .limit(2).toList();
         return plans.size() == 1 ? plans.get(0).group() : null;
     }
 
     /** Whether some plan has a topic that this group reads: it may be this group's. */
     private boolean mayHavePlan(GroupView view) {
-        return book.plans().stream().anyMatch(plan -> hasTopicOf(plan, view));
+        return book.plans.values().stream().anyMatch(plan -> hasTopicOf(plan, view));
     }
 
     private static boolean hasTopicOf(PlanBook.Plan plan, GroupView view) {

@@ -4,10 +4,7 @@ import java.util.Map;
 
 /** Metrics of a broker's assignor, under {@code fairlead.kafka:type=PlanGroupAssignor}. */
 public interface PlanGroupAssignorMXBean {
-    /** Number of assignments of groups since the broker started. */
-    long getCalls();
-
-    /** Number of assignments by outcome: {@code PLAN}, {@code KEPT_...}, {@code UNIFORM...}, {@code EMPTY}. */
+    /** Number of assignments since the broker started by outcome: {@code PLAN}, {@code KEPT_...}, {@code UNIFORM...}, {@code EMPTY}. */
     Map<String, Long> getOutcomes();
 
     /** Number of failed decisions, which are bugs; targets stayed. */
@@ -15,12 +12,6 @@ public interface PlanGroupAssignorMXBean {
 
     /** The error of the last failed decision; empty: none failed. */
     String getLastFailure();
-
-    /** Duration of the longest call, in milliseconds. */
-    double getLongestCallMs();
-
-    /** Duration of all calls together, in milliseconds. */
-    double getCallsMs();
 
     /** Whether the topics have been read to their ends since the broker started. */
     boolean isComplete();
@@ -34,14 +25,8 @@ public interface PlanGroupAssignorMXBean {
     /** Number of groups with a plan in force. */
     int getPlans();
 
-    /** Number of groups whose plan has expired, was withdrawn or could not be read. */
-    int getPlansOver();
-
     /** Number of groups with dropped records: all records may take at most an eighth of the heap. */
     int getGroupsDropped();
-
-    /** Number of groups with a roster of members' names. */
-    int getRosters();
 
     /** Number of records read. */
     long getRecordsRead();

@@ -18,7 +18,8 @@ final class BrokerSettings {
     final String bootstrapServers;
     final boolean uniformOnLapse;
     final boolean keepWithoutPlan;
-    private final Map<String, String> said = new TreeMap<>();
+    /** All that determines how plans are read. */
+    final Map<String, String> said = new TreeMap<>();
 
     /**
      * Reads a broker's properties; ignores those that are not Fairlead's.
@@ -64,11 +65,6 @@ final class BrokerSettings {
         });
         configs.put("bootstrap.servers", bootstrapServers);
         return configs;
-    }
-
-    /** Whether a reader with other settings reads the same plans. */
-    boolean readsLike(BrokerSettings other) {
-        return said.equals(other.said);
     }
 
     /** The broker's own first listener that needs neither TLS nor SASL; null: there is none. */

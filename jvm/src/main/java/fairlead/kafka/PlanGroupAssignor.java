@@ -4,7 +4,6 @@ import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.common.Configurable;
-import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -34,7 +33,7 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
     private static final Logger LOG = LoggerFactory.getLogger(PlanGroupAssignor.class);
 
     private volatile BrokerReader reader;
-    private volatile Decider decider = new Decider(new PlanBook(), false, false);
+    private volatile Decider decider;
 
     @Override
     public String name() {
@@ -51,18 +50,13 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
 
     @Override
     public GroupAssignment assign(GroupSpec group, SubscribedTopicDescriber topics) {
-        long start = System.nanoTime();
-        BrokerReader with = reader;
         try {
-            Uuid planTopic = with == null ? null : with.planTopicId;
-            Decider.Decision decision = decider.decide(group, topics, planTopic, Instant.now());
+            Decider.Decision decision = decider.decide(group, topics, reader.planTopicId, Instant.now());
             LOG.debug("Group {}: {}, plan version {}", decision.group(), decision.outcome(), decision.version());
-            if (with != null) {
-                with.metrics.count(decision.outcome(), System.nanoTime() - start);
-            }
+            reader.metrics.count(decision.outcome());
             return decision.assignment();
         } catch (Throwable error) { // an exception would fail the members' heartbeats
-            if (with == null || with.metrics.failed(error, System.nanoTime() - start)) {
+            if (reader.metrics.failed(error)) {
                 LOG.error("Deciding on a group failed: targets stay. This is a bug", error);
             }
             return unchanged(group, topics);
