@@ -38,21 +38,17 @@ class Habits:
     #: under the present one; float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
-    #: Seconds without a commit that are unusual: longer than several intervals of the owner, and
-    #: than the second longest wait of the partition so far. float64 of shape (P,).
-    patience_s: Float64
     #: Usual time between commits of a member, float64 of shape (M,): a step at least. Infinite if
     #: it never committed although it had records to commit.
     interval_s: Float64
+    #: Seconds without a commit that are unusual: several intervals of the member; for a partition
+    #: also more than its second longest wait so far. float64 of shape (M,), (P,).
+    silence_s: Float64
+    patience_s: Float64
     #: Members, and partitions, that are committed less often than samples are taken: bool of shape
     #: (M,), (P,).
     rare: Mask
     committed_rarely: Mask
-
-    @property
-    def silence_s(self) -> Float64:
-        """Seconds without a commit after which a member is silent, float64 of shape (M,)."""
-        return _patience_s(self.series, self.interval_s)
 
 
 def commit_habits(series: SampleSeries) -> Habits:
@@ -69,8 +65,10 @@ def commit_habits(series: SampleSeries) -> Habits:
     marked = per_member.any(committed)
     interval_s, rare = _intervals(series, marked, per_member.any(due))
     unread = uncommitted[:-1] & ~series.committed_again & series.in_one_log[:-1]
+    usual_s = np.where(np.isfinite(interval_s), interval_s, series.step)
+    silence_s = np.maximum(SEVERAL * usual_s, max(STEPS * series.step, STUCK_S))
     # Consumers that read one partition after another let each wait.
-    patience_s = of_owner(_patience_s(series, interval_s), owner[-1], none=STUCK_S)
+    waited_s = CLEARLY * _waited_twice(series, unread)
     return Habits(
         series=series,
         per_member=per_member,
@@ -81,16 +79,12 @@ def commit_habits(series: SampleSeries) -> Habits:
         per_commit=_records_per_commit(series),
         waiting_s=time_since(series, unread, uncommitted[-1]),
         owned_s=time_since(series, unread & same, uncommitted[-1]),
-        patience_s=np.maximum(patience_s, CLEARLY * _waited_twice(series, unread)),
         interval_s=interval_s,
+        silence_s=silence_s,
+        patience_s=np.maximum(of_owner(silence_s, owner[-1], none=STUCK_S), waited_s),
         rare=rare,
         committed_rarely=_intervals(series, committed, due)[1],
     )
-
-
-def _patience_s(series: SampleSeries, interval_s: Float64) -> Float64:
-    usual = np.where(np.isfinite(interval_s), interval_s, series.step)
-    return np.maximum(SEVERAL * usual, max(STEPS * series.step, STUCK_S))
 
 
 def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:

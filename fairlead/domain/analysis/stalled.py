@@ -12,7 +12,14 @@ import numpy as np
 from fairlead.domain.analysis.commit_habits import STUCK_S, Habits, time_since
 from fairlead.domain.analysis.per_member import any_owned, of_owner
 from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
-from fairlead.domain.analysis.thresholds import CLEARLY, MOSTLY, SAMPLE_S, SEVERAL, STEPS
+from fairlead.domain.analysis.thresholds import (
+    CLEARLY,
+    DEVIATIONS,
+    NEGLIGIBLE,
+    SAMPLE_S,
+    SEVERAL,
+    STEPS,
+)
 
 #: Minimum ratio of the arrivals of another partition of the owner to the records read of the
 #: throttled one, and minimum number of such others: clients share their time more evenly.
@@ -140,16 +147,18 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     shows &= counts
     # The commit left records that had arrived before the step.
     behind = shows & (series.readable_end[:-1] - series.position[1:] > habits.rest)
-    span = np.maximum(series.seconds @ counts, 1e-9)
-    read_per_s, arrived_per_s = (
-        (records * counts).sum(axis=0) / span for records in (series.advanced, series.arrived)
-    )
-    enough = (shows.sum(axis=0) == count) & (owner >= 0)
-    falls = enough & (behind.sum(axis=0) == count) & (read_per_s > 0) & (read_per_s < arrived_per_s)
-    rests = enough & (behind.sum(axis=0) <= (1.0 - MOSTLY) * count) & (arrived_per_s > 0)
-    throttled = falls & (False if waits is None else of_owner(waits, owner, none=False))
+    seconds = np.maximum(series.seconds @ counts, 1e-9)
+    read, arrived = ((each * counts).sum(axis=0) for each in (series.advanced, series.arrived))
+    enough = (shows.sum(axis=0) == count) & (owner >= 0) & (arrived > 0)
+    falls = enough & (behind.sum(axis=0) == count) & (read > 0) & (read < arrived)
+    rests = enough & (behind.sum(axis=0) <= NEGLIGIBLE * count)
+    throttled = np.zeros_like(falls)
+    if waits is not None:
+        # A consumer that processes records only when they are old enough also waits.
+        surely = arrived - read > DEVIATIONS * np.sqrt(arrived + read)
+        throttled = falls & surely & of_owner(waits, owner, none=False)
     for partition in np.flatnonzero(falls).tolist():
-        others = (owner == owner[partition]) & rests
-        others &= arrived_per_s >= _FASTER * read_per_s[partition]
+        faster = arrived / seconds >= _FASTER * read[partition] / seconds[partition]
+        others = rests & faster & (owner == owner[partition])
         throttled[partition] |= others.sum() >= _OTHERS
-    return throttled, read_per_s
+    return throttled, read / seconds
