@@ -324,14 +324,14 @@ class SampleSeries:
         Interpolated between end offsets of samples; 0 without a backlog. `behind`: records of the
         backlog; `rates`: records a second before the first sample; float64 of shape (P,).
         """
-        ages = np.zeros(self.partitions)
-        for partition in np.flatnonzero(behind > 0).tolist():
-            known = self.in_one_log[:, partition]
-            if known.any():
-                ends, at = self.end[known, partition], self.at[known]
-                stands = float(ends[-1]) - behind[partition]
-                ages[partition] = self.now - np.interp(stands, ends, at)
-                missing = max(float(ends[0]) - stands, 0.0)
-                # Without arrivals, the age is unknown: the first sample's is used.
-                ages[partition] += missing / rates[partition] if rates[partition] > 0 else 0.0
-        return ages
+        stands, known, last = self.end[-1] - behind, self.in_one_log, len(self) - 1
+        passed = (known & (self.end <= stands)).sum(axis=0)
+        oldest = np.minimum(len(self) - known.sum(axis=0), last)
+        lower = np.clip(oldest + passed - 1, oldest, last)
+        upper, columns = np.minimum(lower + 1, last), np.arange(self.partitions)
+        first = self.end[lower, columns]
+        share = np.maximum(stands - first, 0) / np.maximum(self.end[upper, columns] - first, 1)
+        reached = self.at[lower] + share * (self.at[upper] - self.at[lower])
+        # Without arrivals, the age is unknown: the first sample's is used.
+        before = quotient(np.maximum(self.end[oldest, columns] - stands, 0), rates, 0.0)
+        return np.where(behind > 0, self.now - reached + before, 0.0)
