@@ -233,7 +233,7 @@ class _Replay:
         """Return the replay; None if the speed of a member is not known."""
         costs, members = analysis.estimates.costs.value, analysis.problem.members
         recent = before.last(HISTORY_S, LEAST_SAMPLES)
-        commits = read_commits(recent).in_work(recent, costs)
+        commits = read_commits(recent).in_work(costs)
         speeds = _speeds(members, recent, commits, analysis)
         free = ~(analysis.estimates.held | commits.stuck | commits.throttled)
         arrived = np.where(free, since.arrived.sum(axis=0), 0).astype(np.float64)

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.domain.analysis.per_member import PerMember, any_owned
+from fairlead.domain.analysis.per_member import PerMember, of_owner, sum_by_owner
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
 
@@ -25,85 +25,70 @@ class Habits:
     per_member: PerMember
     #: Lag of each partition that is no backlog (`at_rest`), int64 of shape (P,).
     rest: Int64
-    #: Whether a partition kept its owner in each step; whether it was committed in such a step; and
-    #: whether it had records to commit; bool of shape (S, P).
+    #: Whether a partition kept its owner in each step, and was committed in such a step; bool of
+    #: shape (S, P).
     retained: Mask
     committed: Mask
-    due: Mask
     #: Whether a member committed any partition in each step, bool of shape (S, M).
     marked: Mask
+    #: Mean records of a commit of each partition, float64 of shape (P,). Without a commit, the mean
+    #: of the owner's other partitions.
+    per_commit: Float64
     #: Seconds for which a partition has had records to commit and no commit, under all owners, and
     #: under the present one; float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
-    #: Second longest such time of each partition that ended with a commit, in seconds; 0: fewer
-    #: than two. float64 of shape (P,).
-    waited_twice_s: Float64
-    #: Usual time between commits of a member, and members that commit less often than samples are
-    #: taken, shape (M,): see `Commits`.
+    #: Usual time between commits of a member, float64 of shape (M,): a step at least. Infinite if
+    #: it never committed although it had records to commit.
     interval_s: Float64
+    #: Seconds without a commit that are unusual: several intervals of the member; for a partition
+    #: also more than its second longest wait so far. float64 of shape (M,), (P,).
+    silence_s: Float64
+    patience_s: Float64
+    #: Members, and partitions, that are committed less often than samples are taken: bool of shape
+    #: (M,), (P,).
     rare: Mask
-    #: Partitions that are committed less often than samples are taken, bool of shape (P,).
     committed_rarely: Mask
-    #: Members that are `rare`, or own such a partition, bool of shape (M,).
-    unpunctual: Mask
-
-    @property
-    def patience_s(self) -> Float64:
-        """Seconds without a commit after which a member is silent, float64 of shape (M,)."""
-        step = self.series.step
-        usual = np.where(np.isfinite(self.interval_s), self.interval_s, step)
-        seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * step), STUCK_S)
-        return seconds
-
-    def beyond_own_interval(self, waiting_s: Float64) -> Mask:
-        """Whether times without a commit are unusual for the partition, bool of shape (P,).
-
-        An unusual time exceeds several of the partition's usual intervals, which are longer if
-        fewer records arrive, and clearly exceeds its second longest wait so far: consumers that
-        read one partition after another let each wait. True for a partition without any commit.
-        """
-        marks = self.committed.sum(axis=0)
-        due_s = self.series.seconds @ self.due - waiting_s
-        interval_s = np.where(marks > 0, np.maximum(due_s, 0.0) / np.maximum(marks, 1), 0.0)
-        usual_s = np.maximum(SEVERAL * interval_s, CLEARLY * self.waited_twice_s)
-        beyond: Mask = waiting_s >= usual_s
-        return beyond
 
 
 def commit_habits(series: SampleSeries) -> Habits:
     """Return how members commit their partitions."""
     rest, owner, per_member = at_rest(series), series.owner, PerMember(series)
-    same = owner[1:] == owner[:-1]
-    retained = same & (owner[1:] >= 0) & series.in_one_log[:-1]
-    committed = retained & series.committed_again
-    uncommitted = (series.lag > rest) | _never_committed(series)
+    same = (owner[1:] == owner[:-1]) & (owner[1:] >= 0)
+    retained, uncommitted = same & series.in_one_log[:-1], series.lag > rest
+    if series.latest:
+        # Without a commit, consumers that start at the end have no lag, but arrivals to commit.
+        arrived = np.vstack((np.zeros_like(rest), series.arrived)).cumsum(axis=0)
+        uncommitted |= (series.committed < 0) & (arrived > 0)
+    committed = same & series.committed_again
     due = retained & (uncommitted[:-1] | committed)
     marked = per_member.any(committed)
     interval_s, rare = _intervals(series, marked, per_member.any(due))
-    _, committed_rarely = _intervals(series, committed, due)
-    still = uncommitted[:-1] & ~committed & series.in_one_log[:-1]
-    unread = still & ~series.committed_again  # nor while it changed hands
+    unread = uncommitted[:-1] & ~series.committed_again & series.in_one_log[:-1]
+    usual_s = np.where(np.isfinite(interval_s), interval_s, series.step)
+    silence_s = np.maximum(SEVERAL * usual_s, max(STEPS * series.step, STUCK_S))
+    # Consumers that read one partition after another let each wait.
+    waited_s = CLEARLY * _waited_twice(series, unread)
     return Habits(
         series=series,
         per_member=per_member,
         rest=rest,
         retained=retained,
         committed=committed,
-        due=due,
         marked=marked,
-        waiting_s=_since(series, unread, uncommitted[-1]),
-        owned_s=_since(series, still & same, uncommitted[-1]),
-        waited_twice_s=_waited_twice(series, unread),
+        per_commit=_records_per_commit(series),
+        waiting_s=time_since(series, unread, uncommitted[-1]),
+        owned_s=time_since(series, unread & same, uncommitted[-1]),
         interval_s=interval_s,
+        silence_s=silence_s,
+        patience_s=np.maximum(of_owner(silence_s, owner[-1], none=STUCK_S), waited_s),
         rare=rare,
-        committed_rarely=committed_rarely,
-        unpunctual=rare | any_owned(series, committed_rarely),
+        committed_rarely=_intervals(series, committed, due)[1],
     )
 
 
-def _since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
-    """Return for how long `still`, (S, P), then `now`, (P,), have been true; seconds, (P,)."""
+def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
+    """Return for how long `still`, (S, N), then `now`, (N,), have been true; seconds, (N,)."""
     holds = np.logical_and.accumulate(np.vstack((still, now))[::-1], axis=0)
     first = len(series) - holds.sum(axis=0)
     since: Float64 = series.at[np.minimum(first, len(series) - 1)]
@@ -120,17 +105,6 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
     return second
 
 
-def _never_committed(series: SampleSeries) -> Mask:
-    """Return whether records arrived in partitions without a commit, bool of shape (L, P).
-
-    Only if consumers without a commit start at the end of the log: such a partition has no lag, but
-    its arrivals can be committed.
-    """
-    grown = np.zeros(series.end.shape, dtype=bool)
-    grown[1:] = series.latest & series.in_one_log[1:] & (series.arrived > 0)
-    return (series.committed < 0) & np.logical_or.accumulate(grown, axis=0)
-
-
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     """Return the usual times between commits of N members or partitions, and whether they are rare.
 
@@ -144,11 +118,18 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
     marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
     # Time since the last commit does not lengthen the usual interval, once there are several.
     until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
-    never = np.where(steps_due > 0, np.inf, 0.0)
     due_s = series.seconds @ (until_last & due)
+    never = np.where(steps_due > 0, np.inf, 0.0)
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
     rare = (marks > 0) & (steps_due - marks > np.maximum(NEGLIGIBLE * steps_due, 1))
     return np.maximum(interval, series.step), rare
+
+
+def _records_per_commit(series: SampleSeries) -> Float64:
+    owner, count = series.owner[-1], len(series.members)
+    mean = series.advanced.sum(axis=0) / np.maximum((series.advanced > 0).sum(axis=0), 1)
+    total, committed = (sum_by_owner(values, owner, count) for values in (mean, mean > 0))
+    return np.where(mean > 0, mean, of_owner(total / np.maximum(committed, 1), owner, none=0.0))
 
 
 def at_rest(series: SampleSeries) -> Int64:

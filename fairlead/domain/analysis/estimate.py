@@ -71,7 +71,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     else:
         costs = inferred_costs(series, commits, topic_of, rates.per_s, before)
     if not costs.equal:
-        commits = commits.in_work(observations.recent, costs.value)
+        commits = commits.in_work(costs.value)
     silent = commits.silent[: len(problem.members)]
     held = commits.stuck | commits.throttled | of_owner(silent, problem.owner, none=False)
     peers = Peers.of(problem)
@@ -141,7 +141,7 @@ def _capacities(
         }
     if len(series) > len(observations.recent) + STEPS and not before:
         # Without memory, samples before the last hour are the only source.
-        earlier = observed_capacities(series, read_commits(series).in_work(series, costs.value))
+        earlier = observed_capacities(series, read_commits(series).in_work(costs.value))
         capacities = remembered(earlier, capacities, series.now)
     return remembered(before, capacities, series.now)
 

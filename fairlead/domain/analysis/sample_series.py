@@ -223,8 +223,6 @@ class SampleSeries:
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
-        if follows.all():
-            return whole
         # From the last sample backwards, until the log changes.
         linked = np.logical_and.accumulate(follows[::-1], axis=0)[::-1]
         return np.concatenate((linked & whole[-1], whole[-1:]))
@@ -242,8 +240,6 @@ class SampleSeries:
         A commit that expired, or could not be read once, is still the position of its consumer.
         """
         known = self.committed >= 0
-        if known.all():
-            return self.committed
         seen = known & self.in_one_log
         last = np.maximum.accumulate(np.where(seen, np.arange(len(self))[:, None], -1), axis=0)
         filled = np.take_along_axis(self.committed, np.maximum(last, 0), axis=0)
@@ -328,22 +324,14 @@ class SampleSeries:
         Interpolated between end offsets of samples; 0 without a backlog. `behind`: records of the
         backlog; `rates`: records a second before the first sample; float64 of shape (P,).
         """
-        if not (behind > 0).any():
-            return np.zeros(self.partitions)
-        stands = self.end[-1] - behind
-        known = self.in_one_log
-        passed = known & (self.end <= stands)
-        before = passed.sum(axis=0) + (~known).sum(axis=0) - 1
-        columns = np.arange(self.partitions)
-        inside = passed.any(axis=0)
-        lower = np.maximum(before, 0)
-        upper = np.minimum(lower + 1, len(self) - 1)
-        first, last = self.end[lower, columns], self.end[upper, columns]
-        share = (stands - first) / np.maximum(last - first, 1)
+        stands, known, last = self.end[-1] - behind, self.in_one_log, len(self) - 1
+        passed = (known & (self.end <= stands)).sum(axis=0)
+        oldest = np.minimum(len(self) - known.sum(axis=0), last)
+        lower = np.clip(oldest + passed - 1, oldest, last)
+        upper, columns = np.minimum(lower + 1, last), np.arange(self.partitions)
+        first = self.end[lower, columns]
+        share = np.maximum(stands - first, 0) / np.maximum(self.end[upper, columns] - first, 1)
         reached = self.at[lower] + share * (self.at[upper] - self.at[lower])
-        oldest = np.minimum((~known).sum(axis=0), len(self) - 1)
-        missing = np.maximum(self.end[oldest, columns] - stands, 0)
         # Without arrivals, the age is unknown: the first sample's is used.
-        extrapolated = self.at[oldest] - quotient(missing, rates, 0.0)
-        ages = self.now - np.where(inside, reached, extrapolated)
-        return np.where(behind > 0, np.maximum(ages, 0.0), 0.0)
+        before = quotient(np.maximum(self.end[oldest, columns] - stands, 0), rates, 0.0)
+        return np.where(behind > 0, self.now - reached + before, 0.0)

@@ -94,21 +94,6 @@ def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
         assert not read_commits(series_at(end[:until], rows[:until], owner[:until])).stuck.any()
 
 
-@pytest.mark.parametrize("share", [1, 3])
-def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
-    """One partition is committed every seven minutes, with a third of its arrivals."""
-    series = range(48)
-    end = [[1000 + 60 * step] * 4 for step in series]
-    behind = [60 * max(step - step % 7 - 24, 0) * (share - 1) // share for step in series]
-    rows = [
-        [1000 + 60 * (k - k % 7) - lag] + [1000 + 60 * (k - k % 7)] * 3
-        for k, lag in enumerate(behind)
-    ]
-    commits = read_commits(series_at(end, rows, [0] * 4))
-    assert commits.rare[0]
-    assert commits.throttled.tolist() == [share > 1, False, False, False]
-
-
 @pytest.mark.parametrize(("first", "backlogs"), [(50, 1), (1200, 0)])
 def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
     """500 new records may be a batch if earlier batches had 1,200, but not if they had 50."""
