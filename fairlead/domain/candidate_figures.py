@@ -39,16 +39,12 @@ class SnapshotCandidate:
         The assignor's remark on its result, if any.
     error
         Why the assignor failed; None if it did not.
-    frontier
-        Results with fewer moves, as (moves, time lag at the horizon in seconds), ascending; empty
-        if the assignor computes none.
     """
 
     assignor: str
     metrics: Mapping[str, Any] | None = None
     outcome: str | None = None
     error: str | None = None
-    frontier: tuple[tuple[int, float], ...] = ()
 
 
 def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
@@ -58,9 +54,6 @@ def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
         metrics=None if row["error"] else {name: row[name] for name in FIGURES},
         outcome=row["outcome"],
         error=row["error"],
-        frontier=tuple(
-            (point["moves"], point["forecast_time_lag_s"]) for point in row["frontier"] or ()
-        ),
     )
 
 

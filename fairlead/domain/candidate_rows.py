@@ -80,7 +80,6 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
         **_figures(Assignment(problem, problem.owner)),
         "topics": list(problem.topics),
         "partition_counts": problem.partition_counts,
-        "members": list(problem.members),
         "weights": problem.weights,
         **_analysed(decision, problem),
         **_far(far, price),
@@ -112,10 +111,6 @@ def _candidate(candidate: Candidate) -> Row:
         "outcome": assignment.outcome,
         "owner": assignment.owner,
         "reasons": reasons,
-        "frontier": [
-            {"moves": moves, "forecast_time_lag_s": forecast_time_lag_s}
-            for moves, forecast_time_lag_s in candidate.frontier
-        ],
     }
 
 

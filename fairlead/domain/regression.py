@@ -40,7 +40,7 @@ from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED
-from fairlead.domain.analysis.weighing import BETTER
+from fairlead.domain.analysis.weighing import BETTER, longest_horizon_s
 
 #: Consecutive samples that have to show a regression.
 IN_A_ROW: Final = 2
@@ -137,7 +137,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
-    soon = replay.ahead_s(analysis.inputs.horizon_s)
+    soon = replay.ahead_s(longest_horizon_s(analysis))
     soon_sums = (float(_excess(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(

@@ -5,7 +5,7 @@ the earlier steps (`steps`), nor the rules of assignment (`assignors`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -139,17 +139,16 @@ def decide(
     analysis = analyse(question)
     hold, places, limit = _hold(analysis), analysis.places, question.rules.max_moves
     racks_only = hold is not None and not places and _reduces_traffic(analysis)
-    inputs = replace(analysis.inputs, racks_only=racks_only)
+    run = partial(candidates, analysis, assignors, options or {}, racks_only=racks_only)
     offered: tuple[Candidate, ...] = ()
     if hold is not None and places:
-        placing = replace(inputs, rules=replace(question.rules, max_moves=0))
-        offered = candidates(placing, assignors, options or {})
+        offered = run(0)
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
             limit = 0
         else:
             offered = ()
     if not offered and (hold is None or places or racks_only or compare):
-        offered = candidates(inputs, assignors, options or {})
+        offered = run(limit)
     chosen, reason = None, hold or ""
     if racks_only:
         chosen, why = _rack_plan(analysis, offered, choose)
@@ -167,7 +166,7 @@ def decide(
         costs=analysis.estimates.costs,
         outlook=analysis.outlook,
         size=analysis.size,
-        traffic=inputs.traffic,
+        traffic=analysis.traffic,
         work=analysis.observations.work,
     )
 
@@ -177,7 +176,7 @@ def _hold(analysis: Analysis) -> str | None:
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
-    if not analysis.late.any() or not behind(analysis.inputs).any():
+    if not analysis.late.any() or not behind(analysis).any():
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
 
@@ -321,9 +320,9 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
     assert forecast is not None  # noqa: S101 - candidates without one have been passed over
     assert assignment is not None  # noqa: S101 - as above
     time_lag_s, far = forecast.time_lag_s, 0.0
-    if analysis.inputs.traffic is not None:
+    if analysis.traffic is not None:
         time_lag_s = max(time_lag_s, analysis.rules.objective_s)
-        far = round(analysis.inputs.traffic.share(assignment.owner), 2)
+        far = round(analysis.traffic.share(assignment.owner), 2)
     return time_lag_s, far, round(forecast.utilisation, 2), candidate.moved
 
 
@@ -334,7 +333,7 @@ def _rack_plan(
     usable = [candidate for candidate in offered if candidate.assignment is not None]
     allowed = usable[:1] if choose == "first" else usable
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
-    traffic, rules = analysis.inputs.traffic, analysis.rules
+    traffic, rules = analysis.traffic, analysis.rules
     if plan is None or plan.assignment is None or traffic is None:
         return None, f"only {FLAGSHIP} makes plans only for racks"
     before, after = analysis.owner, plan.assignment.owner
@@ -348,7 +347,7 @@ def _rack_plan(
 
 def _reduces_traffic(analysis: Analysis) -> bool:
     """Whether a healthy group may get a plan that only reduces its traffic between racks."""
-    traffic = analysis.inputs.traffic
+    traffic = analysis.traffic
     return (
         traffic is not None
         and analysis.diagnosis.name == "healthy"
@@ -380,14 +379,14 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         f"{length(planned.time_lag_s)} with it; most utilised member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )
-    if analysis.inputs.traffic is not None:
-        what += f"; {analysis.inputs.traffic.describe(problem.owner, owner, rules.price_per_gb)}"
+    if analysis.traffic is not None:
+        what += f"; {analysis.traffic.describe(problem.owner, owner, rules.price_per_gb)}"
     if analysis.orphans:
         return True, f"{plural(analysis.orphans, 'partition')} without an owner get one; {what}"
     if not candidate.moved:
         known = "" if analysis.estimates.speeds.measured.all() else ", as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
-    saved = gain(analysis.inputs, owner)
+    saved = gain(analysis, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
         # The plan helps other members than the one that is furthest behind.
         then, now = length(saved.time_lag_s), length(saved.planned_s)

@@ -1,21 +1,15 @@
 """The savings of a plan for the members that it changes.
 
-Belongs here: the inputs of candidates, and the time lag that an assignment avoids. Does not: the
+Belongs here: the time lag that an assignment avoids, and for which members. Does not: the
 candidates (`candidates`), nor choosing one (`decide`).
 """
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from assignors.problem import Problem
-from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.diagnosis import Basis
 from fairlead.domain.analysis.per_member import sum_by_owner
-from fairlead.domain.analysis.racks import RackTraffic
-from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
 from fairlead.domain.analysis.thresholds import CLEARLY, NEGLIGIBLE
 
@@ -25,52 +19,26 @@ BETTER: Final = 0.1
 FURTHEST: Final = 20.0
 
 
-@dataclass(frozen=True, eq=False)
-class CandidateInputs:
-    """Inputs of candidates: P partitions, M members.
+def horizons_s(basis: Basis) -> Float64:
+    """Return the time over which each member's load is added up, seconds, float64 of shape (M,).
 
-    Parameters
-    ----------
-    held
-        Partitions that must keep their owner, bool of shape (P,), as in `Estimates`.
-    at_most
-        Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`.
-    traffic
-        Traffic between racks; None: impossible, or ignored.
-    racks_only
-        Whether partitions move only for racks, because the group is within its objective.
+    Long enough to read the whole backlog of the member's reader set: over a shorter time,
+    members would get mostly backlog, and later too few arrivals.
     """
+    outlook, horizon_s, peers = basis.outlook, basis.rules.horizon_s, basis.estimates.peers
+    waits, arrives = (
+        sum_by_owner(amounts, peers.of_partition, peers.reader_set.size)
+        for amounts in (outlook.backlog, outlook.arrivals)
+    )
+    spare = np.bincount(peers.reader_set, outlook.capacities, peers.reader_set.size) - arrives
+    drained_s = CLEARLY * quotient(waits, spare, 0.0)
+    each_s: Float64 = np.clip(drained_s, horizon_s, FURTHEST * horizon_s)[peers.reader_set]
+    return each_s
 
-    problem: Problem
-    outlook: Outlook
-    held: Mask
-    rules: Rules
-    peers: Peers
-    at_most: Float64
-    traffic: RackTraffic | None = None
-    racks_only: bool = False
 
-    @cached_property
-    def horizons_s(self) -> Float64:
-        """Time over which each member's load is added up, seconds, float64 of shape (M,).
-
-        Long enough to read the whole backlog of the member's reader set: over a shorter time,
-        members would get mostly backlog, and later too few arrivals.
-        """
-        outlook, horizon_s, reader_set = self.outlook, self.rules.horizon_s, self.peers.reader_set
-        waits, arrives = (
-            sum_by_owner(amounts, self.peers.of_partition, reader_set.size)
-            for amounts in (outlook.backlog, outlook.arrivals)
-        )
-        spare = np.bincount(reader_set, outlook.capacities, reader_set.size) - arrives
-        drained_s = CLEARLY * quotient(waits, spare, 0.0)
-        horizons_s: Float64 = np.clip(drained_s, horizon_s, FURTHEST * horizon_s)[reader_set]
-        return horizons_s
-
-    @cached_property
-    def horizon_s(self) -> float:
-        """The longest of `horizons_s`, in seconds."""
-        return float(self.horizons_s.max(initial=self.rules.horizon_s))
+def longest_horizon_s(basis: Basis) -> float:
+    """Return the longest of `horizons_s`, in seconds."""
+    return float(horizons_s(basis).max(initial=basis.rules.horizon_s))
 
 
 class Gain(NamedTuple):
@@ -88,12 +56,12 @@ class Gain(NamedTuple):
     slight: bool
 
 
-def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
+def gain(basis: Basis, owner: Int32) -> Gain:
     """Compare new owners with the present ones."""
-    outlook, rules, now = inputs.outlook, inputs.rules, inputs.problem.owner
+    outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now
     members = np.union1d(now[changed], owner[changed])
-    spans = inputs.horizons_s
+    spans = horizons_s(basis)
     before_s, then_s = (
         float(outlook.total_time_lag(owners, spans)[members].sum()) for owners in (now, owner)
     )
@@ -106,13 +74,13 @@ def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
     return Gain(members.size, time_lag_s, planned_s, avoided_s, slight)
 
 
-def behind(inputs: CandidateInputs) -> Mask:
+def behind(basis: Basis) -> Mask:
     """Return the members whose reader set is over the objective and does not catch up soon, (M,).
 
     A set catches up if its backlog is read about as soon as any assignment allows.
     """
-    outlook, rules, reader_set = inputs.outlook, inputs.rules, inputs.peers.reader_set
-    owner, spans = inputs.problem.owner, inputs.horizons_s
+    outlook, rules, reader_set = basis.outlook, basis.rules, basis.estimates.peers.reader_set
+    owner, spans = basis.owner, horizons_s(basis)
     close_s = np.maximum(rules.objective_s, NEGLIGIBLE * (spans - rules.horizon_s))
     late = outlook.forecast_time_lag(owner, rules.horizon_s) > rules.objective_s
     slow = outlook.forecast_time_lag(owner, spans) > close_s

@@ -344,7 +344,10 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
             return 1000 + PER_STEP * step // 3
         return behind(partition, step)
 
-    answer = answer_question(question(30, end=skewed, committed=both))
+    def faster(partition: int, step: int) -> int:
+        return 1000 + PER_STEP * step * (14 if partition < 4 else 1)
+
+    answer = answer_question(question(30, end=faster, committed=both))
     assert (answer["outcome"], answer["diagnosis"]) == ("plan", "throttled partition")
     assert 7 in answer["assignment"]["b"]["t"]
     assert answer["moved"] > 0
