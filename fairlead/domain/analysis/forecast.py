@@ -22,8 +22,6 @@ from fairlead.domain.analysis.thresholds import DAY_S
 
 #: Number of standard deviations by which arrivals may be lower than estimated.
 CHANCE: Final = 2.0
-#: Share of arrivals below which their uncertainty is ignored.
-CERTAIN: Final = 0.03
 #: Seconds for which a member that has caught up must stay within the objective.
 STAYS_S: Final = 600.0
 #: Uncertainty of a capacity, as a share of it.
@@ -129,9 +127,8 @@ class Outlook:
         With a few records an hour, a member at nine tenths of its capacity may seem overloaded.
         """
         loads = self._loads(owner)
-        arrivals = loads.arrivals
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
-        fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
+        fewest = np.maximum(loads.arrivals - chance, 0.0)
         sure = self._time_lag(loads._replace(arrivals=fewest), horizon_s)
         return np.minimum(sure, self._time_lag(loads, horizon_s))
 
