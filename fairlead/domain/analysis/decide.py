@@ -17,7 +17,7 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
 from fairlead.domain.analysis.forecast import Forecast, Outlook
-from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
+from fairlead.domain.analysis.per_member import of_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
@@ -201,23 +201,23 @@ def _waits(analysis: Analysis) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
-    back_off_ends_at = changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - AT_ONCE + 1)
-    began_at = changed_at + rules.move_downtime_s
-    samples = int((analysis.observations.recent.at > began_at).sum())
-    shows_at = began_at + _commits_s(analysis)
-    shows = samples >= SAMPLES_NEEDED and now >= max(back_off_ends_at, shows_at)
-    if shows or _changed_since(analysis, changed_at):
-        return None
-    if now < back_off_ends_at:
+    back_off_s = min(FIRST_BACKOFF_S * 2.0 ** (len(plans) - AT_ONCE), WEEK_S)
+    if len(plans) >= AT_ONCE and now < changed_at + back_off_s:
         return (
             f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
-            f"{length(back_off_ends_at - now)} more"
+            f"{length(changed_at + back_off_s - now)} more"
         )
+    began_at = changed_at + rules.move_downtime_s
+    samples = int((analysis.observations.recent.at > began_at).sum())
     ago = f"the last plan took effect {length(max(now - changed_at, 0.0))} ago"
-    if samples >= SAMPLES_NEEDED:
+    if samples < SAMPLES_NEEDED:
+        return (
+            f"{ago}: {samples} of the {SAMPLES_NEEDED} samples that show its effect have been taken"
+        )
+    if now < (shows_at := began_at + _commits_s(analysis)):
         wait = length(shows_at - now)
         return f"{ago}: members commit rarely, and samples will show its effect in {wait}"
-    return f"{ago}: {samples} of the {SAMPLES_NEEDED} samples that show its effect have been taken"
+    return None
 
 
 def _commits_s(analysis: Analysis) -> float:
@@ -231,30 +231,6 @@ def _commits_s(analysis: Analysis) -> float:
         return 0.0
     interval_s, held_s = median(commits.interval_s[known]), median(commits.held_back_s[known])
     return COMMITS_NEEDED * max(interval_s, SEVERAL * held_s)
-
-
-def doubled_s(first_s: float, times: int) -> float:
-    """Return a back-off in seconds, doubled each time, at most `WEEK_S`; 0 for no times.
-
-    Examples
-    --------
-    >>> [doubled_s(3600.0, times) / 3600 for times in (0, 1, 2, 3, 20)]
-    [0.0, 1.0, 2.0, 4.0, 168.0]
-    """
-    return min(first_s * 2.0 ** (times - 1), WEEK_S) if times > 0 else 0.0
-
-
-def _changed_since(analysis: Analysis, changed_at: float) -> bool:
-    """Whether members are behind because arrivals have changed since the last plan.
-
-    If so, the group neither waits for the plan's effect nor backs off.
-    """
-    owner, late = analysis.owner, analysis.time_lag_s > analysis.rules.objective_s
-    rates, series = analysis.estimates.rates, analysis.observations.recent
-    changed = of_owner(late, owner, none=False) & (rates.seconds <= series.now - changed_at)
-    changed &= rates.seconds < series.now - series.at[0]
-    raised = sum_by_owner(np.where(changed, rates.per_s, 0.0), owner, late.size)
-    return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
 
 
 def _settles(analysis: Analysis) -> str | None:
@@ -386,18 +362,17 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     if not candidate.moved:
         known = "" if analysis.estimates.speeds.measured.all() else ", as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
-    saved = gain(analysis, owner)
+    avoided_s, slight = gain(analysis, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
         # The plan helps other members than the one that is furthest behind.
-        then, now = length(saved.time_lag_s), length(saved.planned_s)
-        what += f"; time lag of the {saved.members} members that it changes: {then}, then {now}"
-    if saved.slight:
+        what += f"; summed over partitions, the plan avoids {length(avoided_s)} of time lag"
+    if slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"
     stopped = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
     price = stopped * rules.move_downtime_s
-    if saved.avoided_s <= price:
+    if avoided_s <= price:
         return False, (
-            f"not worth it: summed over partitions, the plan avoids {length(saved.avoided_s)} of "
+            f"not worth it: summed over partitions, the plan avoids {length(avoided_s)} of "
             f"time lag, and its moves cost {length(price)} of downtime; {what}"
         )
     return True, what

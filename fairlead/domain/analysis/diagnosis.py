@@ -235,11 +235,18 @@ def _unseen(basis: Basis) -> str | None:
     ownerless, count = int((assignable & (basis.owner < 0)).sum()), int(assignable.sum())
     if 2 * ownerless > count:
         return f"{ownerless:,} of {count:,} partitions have no known owner."
-    samples = len(basis.observations.recent)
-    if samples < SAMPLES_NEEDED:
+    series = basis.observations.recent
+    if len(series) < SAMPLES_NEEDED:
         return (
-            f"There {'is' if samples == 1 else 'are'} {plural(samples, 'sample')} of the group; "
-            f"{SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet committed."
+            f"There {'is' if len(series) == 1 else 'are'} {plural(len(series), 'sample')} of the "
+            f"group; {SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet "
+            "committed."
+        )
+    new = int((assignable & (series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)).sum())
+    if 2 * new > count:
+        return (
+            f"{new:,} of {count:,} partitions are new, were created again or are missing in the "
+            f"last sample: {SAMPLES_NEEDED} samples of each are needed."
         )
     return None
 

@@ -4,7 +4,7 @@ Belongs here: the time lag that an assignment avoids, and for which members. Doe
 candidates (`candidates`), nor choosing one (`decide`).
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -41,37 +41,21 @@ def longest_horizon_s(basis: Basis) -> float:
     return float(horizons_s(basis).max(initial=basis.rules.horizon_s))
 
 
-class Gain(NamedTuple):
-    """The savings of a plan for the members that it changes, in seconds.
+def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
+    """Return the time lag that new owners avoid, and whether it is slight.
 
-    `time_lag_s` and `planned_s` are their worst time lag at the horizon without and with the plan.
-    `avoided_s` is summed over partitions, once the backlog can have been read; `slight`: this
-    is a share below `BETTER`, and the members stay over the objective.
+    Seconds, summed over the partitions of the members that change, once the backlog can have been
+    read. Slight: a share below `BETTER`, and the members stay over the objective.
     """
-
-    members: int
-    time_lag_s: float
-    planned_s: float
-    avoided_s: float
-    slight: bool
-
-
-def gain(basis: Basis, owner: Int32) -> Gain:
-    """Compare new owners with the present ones."""
     outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now
-    members = np.union1d(now[changed], owner[changed])
-    spans = horizons_s(basis)
+    members, spans = np.union1d(now[changed], owner[changed]), horizons_s(basis)
     before_s, then_s = (
         float(outlook.total_time_lag(owners, spans)[members].sum()) for owners in (now, owner)
     )
-    time_lag_s, planned_s = (
-        float(outlook.forecast_time_lag(owners, rules.horizon_s)[members].max(initial=0.0))
-        for owners in (now, owner)
-    )
-    avoided_s = before_s - then_s
-    slight = planned_s > rules.objective_s and avoided_s < BETTER * before_s
-    return Gain(members.size, time_lag_s, planned_s, avoided_s, slight)
+    time_lag_s = outlook.forecast_time_lag(owner, rules.horizon_s)[members]
+    slight = before_s - then_s < BETTER * before_s
+    return before_s - then_s, slight and bool((time_lag_s > rules.objective_s).any())
 
 
 def behind(basis: Basis) -> Mask:
