@@ -4,7 +4,7 @@ Belongs here: the smallest number that keeps up, and a remedy if more consumers 
 not: capacities (`capacities`).
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, NamedTuple
@@ -113,9 +113,18 @@ class _SetSize(NamedTuple):
 def _set_size(
     outlook: Outlook, members: Places, partitions: Mask, target_utilisation: float, *, late: bool
 ) -> _SetSize:
-    speeds, loads = outlook.capacities[members], outlook.arrivals[partitions]
-    there = target_utilisation * speeds if late else np.zeros(0)
-    more = missing_members(loads, there, target_utilisation * median(speeds[speeds > 0]))
+    """Return the smallest size at which the members are not surely too few.
+
+    Additional members have the median capacity. Loads above the largest capacity are cut to it.
+    """
+    rooms = target_utilisation * outlook.capacities[members]
+    room, there = median(rooms[rooms > 0]), rooms if late else rooms[:0]
+    loads = np.minimum(outlook.arrivals[partitions], max(room, there.max(initial=0.0)))
+
+    def enough(more: int) -> bool:
+        return not surely_too_much(loads, np.append(there, np.full(more, room)))
+
+    more = bisect_left(range(loads.size), 1, key=enough)
     return _SetSize(members, partitions, max(there.size + more, 1))
 
 
@@ -182,7 +191,7 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
     >>> surely_too_much(np.full(8, 40.0), np.full(4, 99.0))
     False
     """
-    if loads.sum() > rooms.sum():
+    if loads.sum() > rooms.sum() + SLACK:
         return True
     largest = np.sort(np.minimum(loads, rooms.max(initial=0.0)))[::-1]
     largest = largest[largest > SLACK]
@@ -191,29 +200,3 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
     last = np.unique(np.linspace(0, largest.size - 1, _SIZES).astype(np.int64))
     fit = np.floor((rooms[:, None] + SLACK) / largest[last]).sum(axis=0)
     return bool((last + 1 > fit).any())
-
-
-def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return the number of members of capacity `room` that are needed beside those of `rooms`.
-
-    Best fit, decreasing: each partition, the largest first, goes to the member with the least
-    sufficient room, else to an additional member. At most 11/9 of the optimum. Loads above the
-    largest capacity are cut to it.
-
-    Examples
-    --------
-    >>> missing_members(np.full(9, 40.0), np.full(3, 94.0), 94.0)
-    2
-    """
-    most = max(room, float(rooms.max(initial=0.0)))
-    left, more = sorted(rooms.tolist()), 0
-    for load in np.sort(np.minimum(loads, most))[::-1].tolist():
-        if load <= 0:
-            break
-        place = bisect_left(left, load - SLACK)
-        if place == len(left):
-            more += 1
-            insort(left, max(room, load) - load)
-        else:
-            insort(left, left.pop(place) - load)
-    return more
