@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
+from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, behind, candidates, gain
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
@@ -24,8 +24,7 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Int32, Mask, median
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
-from fairlead.domain.analysis.weighing import BETTER, behind, gain
+from fairlead.domain.analysis.thresholds import BETTER, NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 
 #: Commits to wait for a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
