@@ -113,18 +113,9 @@ class _SetSize(NamedTuple):
 def _set_size(
     outlook: Outlook, members: Places, partitions: Mask, target_utilisation: float, *, late: bool
 ) -> _SetSize:
-    """Return the smallest size at which the members are not surely too few.
-
-    Additional members have the median capacity. Loads above the largest capacity are cut to it.
-    """
     rooms = target_utilisation * outlook.capacities[members]
-    room, there = median(rooms[rooms > 0]), rooms if late else rooms[:0]
-    loads = np.minimum(outlook.arrivals[partitions], max(room, there.max(initial=0.0)))
-
-    def enough(more: int) -> bool:
-        return not surely_too_much(loads, np.append(there, np.full(more, room)))
-
-    more = bisect_left(range(loads.size), 1, key=enough)
+    there = rooms if late else rooms[:0]
+    more = missing_members(outlook.arrivals[partitions], there, median(rooms[rooms > 0]))
     return _SetSize(members, partitions, max(there.size + more, 1))
 
 
@@ -200,3 +191,21 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
     last = np.unique(np.linspace(0, largest.size - 1, _SIZES).astype(np.int64))
     fit = np.floor((rooms[:, None] + SLACK) / largest[last]).sum(axis=0)
     return bool((last + 1 > fit).any())
+
+
+def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
+    """Return how many members of capacity `room`, beside those of `rooms`, are not surely too few.
+
+    Loads above the largest capacity are cut to it.
+
+    Examples
+    --------
+    >>> missing_members(np.full(9, 40.0), np.full(3, 94.0), 94.0)
+    2
+    """
+    loads = np.minimum(loads, max(room, float(rooms.max(initial=0.0))))
+
+    def enough(more: int) -> bool:
+        return not surely_too_much(loads, np.append(rooms, np.full(more, room)))
+
+    return bisect_left(range(loads.size), 1, key=enough)
