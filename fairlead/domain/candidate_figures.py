@@ -69,12 +69,9 @@ def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> fl
     >>> improvement({"forecast_time_lag_s": 200.0}, {"forecast_time_lag_s": 150.0})
     0.25
     """
-    return _fall(observed.get("forecast_time_lag_s"), predicted.get("forecast_time_lag_s"))
-
-
-def _fall(before: float | None, after: float | None) -> float | None:
+    before, after = (each.get("forecast_time_lag_s") for each in (observed, predicted))
     if before is None or after is None:
         return None
     if before == 0:
         return 0.0 if after == 0 else float("-inf")
-    return (before - after) / before
+    return float((before - after) / before)

@@ -6,7 +6,7 @@ Does not: choosing a candidate (`decide`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -37,24 +37,22 @@ FURTHEST: Final = 20.0
 class Candidate:
     """The assignment of one assignor.
 
-    Parameters
-    ----------
-    assignment, forecast
-        None if the assignor failed.
-    moved
-        Number of partitions that move away from a present owner.
-    error
-        Why the assignor failed; None if it did not.
-    rack_gb_per_day
-        Gigabytes a day from other racks; None: unknown, or racks do not count.
+    `moved` is the number of partitions that move away from a present owner; `rack_gb_per_day` is
+    None if it is unknown, or if racks do not count.
     """
 
     assignor: str
-    assignment: Assignment | None = None
-    forecast: Forecast | None = None
-    moved: int = 0
-    error: str | None = None
-    rack_gb_per_day: float | None = None
+    assignment: Assignment
+    forecast: Forecast
+    moved: int
+    rack_gb_per_day: float | None
+
+
+class Failure(NamedTuple):
+    """An assignor that returned no valid assignment, and why."""
+
+    assignor: str
+    error: str
 
 
 def candidates(
@@ -64,7 +62,7 @@ def candidates(
     max_moves: int | None = None,
     *,
     racks_only: bool = False,
-) -> tuple[Candidate, ...]:
+) -> tuple[Candidate | Failure, ...]:
     """Run assignors.
 
     Parameters
@@ -82,16 +80,16 @@ def candidates(
     for name in names:
         check_options(name, options.get(name, {}))
 
-    def candidate(name: str) -> Candidate:
+    def candidate(name: str) -> Candidate | Failure:
         try:
             limited = _limited(name, options.get(name, {}), max_moves)
             assignment = _run(analysis, name, limited, racks_only=racks_only)
         except InvalidProblemError as error:
-            return Candidate(name, error=str(error))
+            return Failure(name, str(error))
         except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
-            return Candidate(name, error=f"The assignor failed: {error!r}")
+            return Failure(name, f"The assignor failed: {error!r}")
         if broken := violations(analysis.problem, assignment):
-            return Candidate(name, error=f"The assignment is invalid: {'; '.join(broken)}")
+            return Failure(name, f"The assignment is invalid: {'; '.join(broken)}")
         after, traffic = assignment.owner, analysis.traffic
         return Candidate(
             assignor=name,

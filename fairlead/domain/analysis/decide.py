@@ -12,7 +12,14 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, behind, candidates, gain
+from fairlead.domain.analysis.candidates import (
+    FLAGSHIP,
+    Candidate,
+    Failure,
+    behind,
+    candidates,
+    gain,
+)
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
@@ -64,7 +71,7 @@ class PlanDecision:
     reason: str
     diagnosis: Diagnosis
     kept: Forecast
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate | Failure, ...]
     chosen: Candidate | None
     capacities: Mapping[str, Capacity]
     costs: Costs
@@ -76,8 +83,7 @@ class PlanDecision:
     @property
     def owner(self) -> Int32 | None:
         """Planned owners, int32 of shape (P,); None without a plan."""
-        assignment = None if self.chosen is None else self.chosen.assignment
-        return None if assignment is None else assignment.owner
+        return None if self.chosen is None else self.chosen.assignment.owner
 
     @property
     def planned(self) -> Forecast | None:
@@ -139,10 +145,10 @@ def decide(
     hold, places, limit = _hold(analysis), analysis.places, question.rules.max_moves
     racks_only = hold is not None and not places and _reduces_traffic(analysis)
     run = partial(candidates, analysis, assignors, options or {}, racks_only=racks_only)
-    offered: tuple[Candidate, ...] = ()
+    offered: tuple[Candidate | Failure, ...] = ()
     if hold is not None and places:
         offered = run(0)
-        if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
+        if any(isinstance(each, Candidate) and not each.moved for each in offered):
             limit = 0
         else:
             offered = ()
@@ -268,12 +274,12 @@ def _matters(analysis: Analysis, owned_before: Mask, changed: Int32) -> bool:
 
 
 def _choice(
-    analysis: Analysis, offered: Sequence[Candidate], choose: Choose, limit: int | None
+    analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
     """Choose a candidate, and compare it with the present owners."""
-    usable = [candidate for candidate in offered if candidate.forecast is not None]
+    usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
-        errors = "; ".join(f"{candidate.assignor}: {candidate.error}" for candidate in offered)
+        errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))
         return None, f"every assignor failed: {errors or 'none was asked'}"
     usable = [candidate for candidate in usable if limit is None or candidate.moved <= limit]
     if not usable:
@@ -291,25 +297,23 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 
     If racks count, all time lags within the objective are equal.
     """
-    forecast, assignment = candidate.forecast, candidate.assignment
-    assert forecast is not None  # noqa: S101 - candidates without one have been passed over
-    assert assignment is not None  # noqa: S101 - as above
+    forecast = candidate.forecast
     time_lag_s, far = forecast.time_lag_s, 0.0
     if analysis.traffic is not None:
         time_lag_s = max(time_lag_s, analysis.rules.objective_s)
-        far = round(analysis.traffic.share(assignment.owner), 2)
+        far = round(analysis.traffic.share(candidate.assignment.owner), 2)
     return time_lag_s, far, round(forecast.utilisation, 2), candidate.moved
 
 
 def _rack_plan(
-    analysis: Analysis, offered: Sequence[Candidate], choose: Choose
+    analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose
 ) -> tuple[Candidate | None, str]:
     """Return a plan that reduces a healthy group's traffic between racks, with its saving."""
-    usable = [candidate for candidate in offered if candidate.assignment is not None]
+    usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     allowed = usable[:1] if choose == "first" else usable
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
     traffic, rules = analysis.traffic, analysis.rules
-    if plan is None or plan.assignment is None or traffic is None:
+    if plan is None or traffic is None:
         return None, f"only {FLAGSHIP} makes plans only for racks"
     before, after = analysis.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
@@ -326,7 +330,6 @@ def _reduces_traffic(analysis: Analysis) -> bool:
     return (
         traffic is not None
         and analysis.diagnosis.name == "healthy"
-        and not analysis.orphans
         and analysis.kept.time_lag_s <= analysis.rules.objective_s
         and _blocked(analysis) is None
         and _saves_enough(analysis, traffic, traffic.between(analysis.owner))
@@ -345,17 +348,14 @@ def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> boo
 def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     """Return whether a candidate is worth its moves, and why."""
     rules, kept = analysis.rules, analysis.kept
-    problem, planned = analysis.problem, candidate.forecast
-    if planned is None or candidate.assignment is None:
-        return False, candidate.error or "failed"
-    owner = candidate.assignment.owner
+    planned, owner = candidate.forecast, candidate.assignment.owner
     what = (
         f"time lag in {length(rules.horizon_s)}: {length(kept.time_lag_s)} without a plan, "
         f"{length(planned.time_lag_s)} with it; most utilised member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )
     if analysis.traffic is not None:
-        what += f"; {analysis.traffic.describe(problem.owner, owner, rules.price_per_gb)}"
+        what += f"; {analysis.traffic.describe(analysis.owner, owner, rules.price_per_gb)}"
     if analysis.orphans:
         return True, f"{plural(analysis.orphans, 'partition')} without an owner get one; {what}"
     if not candidate.moved:
