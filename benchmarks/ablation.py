@@ -94,7 +94,6 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "_with_all_samples",
         lambda _, recent, commits: (recent, commits),
     ),
-    "wait after a change of members": ("decide", "_settles", lambda _: None),
 }
 
 

@@ -22,16 +22,15 @@ from fairlead.domain.analysis.candidates import (
 )
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
-from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
+from fairlead.domain.analysis.diagnosis import Diagnosis
 from fairlead.domain.analysis.forecast import Forecast, Outlook
-from fairlead.domain.analysis.per_member import of_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
-from fairlead.domain.analysis.sample_series import Int32, Mask, median
+from fairlead.domain.analysis.sample_series import Int32, median
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import BETTER, NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
+from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL, WEEK_S
 
 #: Commits to wait for a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
@@ -193,7 +192,7 @@ def _blocked(analysis: Analysis) -> str | None:
         return diagnosis.evidence
     if diagnosis.name == "unknown":
         return f"unknown: {diagnosis.evidence}"
-    return _waits(analysis) or _settles(analysis)
+    return _waits(analysis)
 
 
 def _waits(analysis: Analysis) -> str | None:
@@ -236,41 +235,6 @@ def _commits_s(analysis: Analysis) -> float:
         return 0.0
     interval_s, held_s = median(commits.interval_s[known]), median(commits.held_back_s[known])
     return COMMITS_NEEDED * max(interval_s, SEVERAL * held_s)
-
-
-def _settles(analysis: Analysis) -> str | None:
-    """Describe members that came or went too recently to see the effect; None: no member did.
-
-    A member came if it owns partitions now and did not before, and went in the opposite case,
-    unless a plan did that. Members with few arrivals that are not behind do not count: in a large
-    group members come and go all the time.
-    """
-    series, changed_at = analysis.observations.recent, analysis.question.changed_at
-    for back in range(2, min(SAMPLES_NEEDED, len(series)) + 1):
-        before = series.owner[-back]
-        if (before < 0).all():
-            continue  # the coordinator returned none
-        changed = np.setxor1d(series.owner[-1], before)
-        changed = changed[changed >= 0]
-        if changed_at is not None and changed_at >= series.at[-back]:
-            changed = changed[changed >= len(analysis.problem.members)]  # absent now
-        if changed.size and _matters(analysis, np.isin(before, changed), changed):
-            names = [series.members[member] for member in changed.tolist()]
-            ago = length(series.now - series.at[-back])
-            return (
-                f"{a_few(names)} joined or left within the last {ago}: {SAMPLES_NEEDED} samples "
-                "are needed to show the effect"
-            )
-    return None
-
-
-def _matters(analysis: Analysis, owned_before: Mask, changed: Int32) -> bool:
-    """Whether members that came or went have, or had, many arrivals or a backlog."""
-    owner, arrivals = analysis.owner, analysis.estimates.rates.per_s
-    touched = owned_before | np.isin(owner, changed)
-    late = analysis.time_lag_s > analysis.rules.objective_s
-    many = arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any()
-    return bool(many or of_owner(late, owner, none=False)[touched].any())
 
 
 def _choice(
