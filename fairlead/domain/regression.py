@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.analysis.candidates import longest_horizon_s
+from fairlead.domain.analysis.candidates import planning_horizon_s
 from fairlead.domain.analysis.capacities import observed_capacities
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.forecast import Outlook
@@ -137,7 +137,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
-    soon = replay.ahead_s(longest_horizon_s(analysis))
+    soon = replay.ahead_s(planning_horizon_s(analysis))
     soon_sums = (float(_excess(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(

@@ -20,7 +20,7 @@ from fairlead.common.words import plural
 from fairlead.domain.analysis.diagnosis import Basis
 from fairlead.domain.analysis.forecast import Forecast
 from fairlead.domain.analysis.per_member import sum_by_owner
-from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
+from fairlead.domain.analysis.sample_series import Float64, Int32
 from fairlead.domain.analysis.steps import Analysis
 from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
@@ -116,7 +116,7 @@ def _run(
     problem = analysis.problem
     if name != FLAGSHIP:
         return assign(name, problem, **options)
-    horizon_s = longest_horizon_s(analysis)
+    horizon_s = planning_horizon_s(analysis)
     work, load = _work(analysis, horizon_s)
     even = float(load.sum() / work.capacities.sum()) / horizon_s
     roomy = even + ROOM * max(1.0 - even, 0.0)
@@ -184,26 +184,18 @@ def _work(analysis: Analysis, horizon_s: float) -> tuple[Problem, Float64]:
     return work, work.weights + arrivals * horizon_s
 
 
-def horizons_s(basis: Basis) -> Float64:
-    """Return the time over which each member's load is added up, seconds, float64 of shape (M,).
+def planning_horizon_s(basis: Basis) -> float:
+    """Return the time over which each member's load is added up, in seconds.
 
-    Long enough to read the whole backlog of the member's reader set: over a shorter time,
-    members would get mostly backlog, and later too few arrivals.
+    Long enough to read the whole backlog: over a shorter time, members would get mostly backlog,
+    and later too few arrivals.
     """
-    outlook, horizon_s, peers = basis.outlook, basis.rules.horizon_s, basis.estimates.peers
-    waits, arrives = (
-        sum_by_owner(amounts, peers.of_partition, peers.reader_set.size)
-        for amounts in (outlook.backlog, outlook.arrivals)
-    )
-    spare = np.bincount(peers.reader_set, outlook.capacities, peers.reader_set.size) - arrives
-    drained_s = CLEARLY * quotient(waits, spare, 0.0)
-    each_s: Float64 = np.clip(drained_s, horizon_s, FURTHEST * horizon_s)[peers.reader_set]
-    return each_s
-
-
-def longest_horizon_s(basis: Basis) -> float:
-    """Return the longest of `horizons_s`, in seconds."""
-    return float(horizons_s(basis).max(initial=basis.rules.horizon_s))
+    outlook, problem, horizon_s = basis.outlook, basis.problem, basis.rules.horizon_s
+    spare = outlook.capacities[problem.readers].sum() - outlook.arrivals[problem.assignable].sum()
+    if spare <= 0:
+        return horizon_s
+    drained_s = CLEARLY * float(outlook.backlog[problem.assignable].sum() / spare)
+    return min(max(drained_s, horizon_s), FURTHEST * horizon_s)
 
 
 def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
@@ -214,23 +206,17 @@ def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
     """
     outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now
-    members, spans = np.union1d(now[changed], owner[changed]), horizons_s(basis)
+    members, span_s = np.union1d(now[changed], owner[changed]), planning_horizon_s(basis)
     before_s, then_s = (
-        float(outlook.total_time_lag(owners, spans)[members].sum()) for owners in (now, owner)
+        float(outlook.total_time_lag(owners, span_s)[members].sum()) for owners in (now, owner)
     )
     time_lag_s = outlook.forecast_time_lag(owner, rules.horizon_s)[members]
     slight = before_s - then_s < BETTER * before_s
     return before_s - then_s, slight and bool((time_lag_s > rules.objective_s).any())
 
 
-def behind(basis: Basis) -> Mask:
-    """Return the members whose reader set is over the objective and does not catch up soon, (M,).
-
-    A set catches up if its backlog is read about as soon as any assignment allows.
-    """
-    outlook, rules, reader_set = basis.outlook, basis.rules, basis.estimates.peers.reader_set
-    owner, spans = basis.owner, horizons_s(basis)
-    close_s = np.maximum(rules.objective_s, NEGLIGIBLE * (spans - rules.horizon_s))
-    late = outlook.forecast_time_lag(owner, rules.horizon_s) > rules.objective_s
-    slow = outlook.forecast_time_lag(owner, spans) > close_s
-    return np.isin(reader_set, np.intersect1d(reader_set[late], reader_set[slow]))
+def catches_up(basis: Basis) -> bool:
+    """Whether the backlog is read about as soon as any assignment allows."""
+    span_s, rules = planning_horizon_s(basis), basis.rules
+    close_s = max(rules.objective_s, NEGLIGIBLE * (span_s - rules.horizon_s))
+    return bool((basis.outlook.forecast_time_lag(basis.owner, span_s) <= close_s).all())

@@ -16,8 +16,8 @@ from fairlead.domain.analysis.candidates import (
     FLAGSHIP,
     Candidate,
     Failure,
-    behind,
     candidates,
+    catches_up,
     gain,
 )
 from fairlead.domain.analysis.capacities import Capacity
@@ -180,7 +180,7 @@ def _hold(analysis: Analysis) -> str | None:
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
-    if not analysis.late.any() or not behind(analysis).any():
+    if not analysis.late.any() or catches_up(analysis):
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
 
