@@ -76,21 +76,22 @@ def size(
         place = int(np.where(hot, outlook.arrivals, -1.0).argmax())
         what, remedy = too_large(problem, outlook, place, fastest[place], target_utilisation)
         return Size(now, None, f"{what}: more consumers do not help. {remedy}")
-    sizes = [_set_size(outlook, *of_set, target_utilisation, late=late) for of_set in sets]
-    if not late:  # members that keep up without a known limit are enough
-        sizes = [
-            of_set
-            if measured[of_set.members].any()
-            else of_set._replace(wanted=min(of_set.wanted, of_set.members.size))
-            for of_set in sizes
-        ]
+
+    def sized(members: Places, partitions: Mask) -> _SetSize:
+        rooms = target_utilisation * outlook.capacities[members]
+        there = rooms if late else rooms[:0]
+        more = missing_members(outlook.arrivals[partitions], there, median(rooms[rooms > 0]))
+        wanted = max(there.size + more, 1)
+        if not late and not measured[members].any():
+            wanted = min(wanted, members.size)  # they keep up without a known limit
+        return _SetSize(members, partitions, wanted)
+
+    sizes = [sized(*of_set) for of_set in sets]
     # The only readers of some topics may be too few while other members have time.
     alone = [
-        _set_size(outlook, np.flatnonzero(members), partitions, target_utilisation, late=late)
+        sized(np.flatnonzero(members), partitions)
         for members, partitions in sole_readers(problem)
-        if (speeds := outlook.capacities[members]).any()
-        and late
-        and surely_too_much(outlook.arrivals[partitions], target_utilisation * speeds)
+        if late and outlook.capacities[members].any()
     ]
     # The sentence is about the set that lacks the most consumers, or has the fewest to spare.
     short = max([*sizes, *alone], key=lambda of_set: of_set.wanted - of_set.members.size)
@@ -108,15 +109,6 @@ class _SetSize(NamedTuple):
     members: Places
     partitions: Mask
     wanted: int
-
-
-def _set_size(
-    outlook: Outlook, members: Places, partitions: Mask, target_utilisation: float, *, late: bool
-) -> _SetSize:
-    rooms = target_utilisation * outlook.capacities[members]
-    there = rooms if late else rooms[:0]
-    more = missing_members(outlook.arrivals[partitions], there, median(rooms[rooms > 0]))
-    return _SetSize(members, partitions, max(there.size + more, 1))
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
