@@ -94,6 +94,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "_with_all_samples",
         lambda _, recent, commits: (recent, commits),
     ),
+    "spare members who are in time": ("candidates", "_harmless_moves", lambda *_: None),
 }
 
 

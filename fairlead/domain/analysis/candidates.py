@@ -20,7 +20,7 @@ from fairlead.common.words import plural
 from fairlead.domain.analysis.diagnosis import Basis
 from fairlead.domain.analysis.forecast import Forecast
 from fairlead.domain.analysis.per_member import sum_by_owner
-from fairlead.domain.analysis.sample_series import Float64, Int32
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.analysis.steps import Analysis
 from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
@@ -125,7 +125,11 @@ def _run(
         plan = Assignment(problem, problem.owner, "no change: within the objective")
         most = options.get("max_moves")
     else:
-        plan = assign(FLAGSHIP, work, **{"horizon": horizon_s, "enough": enough, **options})
+        options = {"horizon": horizon_s, "enough": enough, **options}
+        plan = assign(FLAGSHIP, work, **options)
+        harmless = _harmless_moves(analysis, plan, horizon_s)
+        if harmless is not None:
+            plan = assign(FLAGSHIP, work, **{**options, "max_moves": harmless})
         plan = replace(plan, problem=problem)
         most = moved_partitions(problem.owner, plan.owner)
     if analysis.traffic is None:
@@ -141,6 +145,27 @@ def _run(
     if _late(analysis, owner) > max(analysis.rules.objective_s, _late(analysis, plan.owner)):
         return plan
     return _in_racks(plan, owner, racks_only=racks_only)
+
+
+def _harmless_moves(analysis: Analysis, plan: Assignment, horizon_s: float) -> int | None:
+    """Return how many moves bring no other member of an overloaded group over the objective.
+
+    None: all moves. Members without a measured capacity count with their largest possible one.
+    """
+    before, at_most = analysis.owner, analysis.estimates.speeds.at_most
+    outlook = replace(analysis.outlook, capacities=at_most)
+    if outlook.arrivals.sum() <= at_most.sum():
+        return None
+
+    def late(owner: Int32) -> Mask:
+        return outlook.forecast_time_lag(owner, horizon_s) > analysis.rules.objective_s
+
+    in_time, owner = ~late(before), np.where(before < 0, plan.owner, before)
+    for moves, index in enumerate(index for index in plan.reasons if before[index] >= 0):
+        owner[index] = plan.owner[index]
+        if (late(owner) & in_time).any():
+            return moves
+    return None
 
 
 def _in_racks(plan: Assignment, owner: Int32, *, racks_only: bool) -> Assignment:

@@ -344,10 +344,7 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
             return 1000 + PER_STEP * step // 3
         return behind(partition, step)
 
-    def faster(partition: int, step: int) -> int:
-        return 1000 + PER_STEP * step * (14 if partition < 4 else 1)
-
-    answer = answer_question(question(30, end=faster, committed=both))
+    answer = answer_question(question(30, end=skewed, committed=both))
     assert (answer["outcome"], answer["diagnosis"]) == ("plan", "throttled partition")
     assert 7 in answer["assignment"]["b"]["t"]
     assert answer["moved"] > 0
