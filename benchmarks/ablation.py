@@ -56,7 +56,7 @@ LIMITS: Final = frozenset(
     (
         *("AUTO_COMMIT_S", "DAY_S", "WEEK_S", "_GIGABYTE", "NINE_IN_TEN", "_MEDIAN_CHI2"),
         *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
-        *("POINTS", "_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
+        *("_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
         *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S", "_UNKNOWN"),
         *("SAMPLES_NEEDED", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from others
     )
@@ -87,11 +87,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "at_rest",
         lambda series: np.zeros(series.partitions, np.int64),
     ),
-    "changed arrivals": ("decide", "_changed_since", lambda *_: False),
-    "wait after a change of members": ("decide", "_settles", lambda _: None),
     "spare members who are in time": ("candidates", "_harmless_moves", lambda *_: None),
-    "closer band": ("candidates", "_band", lambda _: 0.05),
-    "several sets of readers": ("candidates", "_sets_to_plan", lambda _: []),
 }
 
 

@@ -9,9 +9,10 @@ from assignors.registry import assign
 from benchmarks.simulation.controllers import ScenarioMoment
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
-from fairlead.domain.analysis.decide import PlanDecision, decide, doubled_s
+from fairlead.domain.analysis.decide import PlanDecision, decide
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.thresholds import WEEK_S
 from fairlead.domain.regression import find_regression
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Int32
@@ -31,7 +32,7 @@ def rest_s(times: int) -> float:
     >>> [rest_s(times) / 3600 for times in (1, 2, 3, 20)]
     [0.5, 1.0, 2.0, 168.0]
     """
-    return doubled_s(_FIRST_REST_S, times)
+    return min(_FIRST_REST_S * 2.0 ** (times - 1), WEEK_S)
 
 
 class Planner(ByPlans):

@@ -39,16 +39,12 @@ class SnapshotCandidate:
         The assignor's remark on its result, if any.
     error
         Why the assignor failed; None if it did not.
-    frontier
-        Results with fewer moves, as (moves, time lag at the horizon in seconds), ascending; empty
-        if the assignor computes none.
     """
 
     assignor: str
     metrics: Mapping[str, Any] | None = None
     outcome: str | None = None
     error: str | None = None
-    frontier: tuple[tuple[int, float], ...] = ()
 
 
 def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
@@ -58,9 +54,6 @@ def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
         metrics=None if row["error"] else {name: row[name] for name in FIGURES},
         outcome=row["outcome"],
         error=row["error"],
-        frontier=tuple(
-            (point["moves"], point["forecast_time_lag_s"]) for point in row["frontier"] or ()
-        ),
     )
 
 
@@ -76,12 +69,9 @@ def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> fl
     >>> improvement({"forecast_time_lag_s": 200.0}, {"forecast_time_lag_s": 150.0})
     0.25
     """
-    return _fall(observed.get("forecast_time_lag_s"), predicted.get("forecast_time_lag_s"))
-
-
-def _fall(before: float | None, after: float | None) -> float | None:
+    before, after = (each.get("forecast_time_lag_s") for each in (observed, predicted))
     if before is None or after is None:
         return None
     if before == 0:
         return 0.0 if after == 0 else float("-inf")
-    return (before - after) / before
+    return float((before - after) / before)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
-from fairlead.domain.analysis.candidates import Candidate
+from fairlead.domain.analysis.candidates import Candidate, Failure
 from fairlead.domain.analysis.decide import PlanDecision, decide
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import cost_per_day
@@ -80,16 +80,11 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
         **_figures(Assignment(problem, problem.owner)),
         "topics": list(problem.topics),
         "partition_counts": problem.partition_counts,
-        "members": list(problem.members),
         "weights": problem.weights,
         **_analysed(decision, problem),
         **_far(far, price),
     }
-    others = (
-        _candidate(candidate) | _far(candidate.rack_gb_per_day, price)
-        for candidate in decision.candidates
-    )
-    return [observed, *others]
+    return [observed, *(_candidate(candidate, price) for candidate in decision.candidates)]
 
 
 def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
@@ -98,10 +93,10 @@ def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
     return {"rack_gb_per_day": gb_per_day, "rack_cost_per_day": cost}
 
 
-def _candidate(candidate: Candidate) -> Row:
+def _candidate(candidate: Candidate | Failure, price: float | None) -> Row:
+    if isinstance(candidate, Failure):
+        return candidate._asdict()
     assignment, forecast = candidate.assignment, candidate.forecast
-    if assignment is None or forecast is None:
-        return {"assignor": candidate.assignor, "error": candidate.error}
     reasons = [{"index": index, "reason": why} for index, why in assignment.reasons.items()]
     return {
         "assignor": candidate.assignor,
@@ -112,10 +107,7 @@ def _candidate(candidate: Candidate) -> Row:
         "outcome": assignment.outcome,
         "owner": assignment.owner,
         "reasons": reasons,
-        "frontier": [
-            {"moves": moves, "forecast_time_lag_s": forecast_time_lag_s}
-            for moves, forecast_time_lag_s in candidate.frontier
-        ],
+        **_far(candidate.rack_gb_per_day, price),
     }
 
 

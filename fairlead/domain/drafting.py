@@ -38,7 +38,7 @@ _DESCRIBED: Final = [
 _OUTLOOK: Final = ("arrival_rates", "backlog", "behind_s", "capacity_used")
 #: Columns of candidates with an array per row, read one row at a time.
 _ARRAYS: Final = (
-    *("topics", "partition_counts", "members", "weights", "owner", "reasons"),
+    *("topics", "partition_counts", "weights", "owner", "reasons"),
     *_OUTLOOK,
 )
 

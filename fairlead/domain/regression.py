@@ -17,7 +17,7 @@ over the objective, summed over partitions:
 
 The plan is also a regression if more partitions are over the objective than in the replay, now and
 at the horizon, by more than the number for which the replay is wrong (by hindcast and bystanders),
-and if the plan saves less time lag than is required of a plan (`weighing.BETTER`).
+and if the plan saves less time lag than is required of a plan (`thresholds.BETTER`).
 
 A member that was never at its limit counts with the speed that it reached, so the replay tends to
 be pessimistic. There is no verdict if members joined or left since the plan.
@@ -31,6 +31,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
+from fairlead.domain.analysis.candidates import planning_horizon_s
 from fairlead.domain.analysis.capacities import observed_capacities
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.forecast import Outlook
@@ -39,8 +40,7 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED
-from fairlead.domain.analysis.weighing import BETTER
+from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED
 
 #: Consecutive samples that have to show a regression.
 IN_A_ROW: Final = 2
@@ -137,7 +137,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
-    soon = replay.ahead_s(analysis.inputs.horizon_s)
+    soon = replay.ahead_s(planning_horizon_s(analysis))
     soon_sums = (float(_excess(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(

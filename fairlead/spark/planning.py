@@ -48,11 +48,9 @@ CANDIDATES: Final = pa.schema(
         "rack_gb_per_day": pa.float64(),
         "rack_cost_per_day": pa.float64(),
         "outcome": pa.string(),
-        "frontier": pa.list_(pa.struct({"moves": pa.int64(), "forecast_time_lag_s": pa.float64()})),
         # The layout of the group, and the assignment.
         "topics": pa.list_(pa.string()),
         "partition_counts": pa.list_(pa.int64()),
-        "members": pa.list_(pa.string()),
         "weights": pa.list_(pa.int64()),
         "owner": pa.list_(pa.int32()),
         "reasons": pa.list_(pa.struct({"index": pa.int32(), "reason": pa.string()})),
@@ -80,13 +78,12 @@ CANDIDATES: Final = pa.schema(
 """One row per candidate, and one for the observed assignment, with assignments as flat arrays.
 
 `forecast_time_lag_s` and `utilisation` are the forecast: the worst partition's time lag at the
-policy's horizon, and the most utilised member's arrivals divided by its capacity; `frontier` is
-`forecast_time_lag_s` after fewer moves. `rack_gb_per_day`, gigabytes per day from other racks, and
-`rack_cost_per_day` are null if they are unknown or not counted. The row `observed` has the layout
-of the group: `topics` and their `partition_counts`, whose partitions follow one another in every
-array; `members`; `weights`, the lag of each partition in records. `owner` has an index into
-`members` for each partition, -1 without an owner. `reasons` are the assignor's, by the partition's
-index in the arrays.
+policy's horizon, and the most utilised member's arrivals divided by its capacity.
+`rack_gb_per_day`, gigabytes per day from other racks, and `rack_cost_per_day` are null if they are
+unknown or not counted. The row `observed` has the layout of the group: `topics` and their
+`partition_counts`, whose partitions follow one another in every array; `weights`, the lag of each
+partition in records. `owner` has an index into the members of the sample for each partition, -1
+without an owner. `reasons` are the assignor's, by the partition's index in the arrays.
 
 The row `observed` also has the analysis: the diagnosis with its names and evidence; `loss_s`,
 seconds until retention overtakes the group, null if it does not; `catch_up_s`, seconds until the
@@ -94,7 +91,7 @@ group is within its objective, null if it never is; the number of consumers need
 costs of records, as JSON; the decision (`plan` or `no change`) with its reason and the assignor
 `chosen`; `capacities`, the present knowledge of members; `arrival_rates`, records per second of
 each partition, with its `backlog` in records and the age of its oldest record in seconds,
-`behind_s`; `capacity_used`, the capacity of each of `members` in the forecast, in records per
+`behind_s`; `capacity_used`, the capacity of each member in the forecast, in records per
 second; `statuses`, the statuses of partitions, if the decision is a plan. All are null if there is
 nothing to assign.
 """

@@ -4,7 +4,6 @@ Belongs here: storing many decisions with their plans, candidates and balances. 
 transaction and the groups' locks (`plans`).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -37,7 +36,6 @@ _MOVES: Final = pa.schema(
         "reason": pa.string(),
     }
 )
-_FRONTIER: Final = ("moves", "forecast_time_lag_s")
 #: Columns of a plan that are fields of its draft.
 _OF_DRAFT: Final = (
     *("assignor", "reason", "snapshot_id", "snapshot_at", "expires_at", "four_eyes", "shadow"),
@@ -132,8 +130,6 @@ def insert_decisions(
         rows.append(key | what | {"settings": settings})
         for candidate in decision.candidates:
             what = {name: getattr(candidate, name) for name in ("assignor", "outcome", "error")}
-            points = [dict(zip(_FRONTIER, point, strict=True)) for point in candidate.frontier]
-            what["frontier"] = json.dumps(points) if points else None
             candidates.append(key | what | metric_columns(candidate.metrics))
         key = of_group | {"measured_at": at}
         if decision.observed is not None:

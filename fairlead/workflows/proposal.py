@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from fairlead.common.words import percent
-from fairlead.domain.analysis.weighing import BETTER
+from fairlead.domain.analysis.thresholds import BETTER
 from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide_approval
 from fairlead.domain.as_problem import Shares, planned
 from fairlead.domain.basis import differences

@@ -5,27 +5,32 @@ the earlier steps (`steps`), nor the rules of assignment (`assignors`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
+from fairlead.domain.analysis.candidates import (
+    FLAGSHIP,
+    Candidate,
+    Failure,
+    candidates,
+    catches_up,
+    gain,
+)
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
-from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
+from fairlead.domain.analysis.diagnosis import Diagnosis
 from fairlead.domain.analysis.forecast import Forecast, Outlook
-from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
-from fairlead.domain.analysis.sample_series import Int32, Mask, median
+from fairlead.domain.analysis.sample_series import Int32, median
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
-from fairlead.domain.analysis.weighing import BETTER, behind, gain
+from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL, WEEK_S
 
 #: Commits to wait for a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
@@ -65,7 +70,7 @@ class PlanDecision:
     reason: str
     diagnosis: Diagnosis
     kept: Forecast
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate | Failure, ...]
     chosen: Candidate | None
     capacities: Mapping[str, Capacity]
     costs: Costs
@@ -77,8 +82,7 @@ class PlanDecision:
     @property
     def owner(self) -> Int32 | None:
         """Planned owners, int32 of shape (P,); None without a plan."""
-        assignment = None if self.chosen is None else self.chosen.assignment
-        return None if assignment is None else assignment.owner
+        return None if self.chosen is None else self.chosen.assignment.owner
 
     @property
     def planned(self) -> Forecast | None:
@@ -139,17 +143,16 @@ def decide(
     analysis = analyse(question)
     hold, places, limit = _hold(analysis), analysis.places, question.rules.max_moves
     racks_only = hold is not None and not places and _reduces_traffic(analysis)
-    inputs = replace(analysis.inputs, racks_only=racks_only)
-    offered: tuple[Candidate, ...] = ()
+    run = partial(candidates, analysis, assignors, options or {}, racks_only=racks_only)
+    offered: tuple[Candidate | Failure, ...] = ()
     if hold is not None and places:
-        placing = replace(inputs, rules=replace(question.rules, max_moves=0))
-        offered = candidates(placing, assignors, options or {})
-        if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
+        offered = run(0)
+        if any(isinstance(each, Candidate) and not each.moved for each in offered):
             limit = 0
         else:
             offered = ()
     if not offered and (hold is None or places or racks_only or compare):
-        offered = candidates(inputs, assignors, options or {})
+        offered = run(limit)
     chosen, reason = None, hold or ""
     if racks_only:
         chosen, why = _rack_plan(analysis, offered, choose)
@@ -167,7 +170,7 @@ def decide(
         costs=analysis.estimates.costs,
         outlook=analysis.outlook,
         size=analysis.size,
-        traffic=inputs.traffic,
+        traffic=analysis.traffic,
         work=analysis.observations.work,
     )
 
@@ -177,7 +180,7 @@ def _hold(analysis: Analysis) -> str | None:
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
-    if not analysis.late.any() or not behind(analysis.inputs).any():
+    if not analysis.late.any() or catches_up(analysis):
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
 
@@ -189,7 +192,7 @@ def _blocked(analysis: Analysis) -> str | None:
         return diagnosis.evidence
     if diagnosis.name == "unknown":
         return f"unknown: {diagnosis.evidence}"
-    return _waits(analysis) or _settles(analysis)
+    return _waits(analysis)
 
 
 def _waits(analysis: Analysis) -> str | None:
@@ -202,23 +205,23 @@ def _waits(analysis: Analysis) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
-    back_off_ends_at = changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - AT_ONCE + 1)
-    began_at = changed_at + rules.move_downtime_s
-    samples = int((analysis.observations.recent.at > began_at).sum())
-    shows_at = began_at + _commits_s(analysis)
-    shows = samples >= SAMPLES_NEEDED and now >= max(back_off_ends_at, shows_at)
-    if shows or _changed_since(analysis, changed_at):
-        return None
-    if now < back_off_ends_at:
+    back_off_s = min(FIRST_BACKOFF_S * 2.0 ** (len(plans) - AT_ONCE), WEEK_S)
+    if len(plans) >= AT_ONCE and now < changed_at + back_off_s:
         return (
             f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
-            f"{length(back_off_ends_at - now)} more"
+            f"{length(changed_at + back_off_s - now)} more"
         )
+    began_at = changed_at + rules.move_downtime_s
+    samples = int((analysis.observations.recent.at > began_at).sum())
     ago = f"the last plan took effect {length(max(now - changed_at, 0.0))} ago"
-    if samples >= SAMPLES_NEEDED:
+    if samples < SAMPLES_NEEDED:
+        return (
+            f"{ago}: {samples} of the {SAMPLES_NEEDED} samples that show its effect have been taken"
+        )
+    if now < (shows_at := began_at + _commits_s(analysis)):
         wait = length(shows_at - now)
         return f"{ago}: members commit rarely, and samples will show its effect in {wait}"
-    return f"{ago}: {samples} of the {SAMPLES_NEEDED} samples that show its effect have been taken"
+    return None
 
 
 def _commits_s(analysis: Analysis) -> float:
@@ -234,72 +237,13 @@ def _commits_s(analysis: Analysis) -> float:
     return COMMITS_NEEDED * max(interval_s, SEVERAL * held_s)
 
 
-def doubled_s(first_s: float, times: int) -> float:
-    """Return a back-off in seconds, doubled each time, at most `WEEK_S`; 0 for no times.
-
-    Examples
-    --------
-    >>> [doubled_s(3600.0, times) / 3600 for times in (0, 1, 2, 3, 20)]
-    [0.0, 1.0, 2.0, 4.0, 168.0]
-    """
-    return min(first_s * 2.0 ** (times - 1), WEEK_S) if times > 0 else 0.0
-
-
-def _changed_since(analysis: Analysis, changed_at: float) -> bool:
-    """Whether members are behind because arrivals have changed since the last plan.
-
-    If so, the group neither waits for the plan's effect nor backs off.
-    """
-    owner, late = analysis.owner, analysis.time_lag_s > analysis.rules.objective_s
-    rates, series = analysis.estimates.rates, analysis.observations.recent
-    changed = of_owner(late, owner, none=False) & (rates.seconds <= series.now - changed_at)
-    changed &= rates.seconds < series.now - series.at[0]
-    raised = sum_by_owner(np.where(changed, rates.per_s, 0.0), owner, late.size)
-    return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
-
-
-def _settles(analysis: Analysis) -> str | None:
-    """Describe members that came or went too recently to see the effect; None: no member did.
-
-    A member came if it owns partitions now and did not before, and went in the opposite case,
-    unless a plan did that. Members with few arrivals that are not behind do not count: in a large
-    group members come and go all the time.
-    """
-    series, changed_at = analysis.observations.recent, analysis.question.changed_at
-    for back in range(2, min(SAMPLES_NEEDED, len(series)) + 1):
-        before = series.owner[-back]
-        if (before < 0).all():
-            continue  # the coordinator returned none
-        changed = np.setxor1d(series.owner[-1], before)
-        changed = changed[changed >= 0]
-        if changed_at is not None and changed_at >= series.at[-back]:
-            changed = changed[changed >= len(analysis.problem.members)]  # absent now
-        if changed.size and _matters(analysis, np.isin(before, changed), changed):
-            names = [series.members[member] for member in changed.tolist()]
-            ago = length(series.now - series.at[-back])
-            return (
-                f"{a_few(names)} joined or left within the last {ago}: {SAMPLES_NEEDED} samples "
-                "are needed to show the effect"
-            )
-    return None
-
-
-def _matters(analysis: Analysis, owned_before: Mask, changed: Int32) -> bool:
-    """Whether members that came or went have, or had, many arrivals or a backlog."""
-    owner, arrivals = analysis.owner, analysis.estimates.rates.per_s
-    touched = owned_before | np.isin(owner, changed)
-    late = analysis.time_lag_s > analysis.rules.objective_s
-    many = arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any()
-    return bool(many or of_owner(late, owner, none=False)[touched].any())
-
-
 def _choice(
-    analysis: Analysis, offered: Sequence[Candidate], choose: Choose, limit: int | None
+    analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
     """Choose a candidate, and compare it with the present owners."""
-    usable = [candidate for candidate in offered if candidate.forecast is not None]
+    usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
-        errors = "; ".join(f"{candidate.assignor}: {candidate.error}" for candidate in offered)
+        errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))
         return None, f"every assignor failed: {errors or 'none was asked'}"
     usable = [candidate for candidate in usable if limit is None or candidate.moved <= limit]
     if not usable:
@@ -317,25 +261,23 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 
     If racks count, all time lags within the objective are equal.
     """
-    forecast, assignment = candidate.forecast, candidate.assignment
-    assert forecast is not None  # noqa: S101 - candidates without one have been passed over
-    assert assignment is not None  # noqa: S101 - as above
+    forecast = candidate.forecast
     time_lag_s, far = forecast.time_lag_s, 0.0
-    if analysis.inputs.traffic is not None:
+    if analysis.traffic is not None:
         time_lag_s = max(time_lag_s, analysis.rules.objective_s)
-        far = round(analysis.inputs.traffic.share(assignment.owner), 2)
+        far = round(analysis.traffic.share(candidate.assignment.owner), 2)
     return time_lag_s, far, round(forecast.utilisation, 2), candidate.moved
 
 
 def _rack_plan(
-    analysis: Analysis, offered: Sequence[Candidate], choose: Choose
+    analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose
 ) -> tuple[Candidate | None, str]:
     """Return a plan that reduces a healthy group's traffic between racks, with its saving."""
-    usable = [candidate for candidate in offered if candidate.assignment is not None]
+    usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     allowed = usable[:1] if choose == "first" else usable
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
-    traffic, rules = analysis.inputs.traffic, analysis.rules
-    if plan is None or plan.assignment is None or traffic is None:
+    traffic, rules = analysis.traffic, analysis.rules
+    if plan is None or traffic is None:
         return None, f"only {FLAGSHIP} makes plans only for racks"
     before, after = analysis.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
@@ -348,11 +290,10 @@ def _rack_plan(
 
 def _reduces_traffic(analysis: Analysis) -> bool:
     """Whether a healthy group may get a plan that only reduces its traffic between racks."""
-    traffic = analysis.inputs.traffic
+    traffic = analysis.traffic
     return (
         traffic is not None
         and analysis.diagnosis.name == "healthy"
-        and not analysis.orphans
         and analysis.kept.time_lag_s <= analysis.rules.objective_s
         and _blocked(analysis) is None
         and _saves_enough(analysis, traffic, traffic.between(analysis.owner))
@@ -371,34 +312,30 @@ def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> boo
 def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     """Return whether a candidate is worth its moves, and why."""
     rules, kept = analysis.rules, analysis.kept
-    problem, planned = analysis.problem, candidate.forecast
-    if planned is None or candidate.assignment is None:
-        return False, candidate.error or "failed"
-    owner = candidate.assignment.owner
+    planned, owner = candidate.forecast, candidate.assignment.owner
     what = (
         f"time lag in {length(rules.horizon_s)}: {length(kept.time_lag_s)} without a plan, "
         f"{length(planned.time_lag_s)} with it; most utilised member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )
-    if analysis.inputs.traffic is not None:
-        what += f"; {analysis.inputs.traffic.describe(problem.owner, owner, rules.price_per_gb)}"
+    if analysis.traffic is not None:
+        what += f"; {analysis.traffic.describe(analysis.owner, owner, rules.price_per_gb)}"
     if analysis.orphans:
         return True, f"{plural(analysis.orphans, 'partition')} without an owner get one; {what}"
     if not candidate.moved:
         known = "" if analysis.estimates.speeds.measured.all() else ", as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
-    saved = gain(analysis.inputs, owner)
+    avoided_s, slight = gain(analysis, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
         # The plan helps other members than the one that is furthest behind.
-        then, now = length(saved.time_lag_s), length(saved.planned_s)
-        what += f"; time lag of the {saved.members} members that it changes: {then}, then {now}"
-    if saved.slight:
+        what += f"; summed over partitions, the plan avoids {length(avoided_s)} of time lag"
+    if slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"
     stopped = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
     price = stopped * rules.move_downtime_s
-    if saved.avoided_s <= price:
+    if avoided_s <= price:
         return False, (
-            f"not worth it: summed over partitions, the plan avoids {length(saved.avoided_s)} of "
+            f"not worth it: summed over partitions, the plan avoids {length(avoided_s)} of "
             f"time lag, and its moves cost {length(price)} of downtime; {what}"
         )
     return True, what

@@ -11,17 +11,16 @@ diagnosis:
 2. stuck partition: it waits while its owner commits others.
 3. throttled partition: it falls behind while its owner keeps up with others or waits for records.
 4. unbalanced: a partition without an owner is behind.
-5. unknown: no capacity is known.
-6. hot partition: more arrives than the fastest member can process.
-7. overloaded: more arrives than all members that read it can process.
-8. slow member: its measured capacity is below `SLOW` times the median of its peers.
-9. recovering: every member catches up, about as soon as with any other assignment.
-10. unknown: more arrives at each member than its lower bound of capacity.
-11. unbalanced: more arrives at a member than it can process, and others have room.
-12. recovering: over the objective now, and within it at the horizon.
-13. healthy: within the objective now and at the horizon.
+5. hot partition: more arrives than the fastest member can process.
+6. overloaded: more arrives than all members that read it can process.
+7. slow member: its measured capacity is below `SLOW` times the median of its peers.
+8. recovering: every member catches up, about as soon as with any other assignment.
+9. unknown: more arrives at each member than its lower bound of capacity, or none is known.
+10. unbalanced: more arrives at a member than it can process, and others have room.
+11. recovering: over the objective now, and within it at the horizon.
+12. healthy: within the objective now and at the horizon.
 
-5 to 11 are checked only if a member is forecast over the objective.
+5 to 10 are checked only if a member is forecast over the objective.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +42,7 @@ from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, median
 from fairlead.domain.analysis.sizing import fastest_readers, surely_too_much, too_large
-from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL, STEPS
+from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED
 from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.worst_first import SOON_S
@@ -191,10 +190,10 @@ def _and_more(partitions: int) -> str:
 
 
 def _diagnose(basis: Basis) -> Diagnosis:
-    unknown = _unowned(basis) or _unseen(basis)
+    unknown = _unseen(basis)
     if unknown:
         return Diagnosis("unknown", (), unknown)
-    doubt = _uncommitted(basis)
+    doubt = _silent(basis)
     if doubt is None:
         return _problem(basis)
     silent, owning = basis.estimates.silent, np.unique(basis.owner[basis.owner >= 0])
@@ -209,8 +208,7 @@ def _problem(basis: Basis) -> Diagnosis:
     found = _stuck(basis) or _throttled(basis) or _without_owner(basis)
     if found is None and basis.late.any():
         found = (
-            _no_capacity(basis)
-            or _hot(basis)
+            _hot(basis)
             or _overloaded(basis)
             or _slow(basis)
             or _catching_up(basis)
@@ -227,7 +225,8 @@ def _problem(basis: Basis) -> Diagnosis:
     return found or _healthy(basis)
 
 
-def _unowned(basis: Basis) -> str | None:
+def _unseen(basis: Basis) -> str | None:
+    """Return why nothing is known about a group, if so."""
     assignable = basis.problem.assignable
     if not basis.problem.members:
         return NO_MEMBERS
@@ -236,65 +235,44 @@ def _unowned(basis: Basis) -> str | None:
     ownerless, count = int((assignable & (basis.owner < 0)).sum()), int(assignable.sum())
     if 2 * ownerless > count:
         return f"{ownerless:,} of {count:,} partitions have no known owner."
-    return None
-
-
-def _unseen(basis: Basis) -> str | None:
-    """Return why nothing is known if there are few samples, or most logs are new."""
-    series, assignable = basis.observations.recent, basis.problem.assignable
-    count = len(series)
-    if count < SAMPLES_NEEDED:
+    series = basis.observations.recent
+    if len(series) < SAMPLES_NEEDED:
         return (
-            f"There {'is' if count == 1 else 'are'} {plural(count, 'sample')} of the group; "
-            f"{SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet committed."
+            f"There {'is' if len(series) == 1 else 'are'} {plural(len(series), 'sample')} of the "
+            f"group; {SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet "
+            "committed."
         )
-    few = assignable & (series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
-    if few.sum() * 2 > assignable.sum():
+    new = int((assignable & (series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)).sum())
+    if 2 * new > count:
         return (
-            f"{int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were created "
-            f"again or are missing in the last sample: {SAMPLES_NEEDED} samples of each are needed."
+            f"{new:,} of {count:,} partitions are new, were created again or are missing in the "
+            f"last sample: {SAMPLES_NEEDED} samples of each are needed."
         )
     return None
 
 
-def _uncommitted(basis: Basis) -> Diagnosis | None:
+def _silent(basis: Basis) -> Diagnosis | None:
     series, commits = basis.observations.recent, basis.estimates.commits
-    silent = basis.members(basis.estimates.silent)
-    if silent and commits.foreign.any():
+    names = basis.members(basis.estimates.silent)
+    if not names:
+        return None
+    if commits.foreign.any():
         first = int(commits.foreign.argmax())
-        return Diagnosis(
-            "unknown",
-            silent,
+        why = (
             f"The committed offset of {basis.partition(first)} is "
             f"{int(series.committed[-1, first]):,}, and its log ends at "
             f"{int(series.end[-1, first]):,}: the commit belongs to an earlier log of the "
-            f"partition, and the position of {a_few(silent)} is unknown.",
+            f"partition, and the position of {a_few(names)} is unknown."
         )
-    if silent:
+    else:
         theirs = of_owner(basis.estimates.silent, basis.owner, none=False)
         longest = np.minimum(commits.waiting_s, series.owned_s)[theirs].max(initial=0.0)
-        return Diagnosis(
-            "unknown",
-            silent,
-            f"{a_few(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
+        why = (
+            f"{a_few(names)} {_verb(names, 'has', 'have')} committed nothing for "
             f"{length(float(longest))}, although records have arrived. Whether "
-            f"{_verb(silent, 'it reads', 'they read')} them is unknown.",
+            f"{_verb(names, 'it reads', 'they read')} them is unknown."
         )
-    owns = np.bincount(basis.owner[basis.owner >= 0], minlength=basis.late.size) > 0
-    few = commits.marked.sum(axis=0) <= SEVERAL
-    young = (commits.rare & few)[: owns.size] & owns
-    if 2 * young.sum() < owns.sum():  # a few members matter only if they seem to be behind
-        young &= basis.time_lag_s > basis.rules.objective_s
-    if not young.any():
-        return None
-    early = basis.members(young)
-    usual = float(commits.interval_s[: young.size][young].max())
-    return Diagnosis(
-        "unknown",
-        early,
-        f"{a_few(early)} {_verb(early, 'commits', 'commit')} about every {length(usual)}: "
-        f"{SEVERAL} such intervals are needed to distinguish a backlog from a pending commit.",
-    )
+    return Diagnosis("unknown", names, why)
 
 
 def _stuck(basis: Basis) -> Diagnosis | None:
@@ -366,19 +344,6 @@ def _lag_s(basis: Basis) -> Float64:
     return series.time_lag(series.lag[-1].astype(np.float64), basis.estimates.rates.per_s)
 
 
-def _no_capacity(basis: Basis) -> Diagnosis | None:
-    """Return unknown if the capacity of no member that is behind is known."""
-    if basis.estimates.speeds.per_s[basis.late].any():
-        return None
-    names = basis.members(basis.late)
-    return Diagnosis(
-        "unknown",
-        names,
-        f"The capacity of {a_few(names)} is unknown: {SAMPLES_NEEDED} samples with the same owners "
-        "are needed.",
-    )
-
-
 def _hot(basis: Basis) -> Diagnosis | None:
     arrivals, problem = basis.outlook.arrivals, basis.problem
     of_late = of_owner(basis.late, basis.owner, none=False)
@@ -400,8 +365,6 @@ def _hot(basis: Basis) -> Diagnosis | None:
 def _drained(basis: Basis) -> Float64:
     """Return the reading speed of each partition in its second fastest step, (P,)."""
     commits, series = basis.estimates.commits, basis.observations.recent
-    if len(series) <= STEPS:
-        return np.zeros(series.partitions)
     per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
     rare = of_owner(commits.rare, series.owner[-1], none=True)
     return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
@@ -411,9 +374,8 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
     """Check each reader set, and the only readers of some topics: other members cannot help."""
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
-    silent = basis.estimates.silent
-    read = (of_partition >= 0) & ~of_owner(silent, basis.owner, none=False)
-    everybody = _readers(basis) & ~silent
+    read = ~of_owner(basis.estimates.silent, basis.owner, none=False)
+    everybody = _readers(basis)
     sets = [
         (reader_set == number, of_partition == number)
         for number in np.unique(reader_set[basis.late]).tolist()
@@ -450,10 +412,10 @@ def _as_known(basis: Basis, members: Mask) -> str:
 
 
 def _readers(basis: Basis) -> Mask:
-    """Return the members that subscribe to a topic with partitions, bool of shape (M,)."""
+    """Return the members that commit and subscribe to a topic with partitions, bool (M,)."""
     readers = np.zeros(len(basis.problem.members), dtype=bool)
     readers[basis.problem.readers] = True
-    return readers
+    return readers & ~basis.estimates.silent
 
 
 def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
@@ -499,7 +461,7 @@ def _catching_up(basis: Basis) -> Diagnosis | None:
     outlook, owner = basis.outlook, basis.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
     waiting = outlook.by_member(outlook.backlog, owner)
-    readers = _readers(basis) & ~basis.estimates.silent
+    readers = _readers(basis)
     if (spare[readers] <= 0).any():
         return None
     longest = float((waiting / np.maximum(spare, 1e-9))[basis.late & readers].max(initial=0.0))
@@ -509,16 +471,16 @@ def _catching_up(basis: Basis) -> Diagnosis | None:
 
 
 def _unmeasured(basis: Basis) -> Diagnosis | None:
-    """Return unknown if more arrives at every member than its lower bound of capacity."""
-    readers = _readers(basis) & ~basis.estimates.silent
+    """Return unknown if more arrives at every member than is known that it can process."""
+    readers = _readers(basis)
     used = basis.outlook.utilisation(basis.owner)[readers]
-    if not used.size or used.min() < 1.0:
+    if basis.outlook.capacities[basis.late].any() and used.min(initial=np.inf) < 1.0:
         return None
     owned = basis.owner >= 0
     arrive = basis.outlook.in_records(float(basis.outlook.arrivals[owned].sum()), owned)
     return Diagnosis(
         "unknown",
-        (),
+        basis.members(basis.late),
         f"{rate(arrive)} arrive, and every member falls behind: the group is overloaded, unless "
         "members can process more than measured. More samples will show whether they can.",
     )
@@ -527,7 +489,7 @@ def _unmeasured(basis: Basis) -> Diagnosis | None:
 def _unbalanced(basis: Basis) -> Diagnosis:
     used, time_lag_s = basis.outlook.utilisation(basis.owner), basis.time_lag_s
     worst = int(time_lag_s.argmax())
-    others = _readers(basis) & ~basis.estimates.silent
+    others = _readers(basis)
     others[worst] = False
     lightest = ""
     if others.any():

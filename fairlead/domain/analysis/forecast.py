@@ -22,8 +22,6 @@ from fairlead.domain.analysis.thresholds import DAY_S
 
 #: Number of standard deviations by which arrivals may be lower than estimated.
 CHANCE: Final = 2.0
-#: Share of arrivals below which their uncertainty is ignored.
-CERTAIN: Final = 0.03
 #: Seconds for which a member that has caught up must stay within the objective.
 STAYS_S: Final = 600.0
 #: Uncertainty of a capacity, as a share of it.
@@ -116,8 +114,8 @@ class Outlook:
         """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
         return quotient(self.arrivals, of_owner(self.capacities, owner, none=0.0), np.nan)
 
-    def forecast_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return each member's time lag at the horizon (or one for each), float64 of shape (M,).
+    def forecast_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
+        """Return each member's time lag at the horizon, float64 of shape (M,).
 
         At most the present time lag plus the horizon; the present one if no capacity is known.
         """
@@ -129,9 +127,8 @@ class Outlook:
         With a few records an hour, a member at nine tenths of its capacity may seem overloaded.
         """
         loads = self._loads(owner)
-        arrivals = loads.arrivals
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
-        fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
+        fewest = np.maximum(loads.arrivals - chance, 0.0)
         sure = self._time_lag(loads._replace(arrivals=fewest), horizon_s)
         return np.minimum(sure, self._time_lag(loads, horizon_s))
 
@@ -142,19 +139,19 @@ class Outlook:
             self.by_member(self.arrivals, owner), self.by_member(self.backlog, owner), oldest
         )
 
-    def _time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+    def _time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
         # The most delayed partition stays so until the whole backlog has been read.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
-    def _usual_time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+    def _usual_time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
         """Return the mean time lag of each member's partitions, seconds, (M,)."""
         grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
-    def _left(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+    def _left(self, loads: _Loads, horizon_s: float) -> Float64:
         """Return the backlog at the horizon, records, (M,)."""
         return np.maximum(loads.waiting + (loads.arrivals - self.capacities) * horizon_s, 0.0)
 
@@ -219,7 +216,7 @@ class Outlook:
         waits = (self.backlog > 0) | (owner < 0) | self.unread
         return self.retention.seconds(waits, read / self.costs, until)
 
-    def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
+    def total_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's mean time lag times its number of partitions, float64 (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         return self._usual_time_lag(self._loads(owner), horizon_s) * partitions

@@ -4,7 +4,7 @@ Belongs here: the smallest number that keeps up, and a remedy if more consumers 
 not: capacities (`capacities`).
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, NamedTuple
@@ -76,21 +76,22 @@ def size(
         place = int(np.where(hot, outlook.arrivals, -1.0).argmax())
         what, remedy = too_large(problem, outlook, place, fastest[place], target_utilisation)
         return Size(now, None, f"{what}: more consumers do not help. {remedy}")
-    sizes = [_set_size(outlook, *of_set, target_utilisation, late=late) for of_set in sets]
-    if not late:  # members that keep up without a known limit are enough
-        sizes = [
-            of_set
-            if measured[of_set.members].any()
-            else of_set._replace(wanted=min(of_set.wanted, of_set.members.size))
-            for of_set in sizes
-        ]
+
+    def sized(members: Places, partitions: Mask) -> _SetSize:
+        rooms = target_utilisation * outlook.capacities[members]
+        there = rooms if late else rooms[:0]
+        more = missing_members(outlook.arrivals[partitions], there, median(rooms[rooms > 0]))
+        wanted = max(there.size + more, 1)
+        if not late and not measured[members].any():
+            wanted = min(wanted, members.size)  # they keep up without a known limit
+        return _SetSize(members, partitions, wanted)
+
+    sizes = [sized(*of_set) for of_set in sets]
     # The only readers of some topics may be too few while other members have time.
     alone = [
-        _set_size(outlook, np.flatnonzero(members), partitions, target_utilisation, late=late)
+        sized(np.flatnonzero(members), partitions)
         for members, partitions in sole_readers(problem)
-        if (speeds := outlook.capacities[members]).any()
-        and late
-        and surely_too_much(outlook.arrivals[partitions], target_utilisation * speeds)
+        if late and outlook.capacities[members].any()
     ]
     # The sentence is about the set that lacks the most consumers, or has the fewest to spare.
     short = max([*sizes, *alone], key=lambda of_set: of_set.wanted - of_set.members.size)
@@ -108,15 +109,6 @@ class _SetSize(NamedTuple):
     members: Places
     partitions: Mask
     wanted: int
-
-
-def _set_size(
-    outlook: Outlook, members: Places, partitions: Mask, target_utilisation: float, *, late: bool
-) -> _SetSize:
-    speeds, loads = outlook.capacities[members], outlook.arrivals[partitions]
-    there = target_utilisation * speeds if late else np.zeros(0)
-    more = missing_members(loads, there, target_utilisation * median(speeds[speeds > 0]))
-    return _SetSize(members, partitions, max(there.size + more, 1))
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
@@ -182,7 +174,7 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
     >>> surely_too_much(np.full(8, 40.0), np.full(4, 99.0))
     False
     """
-    if loads.sum() > rooms.sum():
+    if loads.sum() > rooms.sum() + SLACK:
         return True
     largest = np.sort(np.minimum(loads, rooms.max(initial=0.0)))[::-1]
     largest = largest[largest > SLACK]
@@ -194,26 +186,18 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return the number of members of capacity `room` that are needed beside those of `rooms`.
+    """Return how many members of capacity `room`, beside those of `rooms`, are not surely too few.
 
-    Best fit, decreasing: each partition, the largest first, goes to the member with the least
-    sufficient room, else to an additional member. At most 11/9 of the optimum. Loads above the
-    largest capacity are cut to it.
+    Loads above the largest capacity are cut to it.
 
     Examples
     --------
     >>> missing_members(np.full(9, 40.0), np.full(3, 94.0), 94.0)
     2
     """
-    most = max(room, float(rooms.max(initial=0.0)))
-    left, more = sorted(rooms.tolist()), 0
-    for load in np.sort(np.minimum(loads, most))[::-1].tolist():
-        if load <= 0:
-            break
-        place = bisect_left(left, load - SLACK)
-        if place == len(left):
-            more += 1
-            insort(left, max(room, load) - load)
-        else:
-            insort(left, left.pop(place) - load)
-    return more
+    loads = np.minimum(loads, max(room, float(rooms.max(initial=0.0))))
+
+    def enough(more: int) -> bool:
+        return not surely_too_much(loads, np.append(rooms, np.full(more, room)))
+
+    return bisect_left(range(loads.size), 1, key=enough)

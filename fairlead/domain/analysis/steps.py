@@ -13,7 +13,6 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.read import read
 from fairlead.domain.analysis.sizing import Size, size
-from fairlead.domain.analysis.weighing import CandidateInputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +24,8 @@ class Analysis(Basis):
     diagnosis: Diagnosis
     #: Number of consumers now, and the number needed.
     size: Size
-    #: Input for computing candidates.
-    inputs: CandidateInputs
+    #: Traffic between racks; None: impossible, or ignored.
+    traffic: RackTraffic | None
     #: Number of partitions with subscribers and without an owner.
     orphans: int
 
@@ -63,14 +62,6 @@ def analyse(question: Question) -> Analysis:
             known=diagnosis.name != "unknown",
             throttled=diagnosis.name == "throttled partition" and not late.any(),
         ),
-        inputs=CandidateInputs(
-            problem,
-            outlook,
-            estimates.held,
-            rules,
-            estimates.peers,
-            estimates.speeds.at_most,
-            traffic,
-        ),
+        traffic=traffic,
         orphans=int((problem.assignable & (problem.owner < 0)).sum()),
     )

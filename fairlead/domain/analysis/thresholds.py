@@ -22,6 +22,8 @@ NEGLIGIBLE: Final = 0.1
 MOSTLY: Final = 1.0 - NEGLIGIBLE
 #: Smallest ratio of two figures that is not noise.
 CLEARLY: Final = 1.25
+#: Minimum share by which a plan must reduce the time lag of members that stay over the objective.
+BETTER: Final = 0.1
 #: Number of standard deviations beyond which a difference is not chance.
 DEVIATIONS: Final = 4.0
 #: Standard deviations on each side of a 90 % interval.

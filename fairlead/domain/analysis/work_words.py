@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.common.words import milliseconds, plural
+from fairlead.common.words import milliseconds
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.reported_work import MeasuredWork
@@ -44,9 +44,6 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
             f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"
             f"{of_time}."
         )
-    if unusual.size > NAMED:
-        more = plural(unusual.size - NAMED, "more partition")
-        sentences.append(f"Records of {more} take longer or shorter than usual.")
     ratios = _ratios_to_peers(per_record[: len(problem.members)], peers)
     slow = np.flatnonzero(ratios > CLEARLY)
     for member in slow[np.argsort(-ratios[slow], kind="stable")][:NAMED].tolist():
@@ -60,9 +57,6 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
             f"{problem.members[member]} takes {milliseconds(per_record[member])} for a usual "
             f"record, {ratios[member]:.2g} times as long as the others{doubt}."
         )
-    if slow.size > NAMED:
-        others = plural(slow.size - NAMED, "more consumer")
-        sentences.append(f"{others} {'is' if slow.size == NAMED + 1 else 'are'} slow, too.")
     return sentences
 
 

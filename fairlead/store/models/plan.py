@@ -357,9 +357,6 @@ class CandidatePlan(MeasuredBalance, Base):
     assignor: Mapped[str] = mapped_column(comment="The assignor's name.")
     outcome: Mapped[str | None] = mapped_column(comment="The assignor's own note on its result.")
     error: Mapped[str | None] = mapped_column(comment="Why there is no assignment.")
-    frontier: Mapped[list[dict[str, float]] | None] = mapped_column(
-        JSONB, comment="Forecast lag after fewer moves: moves, forecast_time_lag_s."
-    )
     snapshot_at: Mapped[datetime] = mapped_column(comment="When the snapshot was taken.")
 
 

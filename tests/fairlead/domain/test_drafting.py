@@ -124,7 +124,6 @@ def test_columns_of_several_topics_are_split_by_topic() -> None:
         "assignor": OBSERVED,
         "topics": ["a", "b", "c"],
         "partition_counts": [2, 0, 2],
-        "members": ["x", "y"],
         "weights": [1, 2, 3, 4],
         "owner": [0, 0, 1, -1],
         "lag_max": 7,

@@ -86,9 +86,9 @@ def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
     assert [row["owner"] for row in found.values()] == [[0, 0, -1], [0, 1, 1], [0, 0, 1]]
-    layout = ("topics", "partition_counts", "members", "weights")
-    assert [found[OBSERVED][name] for name in layout] == [["t"], [3], ["a", "b"], [100, 60, 50]]
-    assert [found["range"][name] for name in layout] == [None] * 4
+    layout = ("topics", "partition_counts", "weights")
+    assert [found[OBSERVED][name] for name in layout] == [["t"], [3], [100, 60, 50]]
+    assert [found["range"][name] for name in layout] == [None] * 3
 
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:

@@ -33,7 +33,7 @@ def test_decision_has_the_source_of_its_policies(engine: Engine, draft: MakeDraf
 def test_candidates_are_read_back_unchanged(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """Candidates have metrics, the assignor's details and the frontier; failed ones are last."""
+    """Candidates have metrics, the assignor's details; failed ones are last."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)

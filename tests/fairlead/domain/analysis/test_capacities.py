@@ -23,7 +23,7 @@ HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
 def assumed(members: list[str], *figures: Any) -> Speeds:
     """Return the assumed capacities of members with the same subscription."""
     first = np.zeros(len(members), np.int32)
-    return speeds(members, *figures, peers=Peers(first, first, first[:1], first[:1]))
+    return speeds(members, *figures, peers=Peers(first, first, first[:1]))
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:

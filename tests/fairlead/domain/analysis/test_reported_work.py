@@ -161,7 +161,6 @@ def test_at_most_three_slow_consumers_are_named() -> None:
     team = Team(consumers=12, partitions=84, slow=dict.fromkeys(range(5), 2.0))
     evidence = answer_question(team.line(10))["evidence"]
     assert evidence.count("times as long as the others") == 3
-    assert "2 more consumers are slow, too." in evidence
 
 
 def test_with_few_usual_partitions_both_explanations_are_named() -> None:
