@@ -15,19 +15,19 @@ members that were never at their limit. Does not: which lag is a backlog (`commi
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from math import ceil
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.peers import Peers
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, median
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries, median
 from fairlead.domain.analysis.thresholds import (
     DAY_S,
     NEGLIGIBLE,
     RECENT_STEPS,
-    SAMPLES_NEEDED,
     SEVERAL,
     STEPS,
     WEEK_S,
@@ -72,6 +72,29 @@ class Speeds:
     surely_at_most: Float64
 
 
+class Intervals(NamedTuple):
+    """Intervals between commits of a member in which it kept its partitions, shape (N,)."""
+
+    #: Samples after the commits at its start and end, int64.
+    first: Places
+    last: Places
+    #: Whether records waited all the time: the member was at its limit.
+    limited: Mask
+
+
+def commit_intervals(commits: Commits, member: int) -> Intervals:
+    """Return the intervals of a member; one that commits in each step began with a commit."""
+    samples = np.flatnonzero(commits.marked[:, member]) + 1
+    if not commits.rare[member]:
+        samples = np.concatenate(([0], samples))
+    first, last = samples[:-1], samples[1:]
+    unsteady = np.concatenate(([0], (~commits.steady[:, member]).cumsum()))
+    busy = commits.busy[samples - 1, member]
+    busy[:1] |= samples[:1] == 0
+    kept = unsteady[first] == unsteady[last]
+    return Intervals(first[kept], last[kept], (busy[:-1] & busy[1:])[kept])
+
+
 def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
     """Return capacities or lower bounds by member name, from samples.
 
@@ -79,92 +102,53 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
     """
     capacities = {}
     for member, name in enumerate(series.members):
-        observe = _by_intervals if commits.rare[member] else _by_steps
-        capacity = observe(series, commits, member)
+        capacity = _observed(series, commits, member)
         if capacity is not None and capacity.records_per_s > 0:
             capacities[name] = capacity
     return capacities
 
 
-def _by_steps(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
-    """Return the capacity of a member that commits in every step, from stretches of steps.
+def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
+    """Return the speed in the newest stretch at the limit, or a bound from the fastest stretch.
 
-    The fastest and the slowest fifth of a stretch do not count: a member stops during a rebalance,
-    and a reset offset jumps.
+    A stretch has so many intervals that the exact times of commits matter little.
     """
-    places = np.flatnonzero(commits.steady[:, member])
-    count = max(min(_least_steps(series, commits, member), places.size), STEPS)
-    if places.size < count:
+    first, last, limited = commit_intervals(commits, member)
+    interval_s = commits.interval_s[member]
+    least = max(SEVERAL, ceil(STEPS * series.step / interval_s))
+    if first.size < least:
         return None
-    per_s = commits.consumed[places, member] / series.seconds[places]
-    cut = count // STEPS
-    stretches = np.sort(sliding_window_view(per_s, count), axis=1)[:, cut : count - cut].mean(
-        axis=1
-    )
-    ends = series.at[places[count - 1 :] + 1]
-    run = _newest_run((commits.busy & commits.marked)[places, member], count)
-    first, last = run or (0, 0)
-    speed = _measured(per_s[first:last], count) if run else 0.0
-    later = stretches[last:]
-    if run and not (later > _NOISE * speed).any():
-        return Capacity(speed, measured=True, at=float(ends[last - count]))
-    # The member was never at its limit, or was faster later without being at its limit.
-    best = int(later.argmax())
-    return Capacity(float(later[best]), measured=False, at=float(ends[last + best]))
-
-
-def _least_steps(series: SampleSeries, commits: Commits, member: int) -> int:
-    """Return how many steps a stretch needs so that rare commits show a member's speed."""
-    steps = np.ceil(SEVERAL * commits.held_back_s[member] / max(series.step, 1e-9))
-    return int(np.clip(steps, STEPS, max(len(series) - 1, STEPS)))
-
-
-def _newest_run(busy: Mask, count: int) -> tuple[int, int] | None:
-    """Return first step and end of the newest run of at least `count` steps with a backlog.
-
-    A single step without a backlog does not end a run: nothing was committed in it.
-    """
-    filled = busy.copy()
-    filled[1:-1] |= busy[:-2] & busy[2:]
-    padded = np.concatenate(([False], filled, [False]))
-    edges = np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
-    long = edges[edges[:, 1] - edges[:, 0] >= count]
-    return (int(long[-1, 0]), int(long[-1, 1])) if len(long) else None
-
-
-def _measured(run: Float64, count: int) -> float:
-    """Return the speed in a run at the limit; if it has changed, in the newest `count` steps."""
-    usual, now = _trimmed(run[-max(RECENT_STEPS, count) :]), _trimmed(run[-count:])
-    return now if abs(now - usual) > NEGLIGIBLE * usual else usual
-
-
-def _trimmed(values: Float64) -> float:
-    """Return the mean without the lowest and the highest fifth."""
-    cut = values.size // 5
-    return float(np.sort(values)[cut : values.size - cut].mean())
-
-
-def _by_intervals(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
-    """Return the capacity of a member that commits less often than samples are taken.
-
-    From stretches of several commit intervals, which have at least `SAMPLES_NEEDED` steps, and as
-    many as `_least_steps` returns.
-    """
-    marks = np.flatnonzero(commits.marked[:, member])
-    if marks.size <= SEVERAL:
-        return None
-    # Commit times are known only to within a step, a small error of a long stretch.
-    least_steps = max(SAMPLES_NEEDED, _least_steps(series, commits, member))
-    least = round(least_steps * series.step / commits.interval_s[member])
-    count = min(max(SEVERAL, least), marks.size - 1)
+    wanted = ceil(SEVERAL * commits.held_back_s[member] / interval_s)
+    count = min(max(least, wanted), first.size)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
-    ends = marks + 1
-    rate = (total[ends[count:]] - total[ends[:-count]]) / (
-        series.at[ends[count:]] - series.at[ends[:-count]]
-    )
-    behind = np.flatnonzero(sliding_window_view(commits.busy[marks, member], count + 1).all(axis=1))
-    place = int(behind[-1]) if behind.size else int(rate.argmax())
-    return Capacity(float(rate[place]), bool(behind.size), float(series.at[ends[place + count]]))
+    records, seconds = total[last] - total[first], series.at[last] - series.at[first]
+    stretches = sliding_window_view(np.arange(first.size), count)
+    # The fastest and the slowest fifth do not count: a member stops during a rebalance, and a reset
+    # offset jumps. Intervals of rare commits all count: their times are not exact.
+    ends = 0.0 if commits.rare[member] else 1.0 / STEPS
+    per_s = _trimmed(records[stretches], seconds[stretches], ends)
+    at_limit = np.flatnonzero(limited[stretches].all(axis=1))
+    after = 0
+    if at_limit.size:
+        after = int(at_limit[-1]) + count
+        longer, now = slice(max(after - RECENT_STEPS, 0), after), float(per_s[at_limit[-1]])
+        usual = float(_trimmed(records[longer], seconds[longer], ends))
+        unchanged = limited[longer].all() and abs(now - usual) <= NEGLIGIBLE * usual
+        speed = usual if unchanged else now
+        if not (per_s[after:] > _NOISE * speed).any():
+            return Capacity(speed, measured=True, at=float(series.at[last[after - 1]]))
+    # The member was never at its limit, or was faster later without being at its limit.
+    best = after + int(per_s[after:].argmax())
+    return Capacity(float(per_s[best]), measured=False, at=float(series.at[last[best + count - 1]]))
+
+
+def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
+    """Return records a second, of intervals on the last axis, without a share at both ends."""
+    count = records.shape[-1]
+    cut = int(ends * count)
+    middle = (records / seconds).argsort(axis=-1)[..., cut : count - cut]
+    total: Float64 = np.take_along_axis(records, middle, axis=-1).sum(axis=-1)
+    return total / np.take_along_axis(seconds, middle, axis=-1).sum(axis=-1)
 
 
 def remembered(
