@@ -119,7 +119,7 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
     Sets for which a plan is not worth its moves keep their owners, unless no plan is.
     """
     problem, peers = inputs.problem, inputs.peers
-    sets = [] if peers.one_subscription else _sets_to_plan(inputs)
+    sets = [] if problem.equal_subscriptions else _sets_to_plan(inputs)
     if not sets:
         return _relieved_set(inputs, options)
     plans, needless, left = list[Assignment](), list[Assignment](), options.get("max_moves")

@@ -6,7 +6,7 @@ members that were never at their limit. Does not: which lag is a backlog (`commi
 - A member with a backlog throughout several steps consumed at its capacity: *measured*.
 - The consumption of a member with pauses is a lower bound.
 - A newer measurement replaces everything older; a bound replaces a measurement that it exceeds.
-  Bounds fade within a day, because the member may be on another machine by then. Measurements are
+  A bound counts for a day, because the member may be on another machine by then. Measurements are
   used unchanged for hours, then raised, so that a member that was slow yesterday is tried again.
 - A member that was never at its limit gets the capacity of its measured peers, which read the same
   topics. If its lower bound is higher, or no peer was measured, it gets somewhat more than its
@@ -22,8 +22,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.analysis.commits import Commits
-from fairlead.domain.analysis.peers import Peers
-from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries, median
+from fairlead.domain.analysis.sample_series import (
+    Float64,
+    Int32,
+    Mask,
+    Places,
+    SampleSeries,
+    median,
+)
 from fairlead.domain.analysis.thresholds import (
     DAY_S,
     NEGLIGIBLE,
@@ -66,33 +72,31 @@ class Speeds:
     #: Whether the capacity was measured; bool of shape (M,).
     measured: Mask
     #: Largest possible capacity: more than `per_s` for members that were never at their limit and
-    #: have bounds near the capacity of measured peers.
+    #: have bounds near the capacity of measured peers, or few measured peers.
     at_most: Float64
-    #: The same, but more if fewer than `SEVERAL` peers were measured.
-    surely_at_most: Float64
 
 
 class Intervals(NamedTuple):
-    """Intervals between commits of a member in which it kept its partitions, shape (N,)."""
+    """N intervals in which a member kept its partitions."""
 
-    #: Samples after the commits at its start and end, int64.
+    #: First and last sample, intp of shape (N,).
     first: Places
     last: Places
-    #: Whether records waited all the time: the member was at its limit.
+    #: Whether records waited all the time: the member was at its limit; bool of shape (N,).
     limited: Mask
 
 
 def commit_intervals(commits: Commits, member: int) -> Intervals:
-    """Return the intervals of a member; one that commits in each step began with a commit."""
-    samples = np.flatnonzero(commits.marked[:, member]) + 1
-    if not commits.rare[member]:
-        samples = np.concatenate(([0], samples))
-    first, last = samples[:-1], samples[1:]
-    unsteady = np.concatenate(([0], (~commits.steady[:, member]).cumsum()))
-    busy = commits.busy[samples - 1, member]
-    busy[:1] |= samples[:1] == 0
-    kept = unsteady[first] == unsteady[last]
-    return Intervals(first[kept], last[kept], (busy[:-1] & busy[1:])[kept])
+    """Return the intervals between a member's commits if they are rare, else all steps."""
+    marked, steady = commits.marked[:, member], commits.steady[:, member]
+    samples = np.arange(marked.size + 1)
+    if commits.rare[member]:
+        samples = samples[1:][marked]
+    # Nothing is known about the first sample.
+    busy = np.concatenate(([True], marked & commits.busy[:, member]))[samples]
+    unsteady = np.concatenate(([0], (~steady).cumsum()))[samples]
+    kept = unsteady[1:] == unsteady[:-1]
+    return Intervals(samples[:-1][kept], samples[1:][kept], (busy[:-1] & busy[1:])[kept])
 
 
 def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
@@ -166,16 +170,12 @@ def remembered(
     >>> remembered({"a": slow}, {"a": Capacity(30.0, False, 60.0)}, 60.0)["a"].measured
     True
     """
-    merged = {}
-    for name in known.keys() | observed.keys():
-        old, new = known.get(name), observed.get(name)
-        if new is not None and new.records_per_s > LARGEST_RATE:  # nearly no time between samples
-            new = replace(new, records_per_s=LARGEST_RATE)
-        if old is not None and not _lasts(old, now):
-            old = None
-        capacity = new if old is None else old if new is None else _better(old, new, now)
-        if capacity is not None:
-            merged[name] = capacity
+    merged = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
+    for name, new in observed.items():
+        if name not in merged or _replaces(new, merged[name]):
+            # The largest: there may be nearly no time between samples.
+            per_s = min(new.records_per_s, LARGEST_RATE)
+            merged[name] = replace(new, records_per_s=per_s)
     return dict(sorted(merged.items()))
 
 
@@ -183,17 +183,11 @@ def _lasts(capacity: Capacity, now: float) -> bool:
     return now - capacity.at <= (WEEK_S if capacity.measured else DAY_S)
 
 
-def _better(old: Capacity, new: Capacity, now: float) -> Capacity:
+def _replaces(new: Capacity, old: Capacity) -> bool:
     if new.measured:
-        return new if new.at >= old.at else old
-    if old.measured:
-        return new if new.at > old.at and new.records_per_s > _NOISE * old.records_per_s else old
-    return new if new.records_per_s >= _faded(old, now) else old
-
-
-def _faded(bound: Capacity, now: float) -> float:
-    """Return a lower bound in records a second, lowered to 0 within a day."""
-    return bound.records_per_s * max(0.0, 1.0 - max(now - bound.at, 0.0) / DAY_S)
+        return new.at >= old.at
+    factor = _NOISE if old.measured else 1.0
+    return new.at > old.at and new.records_per_s > factor * old.records_per_s
 
 
 def speeds(
@@ -203,7 +197,7 @@ def speeds(
     at_rest: Mask,
     now: float,
     *,
-    peers: Peers,
+    reader_set: Int32,
 ) -> Speeds:
     """Return the assumed capacity of each member.
 
@@ -217,57 +211,49 @@ def speeds(
     arrivals, at_rest
         Arrivals in each member's partitions, records a second, float64 of shape (M,). Whether the
         member has no backlog, bool of shape (M,): it can process its arrivals.
+    reader_set
+        As in `Peers`.
     """
     count = len(members)
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)
+    lasting = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for index, name in enumerate(members):
-        capacity = known.get(name)
-        if capacity is None or not _lasts(capacity, now):
-            continue
-        measured[index] = capacity.measured
-        value[index] = capacity.records_per_s if capacity.measured else _faded(capacity, now)
-        if capacity.measured:
-            age = min(max((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0), 1.0)
-            value[index] *= 1.0 + (FASTER - 1.0) * age
+        capacity = lasting.pop(name, None)
+        if capacity is not None:
+            measured[index], value[index] = capacity.measured, capacity.records_per_s
+            if capacity.measured:
+                age = np.clip((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0, 1.0)
+                value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
     # Slow members reach their limit first, so the fast members among the measured are typical.
-    typical = _by_peers(value, measured, peers, _upper_quartile)
+    typical = _by_set(value, measured, reader_set, _upper_quartile)
     # An unknown member is assumed to be like the others, or like former members: a deployment may
     # replace all members.
-    usual = _by_peers(value, seen, peers, median)
-    gone = known.keys() - set(members)
-    were = np.array([known[name].records_per_s for name in gone if _lasts(known[name], now)])
-    others = _of(value, seen, median) if seen.any() else _of(were, were > 0, median)
-    values = np.where(seen, value, np.where(usual > 0, usual, others))
-    outdone = ~measured & (values > (1.0 + NEGLIGIBLE) * typical)
+    former = np.array([capacity.records_per_s for capacity in lasting.values()])
+    any_set = value[seen] if seen.any() else former[former > 0]
+    usual = _by_set(value, seen, reader_set, median)
+    usual = np.where(usual > 0, usual, median(any_set) if any_set.size else 0.0)
+    values = np.where(seen, value, usual)
+    outdone = values > (1.0 + NEGLIGIBLE) * typical
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
-    per_s = np.where(measured, value, assumed)
-    # A member with a lower bound near its measured peers' capacity may be faster than they are.
-    open_ = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
-    at_most = np.where(open_, np.maximum(per_s, MORE * value), per_s)
-    # A few peers are little evidence.
-    few = ~measured & (_by_peers(np.ones(count), measured, peers, np.size) < SEVERAL)
-    return Speeds(per_s, measured, at_most, np.where(few, MORE * at_most, at_most))
+    # A member with a lower bound near its measured peers' capacity may be faster than they are, and
+    # a few peers are little evidence.
+    near = typical < (1.0 + NEGLIGIBLE) * values
+    few = _by_set(value, measured, reader_set, np.size) < SEVERAL
+    at_most = np.where(near, np.maximum(assumed, MORE * value), assumed) * np.where(few, MORE, 1.0)
+    return Speeds(np.where(measured, value, assumed), measured, np.where(measured, value, at_most))
 
 
-def _by_peers(
-    value: Float64, known: Mask, peers: Peers, figure: Callable[[Float64], float]
+def _by_set(
+    value: Float64, known: Mask, reader_set: Int32, figure: Callable[[Float64], float]
 ) -> Float64:
-    """Return for each member a figure of the known members with the same subscription, (M,).
-
-    If none is known, of those in its reader set; 0 if there are none.
-    """
+    """Return for each member a figure of the known members of its reader set; 0: none, (M,)."""
     figures = np.zeros(value.size)
-    for numbers in (peers.reader_set, peers.alike):
-        for number in set(numbers[known].tolist()):
-            among = numbers == number
-            figures[among] = _of(value, among & known, figure)
+    for number in set(reader_set[known].tolist()):
+        among = reader_set == number
+        figures[among] = figure(value[among & known])
     return figures
-
-
-def _of(value: Float64, chosen: Mask, figure: Callable[[Float64], float]) -> float:
-    return figure(value[chosen]) if chosen.any() else 0.0
 
 
 def _upper_quartile(values: Float64) -> float:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity, Speeds, remembered, speeds
-from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
@@ -22,8 +21,7 @@ HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
 
 def assumed(members: list[str], *figures: Any) -> Speeds:
     """Return the assumed capacities of members with the same subscription."""
-    first = np.zeros(len(members), np.int32)
-    return speeds(members, *figures, peers=Peers(first, first, first[:1], first[:1]))
+    return speeds(members, *figures, reader_set=np.zeros(len(members), np.int32))
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
@@ -112,12 +110,10 @@ def test_a_newer_measurement_beats_any_bound() -> None:
     assert remembered({"a": faster}, {"a": slow}, 300.0)["a"] == faster
 
 
-def test_bounds_fade_within_a_day() -> None:
-    bound = Capacity(80.0, measured=False, at=0.0)
-    none, idle = np.zeros(1), np.zeros(1, np.bool_)
-    half = assumed(["a"], {"a": bound}, none, idle, DAY_S / 2).per_s[0]
-    assert half == pytest.approx(assumed(["a"], {"a": bound}, none, idle, 0.0).per_s[0] / 2)
-    assert remembered({"a": bound}, {}, DAY_S + 1) == {}
+def test_bounds_count_for_a_day() -> None:
+    known = {"a": Capacity(80.0, measured=False, at=0.0)}
+    assert remembered(known, {}, DAY_S) == known
+    assert remembered(known, {}, DAY_S + 1) == {}
 
 
 def test_members_never_at_their_limit_count_like_measured_peers() -> None:
