@@ -92,8 +92,10 @@ def commit_intervals(commits: Commits, member: int) -> Intervals:
     samples = np.arange(marked.size + 1)
     if commits.rare[member]:
         samples = samples[1:][marked]
-    # Nothing is known about the first sample.
-    busy = np.concatenate(([True], marked & commits.busy[:, member]))[samples]
+    # Nothing is known about the first sample. Nothing may be committed in a single step.
+    busy = np.concatenate(([True], marked & commits.busy[:, member]))
+    busy[1:-1] |= busy[:-2] & busy[2:]
+    busy = busy[samples]
     unsteady = np.concatenate(([0], (~steady).cumsum()))[samples]
     kept = unsteady[1:] == unsteady[:-1]
     return Intervals(samples[:-1][kept], samples[1:][kept], (busy[:-1] & busy[1:])[kept])
