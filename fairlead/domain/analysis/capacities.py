@@ -72,8 +72,10 @@ class Speeds:
     #: Whether the capacity was measured; bool of shape (M,).
     measured: Mask
     #: Largest possible capacity: more than `per_s` for members that were never at their limit and
-    #: have bounds near the capacity of measured peers, or few measured peers.
+    #: have bounds near the capacity of measured peers.
     at_most: Float64
+    #: The same, but more if fewer than `SEVERAL` peers were measured.
+    surely_at_most: Float64
 
 
 class Intervals(NamedTuple):
@@ -86,11 +88,11 @@ class Intervals(NamedTuple):
     limited: Mask
 
 
-def commit_intervals(commits: Commits, member: int) -> Intervals:
-    """Return the intervals between a member's commits if they are rare, else all steps."""
+def intervals(commits: Commits, member: int, *, by_commit: bool) -> Intervals:
+    """Return the intervals between a member's commits, or all steps between samples."""
     marked, steady = commits.marked[:, member], commits.steady[:, member]
     samples = np.arange(marked.size + 1)
-    if commits.rare[member]:
+    if by_commit:
         samples = samples[1:][marked]
     # Nothing is known about the first sample. Nothing may be committed in a single step.
     busy = np.concatenate(([True], marked & commits.busy[:, member]))
@@ -119,7 +121,7 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
 
     A stretch has so many intervals that the exact times of commits matter little.
     """
-    first, last, limited = commit_intervals(commits, member)
+    first, last, limited = intervals(commits, member, by_commit=bool(commits.rare[member]))
     interval_s = commits.interval_s[member]
     least = max(SEVERAL, ceil(STEPS * series.step / interval_s))
     if first.size < least:
@@ -239,12 +241,13 @@ def speeds(
     values = np.where(seen, value, usual)
     outdone = values > (1.0 + NEGLIGIBLE) * typical
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
-    # A member with a lower bound near its measured peers' capacity may be faster than they are, and
-    # a few peers are little evidence.
-    near = typical < (1.0 + NEGLIGIBLE) * values
-    few = _by_set(value, measured, reader_set, np.size) < SEVERAL
-    at_most = np.where(near, np.maximum(assumed, MORE * value), assumed) * np.where(few, MORE, 1.0)
-    return Speeds(np.where(measured, value, assumed), measured, np.where(measured, value, at_most))
+    per_s = np.where(measured, value, assumed)
+    # A member with a lower bound near its measured peers' capacity may be faster than they are.
+    near = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
+    at_most = np.where(near, np.maximum(per_s, MORE * value), per_s)
+    # A few peers are little evidence.
+    few = ~measured & (_by_set(value, measured, reader_set, np.size) < SEVERAL)
+    return Speeds(per_s, measured, at_most, np.where(few, MORE * at_most, at_most))
 
 
 def _by_set(

@@ -421,7 +421,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
     sets += [alone for alone in sole_readers(problem) if basis.late[alone[0]].any()]
     for members, partitions in sets:
         of_set, counted = everybody & members, read & partitions
-        loads, most = basis.outlook.arrivals[counted], speeds.at_most[of_set]
+        loads, most = basis.outlook.arrivals[counted], speeds.surely_at_most[of_set]
         if not surely_too_much(loads, target * most):
             continue
         fills, drains = (

@@ -132,4 +132,9 @@ def _speeds(
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0
     now, reads = question.series.now, ~commits.silent[:count]
     assumed = speeds(problem.members, known, arrivals, at_rest, now, reader_set=peers.reader_set)
-    return Speeds(assumed.per_s * reads, assumed.measured & reads, assumed.at_most * reads)
+    return Speeds(
+        assumed.per_s * reads,
+        assumed.measured & reads,
+        assumed.at_most * reads,
+        assumed.surely_at_most * reads,
+    )

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.analysis.capacities import commit_intervals
+from fairlead.domain.analysis.capacities import intervals
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.costs import (
     COST,
@@ -131,13 +131,9 @@ def _stretches(series: SampleSeries, commits: Commits) -> tuple[Places, Float64,
 
 def _at_limit(series: SampleSeries, commits: Commits, member: int) -> list[tuple[int, int]]:
     """Return the first and the last sample of a member's stretches at its limit."""
-    intervals, stretches = commit_intervals(commits, member), []
-    start = end = -1
-    for first, last in zip(
-        intervals.first[intervals.limited].tolist(),
-        intervals.last[intervals.limited].tolist(),
-        strict=True,
-    ):
+    firsts, lasts, limited = intervals(commits, member, by_commit=True)
+    stretches, start, end = [], -1, -1
+    for first, last in zip(firsts[limited].tolist(), lasts[limited].tolist(), strict=True):
         start = first if start < 0 or first != end else start
         end = last
         if series.at[end] - series.at[start] >= STRETCH_S:
