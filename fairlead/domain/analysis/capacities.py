@@ -6,7 +6,7 @@ members that were never at their limit. Does not: which lag is a backlog (`commi
 - A member with a backlog throughout several steps consumed at its capacity: *measured*.
 - The consumption of a member with pauses is a lower bound.
 - A newer measurement replaces everything older; a bound replaces a measurement that it exceeds.
-  A bound counts for a day, because the member may be on another machine by then. Measurements are
+  Bounds fade within a day, because the member may be on another machine by then. Measurements are
   used unchanged for hours, then raised, so that a member that was slow yesterday is tried again.
 - A member that was never at its limit gets the capacity of its measured peers, which read the same
   topics. If its lower bound is higher, or no peer was measured, it gets somewhat more than its
@@ -94,13 +94,13 @@ def intervals(commits: Commits, member: int, *, by_commit: bool) -> Intervals:
     samples = np.arange(marked.size + 1)
     if by_commit:
         samples = samples[1:][marked]
-    # Nothing is known about the first sample. Nothing may be committed in a single step.
-    busy = np.concatenate(([True], marked & commits.busy[:, member]))
-    busy[1:-1] |= busy[:-2] & busy[2:]
+    busy = np.concatenate(([False], marked & commits.busy[:, member]))
+    busy[1:-1] |= busy[:-2] & busy[2:]  # nothing may be committed in a single step
     busy = busy[samples]
+    limited = busy[1:] & busy[:-1] if by_commit else busy[1:]
     unsteady = np.concatenate(([0], (~steady).cumsum()))[samples]
     kept = unsteady[1:] == unsteady[:-1]
-    return Intervals(samples[:-1][kept], samples[1:][kept], (busy[:-1] & busy[1:])[kept])
+    return Intervals(samples[:-1][kept], samples[1:][kept], limited[kept])
 
 
 def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
@@ -176,7 +176,7 @@ def remembered(
     """
     merged = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for name, new in observed.items():
-        if name not in merged or _replaces(new, merged[name]):
+        if name not in merged or _replaces(new, merged[name], now):
             # The largest: there may be nearly no time between samples.
             per_s = min(new.records_per_s, LARGEST_RATE)
             merged[name] = replace(new, records_per_s=per_s)
@@ -187,11 +187,17 @@ def _lasts(capacity: Capacity, now: float) -> bool:
     return now - capacity.at <= (WEEK_S if capacity.measured else DAY_S)
 
 
-def _replaces(new: Capacity, old: Capacity) -> bool:
+def _replaces(new: Capacity, old: Capacity, now: float) -> bool:
     if new.measured:
         return new.at >= old.at
-    factor = _NOISE if old.measured else 1.0
-    return new.at > old.at and new.records_per_s > factor * old.records_per_s
+    if old.measured:
+        return new.at > old.at and new.records_per_s > _NOISE * old.records_per_s
+    return new.records_per_s >= _faded(old, now)
+
+
+def _faded(bound: Capacity, now: float) -> float:
+    """Return a lower bound in records a second, lowered to 0 within a day."""
+    return bound.records_per_s * max(0.0, 1.0 - max(now - bound.at, 0.0) / DAY_S)
 
 
 def speeds(
@@ -223,11 +229,13 @@ def speeds(
     lasting = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for index, name in enumerate(members):
         capacity = lasting.pop(name, None)
-        if capacity is not None:
-            measured[index], value[index] = capacity.measured, capacity.records_per_s
-            if capacity.measured:
-                age = np.clip((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0, 1.0)
-                value[index] *= 1.0 + (FASTER - 1.0) * age
+        if capacity is None:
+            continue
+        measured[index] = capacity.measured
+        value[index] = capacity.records_per_s if capacity.measured else _faded(capacity, now)
+        if capacity.measured:
+            age = np.clip((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0, 1.0)
+            value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
     # Slow members reach their limit first, so the fast members among the measured are typical.

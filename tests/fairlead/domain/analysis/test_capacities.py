@@ -110,10 +110,12 @@ def test_a_newer_measurement_beats_any_bound() -> None:
     assert remembered({"a": faster}, {"a": slow}, 300.0)["a"] == faster
 
 
-def test_bounds_count_for_a_day() -> None:
-    known = {"a": Capacity(80.0, measured=False, at=0.0)}
-    assert remembered(known, {}, DAY_S) == known
-    assert remembered(known, {}, DAY_S + 1) == {}
+def test_bounds_fade_within_a_day() -> None:
+    bound = Capacity(80.0, measured=False, at=0.0)
+    none, idle = np.zeros(1), np.zeros(1, np.bool_)
+    half = assumed(["a"], {"a": bound}, none, idle, DAY_S / 2).per_s[0]
+    assert half == pytest.approx(assumed(["a"], {"a": bound}, none, idle, 0.0).per_s[0] / 2)
+    assert remembered({"a": bound}, {}, DAY_S + 1) == {}
 
 
 def test_members_never_at_their_limit_count_like_measured_peers() -> None:
