@@ -156,7 +156,8 @@ def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
     cut = int(ends * count)
     middle = (records / seconds).argsort(axis=-1)[..., cut : count - cut]
     total: Float64 = np.take_along_axis(records, middle, axis=-1).sum(axis=-1)
-    return total / np.take_along_axis(seconds, middle, axis=-1).sum(axis=-1)
+    lasted: Float64 = np.take_along_axis(seconds, middle, axis=-1).sum(axis=-1)
+    return total / lasted
 
 
 def remembered(
