@@ -15,19 +15,25 @@ members that were never at their limit. Does not: which lag is a backlog (`commi
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from math import ceil
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.analysis.commits import Commits
-from fairlead.domain.analysis.peers import Peers
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, median
+from fairlead.domain.analysis.sample_series import (
+    Float64,
+    Int32,
+    Mask,
+    Places,
+    SampleSeries,
+    median,
+)
 from fairlead.domain.analysis.thresholds import (
     DAY_S,
     NEGLIGIBLE,
     RECENT_STEPS,
-    SAMPLES_NEEDED,
     SEVERAL,
     STEPS,
     WEEK_S,
@@ -72,6 +78,31 @@ class Speeds:
     surely_at_most: Float64
 
 
+class Intervals(NamedTuple):
+    """N intervals in which a member kept its partitions."""
+
+    #: First and last sample, intp of shape (N,).
+    first: Places
+    last: Places
+    #: Whether records waited all the time: the member was at its limit; bool of shape (N,).
+    limited: Mask
+
+
+def intervals(commits: Commits, member: int, *, by_commit: bool) -> Intervals:
+    """Return the intervals between a member's commits, or all steps between samples."""
+    marked, steady = commits.marked[:, member], commits.steady[:, member]
+    samples = np.arange(marked.size + 1)
+    if by_commit:
+        samples = samples[1:][marked]
+    busy = np.concatenate(([False], marked & commits.busy[:, member]))
+    busy[1:-1] |= busy[:-2] & busy[2:]  # nothing may be committed in a single step
+    busy = busy[samples]
+    limited = busy[1:] & busy[:-1] if by_commit else busy[1:]
+    unsteady = np.concatenate(([0], (~steady).cumsum()))[samples]
+    kept = unsteady[1:] == unsteady[:-1]
+    return Intervals(samples[:-1][kept], samples[1:][kept], limited[kept])
+
+
 def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
     """Return capacities or lower bounds by member name, from samples.
 
@@ -79,92 +110,54 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
     """
     capacities = {}
     for member, name in enumerate(series.members):
-        observe = _by_intervals if commits.rare[member] else _by_steps
-        capacity = observe(series, commits, member)
+        capacity = _observed(series, commits, member)
         if capacity is not None and capacity.records_per_s > 0:
             capacities[name] = capacity
     return capacities
 
 
-def _by_steps(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
-    """Return the capacity of a member that commits in every step, from stretches of steps.
+def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
+    """Return the speed in the newest stretch at the limit, or a bound from the fastest stretch.
 
-    The fastest and the slowest fifth of a stretch do not count: a member stops during a rebalance,
-    and a reset offset jumps.
+    A stretch has so many intervals that the exact times of commits matter little.
     """
-    places = np.flatnonzero(commits.steady[:, member])
-    count = max(min(_least_steps(series, commits, member), places.size), STEPS)
-    if places.size < count:
+    first, last, limited = intervals(commits, member, by_commit=bool(commits.rare[member]))
+    interval_s = commits.interval_s[member]
+    least = max(SEVERAL, ceil(STEPS * series.step / interval_s))
+    if first.size < least:
         return None
-    per_s = commits.consumed[places, member] / series.seconds[places]
-    cut = count // STEPS
-    stretches = np.sort(sliding_window_view(per_s, count), axis=1)[:, cut : count - cut].mean(
-        axis=1
-    )
-    ends = series.at[places[count - 1 :] + 1]
-    run = _newest_run((commits.busy & commits.marked)[places, member], count)
-    first, last = run or (0, 0)
-    speed = _measured(per_s[first:last], count) if run else 0.0
-    later = stretches[last:]
-    if run and not (later > _NOISE * speed).any():
-        return Capacity(speed, measured=True, at=float(ends[last - count]))
-    # The member was never at its limit, or was faster later without being at its limit.
-    best = int(later.argmax())
-    return Capacity(float(later[best]), measured=False, at=float(ends[last + best]))
-
-
-def _least_steps(series: SampleSeries, commits: Commits, member: int) -> int:
-    """Return how many steps a stretch needs so that rare commits show a member's speed."""
-    steps = np.ceil(SEVERAL * commits.held_back_s[member] / max(series.step, 1e-9))
-    return int(np.clip(steps, STEPS, max(len(series) - 1, STEPS)))
-
-
-def _newest_run(busy: Mask, count: int) -> tuple[int, int] | None:
-    """Return first step and end of the newest run of at least `count` steps with a backlog.
-
-    A single step without a backlog does not end a run: nothing was committed in it.
-    """
-    filled = busy.copy()
-    filled[1:-1] |= busy[:-2] & busy[2:]
-    padded = np.concatenate(([False], filled, [False]))
-    edges = np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)
-    long = edges[edges[:, 1] - edges[:, 0] >= count]
-    return (int(long[-1, 0]), int(long[-1, 1])) if len(long) else None
-
-
-def _measured(run: Float64, count: int) -> float:
-    """Return the speed in a run at the limit; if it has changed, in the newest `count` steps."""
-    usual, now = _trimmed(run[-max(RECENT_STEPS, count) :]), _trimmed(run[-count:])
-    return now if abs(now - usual) > NEGLIGIBLE * usual else usual
-
-
-def _trimmed(values: Float64) -> float:
-    """Return the mean without the lowest and the highest fifth."""
-    cut = values.size // 5
-    return float(np.sort(values)[cut : values.size - cut].mean())
-
-
-def _by_intervals(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
-    """Return the capacity of a member that commits less often than samples are taken.
-
-    From stretches of several commit intervals, which have at least `SAMPLES_NEEDED` steps, and as
-    many as `_least_steps` returns.
-    """
-    marks = np.flatnonzero(commits.marked[:, member])
-    if marks.size <= SEVERAL:
-        return None
-    # Commit times are known only to within a step, a small error of a long stretch.
-    least_steps = max(SAMPLES_NEEDED, _least_steps(series, commits, member))
-    least = round(least_steps * series.step / commits.interval_s[member])
-    count = min(max(SEVERAL, least), marks.size - 1)
+    wanted = ceil(SEVERAL * commits.held_back_s[member] / interval_s)
+    count = min(max(least, wanted), first.size)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
-    ends = marks + 1
-    rate = (total[ends[count:]] - total[ends[:-count]]) / (
-        series.at[ends[count:]] - series.at[ends[:-count]]
-    )
-    behind = np.flatnonzero(sliding_window_view(commits.busy[marks, member], count + 1).all(axis=1))
-    place = int(behind[-1]) if behind.size else int(rate.argmax())
-    return Capacity(float(rate[place]), bool(behind.size), float(series.at[ends[place + count]]))
+    records, seconds = total[last] - total[first], series.at[last] - series.at[first]
+    stretches = sliding_window_view(np.arange(first.size), count)
+    # The fastest and the slowest fifth do not count: a member stops during a rebalance, and a reset
+    # offset jumps. Intervals of rare commits all count: their times are not exact.
+    ends = 0.0 if commits.rare[member] else 1.0 / STEPS
+    per_s = _trimmed(records[stretches], seconds[stretches], ends)
+    at_limit = np.flatnonzero(limited[stretches].all(axis=1))
+    after = 0
+    if at_limit.size:
+        after = int(at_limit[-1]) + count
+        longer, now = slice(max(after - RECENT_STEPS, 0), after), float(per_s[at_limit[-1]])
+        usual = float(_trimmed(records[longer], seconds[longer], ends))
+        unchanged = limited[longer].all() and abs(now - usual) <= NEGLIGIBLE * usual
+        speed = usual if unchanged else now
+        if not (per_s[after:] > _NOISE * speed).any():
+            return Capacity(speed, measured=True, at=float(series.at[last[after - 1]]))
+    # The member was never at its limit, or was faster later without being at its limit.
+    best = after + int(per_s[after:].argmax())
+    return Capacity(float(per_s[best]), measured=False, at=float(series.at[last[best + count - 1]]))
+
+
+def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
+    """Return records a second, of intervals on the last axis, without a share at both ends."""
+    count = records.shape[-1]
+    cut = int(ends * count)
+    middle = (records / seconds).argsort(axis=-1)[..., cut : count - cut]
+    total: Float64 = np.take_along_axis(records, middle, axis=-1).sum(axis=-1)
+    lasted: Float64 = np.take_along_axis(seconds, middle, axis=-1).sum(axis=-1)
+    return total / lasted
 
 
 def remembered(
@@ -182,16 +175,12 @@ def remembered(
     >>> remembered({"a": slow}, {"a": Capacity(30.0, False, 60.0)}, 60.0)["a"].measured
     True
     """
-    merged = {}
-    for name in known.keys() | observed.keys():
-        old, new = known.get(name), observed.get(name)
-        if new is not None and new.records_per_s > LARGEST_RATE:  # nearly no time between samples
-            new = replace(new, records_per_s=LARGEST_RATE)
-        if old is not None and not _lasts(old, now):
-            old = None
-        capacity = new if old is None else old if new is None else _better(old, new, now)
-        if capacity is not None:
-            merged[name] = capacity
+    merged = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
+    for name, new in observed.items():
+        if name not in merged or _replaces(new, merged[name], now):
+            # The largest: there may be nearly no time between samples.
+            per_s = min(new.records_per_s, LARGEST_RATE)
+            merged[name] = replace(new, records_per_s=per_s)
     return dict(sorted(merged.items()))
 
 
@@ -199,12 +188,12 @@ def _lasts(capacity: Capacity, now: float) -> bool:
     return now - capacity.at <= (WEEK_S if capacity.measured else DAY_S)
 
 
-def _better(old: Capacity, new: Capacity, now: float) -> Capacity:
+def _replaces(new: Capacity, old: Capacity, now: float) -> bool:
     if new.measured:
-        return new if new.at >= old.at else old
+        return new.at >= old.at
     if old.measured:
-        return new if new.at > old.at and new.records_per_s > _NOISE * old.records_per_s else old
-    return new if new.records_per_s >= _faded(old, now) else old
+        return new.at > old.at and new.records_per_s > _NOISE * old.records_per_s
+    return new.records_per_s >= _faded(old, now)
 
 
 def _faded(bound: Capacity, now: float) -> float:
@@ -219,7 +208,7 @@ def speeds(
     at_rest: Mask,
     now: float,
     *,
-    peers: Peers,
+    reader_set: Int32,
 ) -> Speeds:
     """Return the assumed capacity of each member.
 
@@ -233,57 +222,52 @@ def speeds(
     arrivals, at_rest
         Arrivals in each member's partitions, records a second, float64 of shape (M,). Whether the
         member has no backlog, bool of shape (M,): it can process its arrivals.
+    reader_set
+        As in `Peers`.
     """
     count = len(members)
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)
+    lasting = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for index, name in enumerate(members):
-        capacity = known.get(name)
-        if capacity is None or not _lasts(capacity, now):
+        capacity = lasting.pop(name, None)
+        if capacity is None:
             continue
         measured[index] = capacity.measured
         value[index] = capacity.records_per_s if capacity.measured else _faded(capacity, now)
         if capacity.measured:
-            age = min(max((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0), 1.0)
+            age = np.clip((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0, 1.0)
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
     # Slow members reach their limit first, so the fast members among the measured are typical.
-    typical = _by_peers(value, measured, peers, _upper_quartile)
+    typical = _by_set(value, measured, reader_set, _upper_quartile)
     # An unknown member is assumed to be like the others, or like former members: a deployment may
     # replace all members.
-    usual = _by_peers(value, seen, peers, median)
-    gone = known.keys() - set(members)
-    were = np.array([known[name].records_per_s for name in gone if _lasts(known[name], now)])
-    others = _of(value, seen, median) if seen.any() else _of(were, were > 0, median)
-    values = np.where(seen, value, np.where(usual > 0, usual, others))
-    outdone = ~measured & (values > (1.0 + NEGLIGIBLE) * typical)
+    former = np.array([capacity.records_per_s for capacity in lasting.values()])
+    any_set = value[seen] if seen.any() else former[former > 0]
+    usual = _by_set(value, seen, reader_set, median)
+    usual = np.where(usual > 0, usual, median(any_set) if any_set.size else 0.0)
+    values = np.where(seen, value, usual)
+    outdone = values > (1.0 + NEGLIGIBLE) * typical
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
     # A member with a lower bound near its measured peers' capacity may be faster than they are.
-    open_ = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
-    at_most = np.where(open_, np.maximum(per_s, MORE * value), per_s)
+    near = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
+    at_most = np.where(near, np.maximum(per_s, MORE * value), per_s)
     # A few peers are little evidence.
-    few = ~measured & (_by_peers(np.ones(count), measured, peers, np.size) < SEVERAL)
+    few = ~measured & (_by_set(value, measured, reader_set, np.size) < SEVERAL)
     return Speeds(per_s, measured, at_most, np.where(few, MORE * at_most, at_most))
 
 
-def _by_peers(
-    value: Float64, known: Mask, peers: Peers, figure: Callable[[Float64], float]
+def _by_set(
+    value: Float64, known: Mask, reader_set: Int32, figure: Callable[[Float64], float]
 ) -> Float64:
-    """Return for each member a figure of the known members with the same subscription, (M,).
-
-    If none is known, of those in its reader set; 0 if there are none.
-    """
+    """Return for each member a figure of the known members of its reader set; 0: none, (M,)."""
     figures = np.zeros(value.size)
-    for numbers in (peers.reader_set, peers.alike):
-        for number in set(numbers[known].tolist()):
-            among = numbers == number
-            figures[among] = _of(value, among & known, figure)
+    for number in set(reader_set[known].tolist()):
+        among = reader_set == number
+        figures[among] = figure(value[among & known])
     return figures
-
-
-def _of(value: Float64, chosen: Mask, figure: Callable[[Float64], float]) -> float:
-    return figure(value[chosen]) if chosen.any() else 0.0
 
 
 def _upper_quartile(values: Float64) -> float:

@@ -17,7 +17,7 @@ from fairlead.domain.analysis.capacities import (
     remembered,
     speeds,
 )
-from fairlead.domain.analysis.commits import Commits, read_commits
+from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.costs import Costs, reported_costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
 from fairlead.domain.analysis.peers import Peers
@@ -25,7 +25,6 @@ from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.sample_series import Float64, Mask
-from fairlead.domain.analysis.thresholds import STEPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,7 @@ class Estimates:
     costs: Costs
     #: Findings from commits; `consumed` is in usual records.
     commits: Commits
-    #: Member name to capacity, in records a second of its own mix, for the next analysis.
+    #: Member name to capacity, in usual records a second, for the next analysis.
     known: Mapping[str, Capacity]
     #: Assumed capacity of each member, in usual records a second.
     speeds: Speeds
@@ -75,24 +74,13 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     silent = commits.silent[: len(problem.members)]
     held = commits.stuck | commits.throttled | of_owner(silent, problem.owner, none=False)
     peers = Peers.of(problem)
-    # Capacities are remembered in records of each member's own mix.
-    mean_costs = _cost_by_member(question, rates, costs)
-    remember = {
-        name: replace(capacity, records_per_s=capacity.records_per_s * mean_costs.get(name, 1.0))
-        for name, capacity in question.capacities.items()
-    }
-    capacities = _capacities(observations, commits, costs, remember)
+    known = _capacities(question, observations, commits, costs)
     return Estimates(
         rates=rates,
         costs=costs,
         commits=commits,
-        known={
-            name: replace(
-                capacity, records_per_s=capacity.records_per_s / mean_costs.get(name, 1.0)
-            )
-            for name, capacity in capacities.items()
-        },
-        speeds=_speeds(question, capacities, commits, rates.per_s * costs.value, peers),
+        known=known,
+        speeds=_speeds(question, known, commits, rates.per_s * costs.value, peers),
         backlog=np.where(held | unsubscribed, 0.0, commits.backlog),
         silent=silent,
         held=held,
@@ -117,33 +105,18 @@ def _rates(question: Question, observations: Observations, unsubscribed: Mask) -
     return replace(rates, per_s=per_s)
 
 
-def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str, float]:
-    """Return the mean cost of the records that each member reads, by name, if it is not 1."""
-    problem, count = question.problem, len(question.problem.members)
-    if costs.equal:
-        return {}
-    work = sum_by_owner(rates.per_s * costs.value, problem.owner, count)
-    total = sum_by_owner(rates.per_s, problem.owner, count)
-    mean = np.where(total > 0, work / np.maximum(total, 1e-9), 1.0)
-    return dict(zip(problem.members, mean.tolist(), strict=True))
-
-
 def _capacities(
-    observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
+    question: Question, observations: Observations, commits: Commits, costs: Costs
 ) -> dict[str, Capacity]:
     """Return the known capacities of members, in usual records a second."""
-    capacities, series = observed_capacities(observations.recent, commits), observations.series
+    capacities, now = observed_capacities(observations.recent, commits), question.series.now
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
         capacities |= {
-            series.members[place]: Capacity(float(per_s[place]), measured=True, at=series.now)
+            observations.series.members[place]: Capacity(float(per_s[place]), measured=True, at=now)
             for place in np.flatnonzero(np.isfinite(per_s)).tolist()
         }
-    if len(series) > len(observations.recent) + STEPS and not before:
-        # Without memory, samples before the last hour are the only source.
-        earlier = observed_capacities(series, read_commits(series).in_work(costs.value))
-        capacities = remembered(earlier, capacities, series.now)
-    return remembered(before, capacities, series.now)
+    return remembered(question.capacities, capacities, now)
 
 
 def _speeds(
@@ -157,11 +130,11 @@ def _speeds(
     problem, count = question.problem, len(question.problem.members)
     arrivals = sum_by_owner(work_per_s, problem.owner, count)
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0
-    assumed = speeds(problem.members, known, arrivals, at_rest, question.series.now, peers=peers)
-    silent = commits.silent[:count]
+    now, reads = question.series.now, ~commits.silent[:count]
+    assumed = speeds(problem.members, known, arrivals, at_rest, now, reader_set=peers.reader_set)
     return Speeds(
-        np.where(silent, 0.0, assumed.per_s),
-        assumed.measured & ~silent,
-        np.where(silent, 0.0, assumed.at_most),
-        np.where(silent, 0.0, assumed.surely_at_most),
+        assumed.per_s * reads,
+        assumed.measured & reads,
+        assumed.at_most * reads,
+        assumed.surely_at_most * reads,
     )

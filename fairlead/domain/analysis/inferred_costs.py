@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.domain.analysis.capacities import intervals
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.costs import (
     COST,
@@ -113,30 +114,29 @@ def _stretches(series: SampleSeries, commits: Commits) -> tuple[Places, Float64,
     The consumer, intp of shape (E,); the seconds, float64 of shape (E,); the records of each
     partition, float64 of shape (E, P).
     """
-    broken = np.vstack((np.zeros((1, commits.steady.shape[1])), (~commits.steady).cumsum(axis=0)))
     total = np.vstack((np.zeros((1, series.partitions)), commits.taken.cumsum(axis=0)))
     members = np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist()
-    stretches: list[tuple[int, float, Float64]] = []
+    member_of: list[int] = []
+    seconds_of, records_of = [np.zeros(0)], [np.zeros((0, series.partitions))]
     for member in members:
-        own: list[tuple[int, float, Float64]] = []
-        # Samples after a commit; between two consecutive ones with a backlog, work is at the limit.
-        ends = np.flatnonzero(commits.marked[:, member]) + 1
-        left = commits.busy[ends - 1, member]
-        limited = left[1:] & left[:-1] & (np.diff(broken[ends, member]) == 0)
-        start = -1
-        for place in np.flatnonzero(limited).tolist():
-            if start < 0 or not limited[place - 1]:
-                start = place
-            first, last = ends[start], ends[place + 1]
-            seconds = float(series.at[last] - series.at[first])
-            if seconds >= STRETCH_S:
-                owned = series.owner[last] == member
-                records = np.where(owned, total[last] - total[first], 0.0)
-                if records.any():
-                    own.append((member, seconds, records))
-                start = place + 1
-        stretches += own[-max(_MOST // len(members), 1) :]
-    if not stretches:
-        return np.zeros(0, np.intp), np.zeros(0), np.zeros((0, series.partitions))
-    member_of, seconds_of, records_of = zip(*stretches, strict=True)
-    return np.array(member_of, np.intp), np.array(seconds_of), np.stack(records_of)
+        bounds = _at_limit(series, commits, member)[-max(_MOST // len(members), 1) :]
+        first, last = np.array(bounds, np.intp).reshape(-1, 2).T
+        member_of += [member] * len(bounds)
+        seconds_of.append(series.at[last] - series.at[first])
+        records_of.append(np.where(series.owner[last] == member, total[last] - total[first], 0.0))
+    records = np.concatenate(records_of)
+    read = records.any(axis=1)
+    return np.array(member_of, np.intp)[read], np.concatenate(seconds_of)[read], records[read]
+
+
+def _at_limit(series: SampleSeries, commits: Commits, member: int) -> list[tuple[int, int]]:
+    """Return the first and the last sample of a member's stretches at its limit."""
+    firsts, lasts, limited = intervals(commits, member, by_commit=True)
+    stretches, start, end = [], -1, -1
+    for first, last in zip(firsts[limited].tolist(), lasts[limited].tolist(), strict=True):
+        start = first if start < 0 or first != end else start
+        end = last
+        if series.at[end] - series.at[start] >= STRETCH_S:
+            stretches.append((start, end))
+            start = -1
+    return stretches

@@ -22,8 +22,6 @@ from fairlead.domain.analysis.sample_series import Int32, Mask, Places
 class Peers:
     """Sets of M members and P partitions, as int32."""
 
-    #: Equal for members with the same subscription, shape (M,).
-    alike: Int32
     #: Number of the reader set of each member and partition (P,); -1: no subscriber.
     reader_set: Int32
     of_partition: Int32
@@ -36,32 +34,21 @@ class Peers:
         --------
         >>> members = {"a": ["A"], "b": ["A", "B"], "c": ["C"], "d": ["C"]}
         >>> peers = Peers.of(Problem.of({"A": 2, "B": 2, "C": 2}, members))
-        >>> peers.alike.tolist(), peers.reader_set.tolist(), peers.of_partition.tolist()
-        ([0, 1, 2, 2], [0, 0, 2, 2], [0, 0, 0, 0, 2, 2])
+        >>> peers.reader_set.tolist(), peers.of_partition.tolist()
+        ([0, 0, 2, 2], [0, 0, 0, 0, 2, 2])
         """
         count = len(problem.members)
-        if problem.equal_subscriptions:
-            first = np.zeros(count, np.int32)
-            of_topic = np.where(problem.subscriber_counts > 0, 0, -1).astype(np.int32)
-            return cls(first, first, of_topic[problem.topic_of])
         member = np.repeat(np.arange(count), np.diff(problem.subscription_offsets))
         topic = problem.subscription_topics
         used = (problem.partition_counts > 0)[topic]
-        alike = _alike(count, member[used], topic[used])
         reader_set, of_topic = reader_sets(count, member[used], topic[used], len(problem.topics))
-        return cls(alike, reader_set, of_topic[problem.topic_of])
+        return cls(reader_set, of_topic[problem.topic_of])
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return a member's peers among some members, bool of shape (M,).
-
-        Those with its subscription, else those in its reader set.
-        """
-        others = among.copy()
+        """Return the other members of a member's reader set among some, bool of shape (M,)."""
+        others = among & (self.reader_set == self.reader_set[member])
         others[member] = False
-        alike = np.flatnonzero(others & (self.alike == self.alike[member]))
-        if alike.size:
-            return alike
-        return np.flatnonzero(others & (self.reader_set == self.reader_set[member]))
+        return np.flatnonzero(others)
 
 
 def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
@@ -89,18 +76,10 @@ def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
         yield sets[number], only[of_topic][problem.topic_of]
 
 
-def _alike(count: int, member: Places, topic: Int32) -> Int32:
-    """Return for each member the first member with the same topics."""
-    first: dict[bytes, int] = {}
-    ordered = np.lexsort((topic, member))
-    rows = np.split(topic[ordered], np.cumsum(np.bincount(member, minlength=count))[:-1])
-    return np.array([first.setdefault(row.tobytes(), at) for at, row in enumerate(rows)], np.int32)
-
-
 def reader_sets(
     count: int, member: Places, topic: npt.NDArray[np.integer], topics: int
 ) -> tuple[Int32, Int32]:
-    """Return `Peers.reader_set`, and the number of the reader set of each topic, shape (T,)."""
+    """Return the reader set of each member, and of each topic; -1: no subscriber."""
     of_member = np.arange(count, dtype=np.int32)
     while True:
         of_topic = np.full(topics, count, np.int32)

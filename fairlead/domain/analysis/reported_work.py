@@ -49,8 +49,8 @@ _ALIKE: Final = 0.1
 _EXACT_S: Final = 2e-3
 #: Standard error of the mean of one record, as a share: any large number.
 _UNKNOWN: Final = 1e6
-#: Numbers of newest steps that are compared with all earlier steps, to find a change.
-_NEWEST: Final = (2, 4, 8, 16, 32)
+#: Numbers of newest steps that are compared with earlier steps, to find a change.
+_NEWEST: Final = (32, 16, 8, 4, 2)
 #: Minimum ratio of time in the application to waiting, if no record takes any time: with less, the
 #: application may work while the consumer waits.
 _WORKS: Final = 0.2
@@ -230,7 +230,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     work = np.where(of_pair, steps.work[:, :, partition], 0.0)
     offsets = np.where(of_pair, steps.offsets[:, partition], 0.0)
     busy, busy_s, waiting = steps.busy()
-    means = _since_change(work)
+    means, slower = _since_change(work, member)
     return MeasuredWork(
         partition=partition,
         member=member,
@@ -243,7 +243,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         busy_s=busy_s,
         waiting=waiting,
         reporting=(reports.token[-1] >= 0),
-        slower=_slower(work, member),
+        slower=slower,
         ignored=steps.ignored,
     )
 
@@ -254,9 +254,8 @@ def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
     The lower of two ratios, of all steps and of the newest ones: consumers may skip records in some
     steps, and older records may be compacted, unlike new ones.
     """
-    read = records > 0
-    usual = np.nanmedian(np.where(read, offsets / np.where(read, records, 1.0), np.nan), axis=0)
-    newest = read & (read[::-1].cumsum(axis=0)[::-1] <= STEPS)
+    usual = np.nanmedian(quotient(offsets, records, np.nan), axis=0)
+    newest = (records > 0)[::-1].cumsum(axis=0)[::-1] <= STEPS
     lately = (newest * offsets).sum(axis=0) / (newest * records).sum(axis=0)
     least: Float64 = np.maximum(np.minimum(usual, lately), 1.0)
     return least
@@ -288,49 +287,36 @@ class _Means(NamedTuple):
         return deviation
 
 
-def _slower(work: Float64, member: Places) -> float:
-    """Return `MeasuredWork.slower`.
-
-    `work`: records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
-    """
-    slower = 1.0
-    for steps in _NEWEST:
-        if steps >= work.shape[1]:
-            continue
-        earlier, newest = (
-            _Means.of(work[:, :-steps].sum(axis=1)),
-            _Means.of(work[:, -steps:].sum(axis=1)),
-        )
-        enough = np.minimum(earlier.records, newest.records) >= _LEAST_RECORDS
-        before_s, now_s = (
-            np.bincount(member[enough], (means.seconds * newest.records)[enough])
-            for means in (earlier, newest)
-        )
-        ratios = now_s[before_s > 0] / before_s[before_s > 0]
-        if ratios.size > 1 and ratios.min() >= CLEARLY:
-            slower = max(slower, float(np.median(ratios)))
-    return slower
-
-
-def _since_change(work: Float64) -> _Means:
-    """Return the means since the last change of each pair; `work` as for `_slower`.
+def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
+    """Return the means since the last change of each pair, and `MeasuredWork.slower`.
 
     From the longest newest stretch to the shortest, each is compared with the rest of the last
-    stretch that differed: a mean that changes several times counts since its last change.
+    stretch that differed: a mean that changes several times counts since its last change. `work`:
+    records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
     """
-    since = work.sum(axis=1)
-    for steps in reversed(_NEWEST):
-        if steps < work.shape[1]:
-            sums = work[:, -steps:].sum(axis=1)
-            earlier, newest = _Means.of(np.maximum(since - sums, 0.0)), _Means.of(sums)
-            counts = np.maximum((earlier.records, newest.records), 1.0)
-            # Without a change both have the same spread. A few records may lack the rare long ones.
-            spread_s = np.maximum(earlier.spread_s, newest.spread_s)
-            error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
-            changed = np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s
-            changed &= counts.min(axis=0) >= _LEAST_RECORDS
-            since = np.where(changed, sums, since)
-    return _Means.of(since)
+    since, slower = work.sum(axis=1), 1.0
+    for steps in (count for count in _NEWEST if count < work.shape[1]):
+        sums = work[:, -steps:].sum(axis=1)
+        earlier, newest = _Means.of(np.maximum(since - sums, 0.0)), _Means.of(sums)
+        counts = np.maximum((earlier.records, newest.records), 1.0)
+        enough = counts.min(axis=0) >= _LEAST_RECORDS
+        slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
+        # Without a change both have the same spread. A few records may lack the rare long ones.
+        spread_s = np.maximum(earlier.spread_s, newest.spread_s)
+        error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
+        changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
+        since = np.where(changed, sums, since)
+    return _Means.of(since), slower
+
+
+def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:
+    """Return the median ratio of the consumers' seconds per record; 1 unless all became slower."""
+    before_s, now_s = (
+        np.bincount(member[chosen], (means.seconds * newest.records)[chosen])
+        for means in (earlier, newest)
+    )
+    ratios = now_s[before_s > 0] / before_s[before_s > 0]
+    return float(np.median(ratios)) if ratios.size > 1 and ratios.min() >= CLEARLY else 1.0
 
 
 class _Steps:
@@ -364,7 +350,6 @@ class _Steps:
         # of its batch, and one for the record in progress at the first of the two reports.
         least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
         possible &= least_s2 <= squares_s2 + _EXACT_S**2
-        possible &= busy_s <= elapsed_s[step, by] + SLACK_S
         linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]
         valid = linked & possible & sound[step, by]
         # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
@@ -428,8 +413,7 @@ def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     first sample is counted as one step after it. Including the time that a sample takes.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
-    repeated = np.zeros(elapsed_s.shape, dtype=bool)
-    repeated[1:] = elapsed_s[1:] == elapsed_s[:-1]
+    repeated = np.diff(elapsed_s, axis=0, prepend=np.nan) == 0
     written = np.maximum.accumulate(np.where(repeated, -np.inf, before), axis=0)
     age_s: Float64 = (series.at[:, None] - written)[:-1]
     return age_s + SAMPLE_S

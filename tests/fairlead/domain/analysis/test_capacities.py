@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity, Speeds, remembered, speeds
-from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
@@ -22,8 +21,7 @@ HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
 
 def assumed(members: list[str], *figures: Any) -> Speeds:
     """Return the assumed capacities of members with the same subscription."""
-    first = np.zeros(len(members), np.int32)
-    return speeds(members, *figures, peers=Peers(first, first, first[:1]))
+    return speeds(members, *figures, reader_set=np.zeros(len(members), np.int32))
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
