@@ -122,6 +122,8 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
     A stretch has so many intervals that the exact times of commits matter little.
     """
     first, last, limited = intervals(commits, member, by_commit=bool(commits.rare[member]))
+    if first.size < SEVERAL:
+        return None
     interval_s = commits.interval_s[member]
     least = max(SEVERAL, ceil(STEPS * series.step / interval_s))
     if first.size < least:

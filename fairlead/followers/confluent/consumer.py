@@ -148,10 +148,13 @@ class PlanConsumer(Consumer):
         RuntimeError
             The consumer is closed.
         """
-        if isinstance(topics, str) or not all(isinstance(topic, str) for topic in topics):
-            raise TypeError(f"PlanConsumer: topics is {topics!r}; give a list of names")
+        if isinstance(topics, str):
+            raise TypeError(f"PlanConsumer: topics is the text {topics!r}; give a list of names")
         if self._closed:
             super().subscribe([])  # raises: closed
+        topics = list(topics)
+        if not all(isinstance(topic, str) for topic in topics):
+            raise TypeError(f"PlanConsumer: topics are {topics!r}; give a list of names")
         if not topics:
             raise ConfigurationError(
                 "PlanConsumer: there are no topics to subscribe to; unsubscribe() leaves the group"

@@ -61,6 +61,13 @@ def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
     assert speed == pytest.approx(whole["capacities"]["m0"]["records_per_s"], rel=0.05)
 
 
+@pytest.mark.parametrize("samples", range(1, 8))
+def test_a_group_is_unknown_until_there_are_six_samples(samples: int) -> None:
+    """A single sample has no interval."""
+    answer = answer_question(question(samples, end=skewed, committed=behind))
+    assert answer["diagnosis"] == ("unbalanced" if samples >= 6 else "unknown")
+
+
 def test_the_smaller_of_two_move_limits_applies() -> None:
     for rules, option in ((1, 3), (3, 1)):
         policy = {"max_moves": rules, "options": {"sticky-lag-aware": {"max_moves": option}}}
