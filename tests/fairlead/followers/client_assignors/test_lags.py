@@ -31,7 +31,7 @@ class Broker:
 def test_lags_are_fetched_while_the_members_join() -> None:
     """Lags are fetched once as the client joins, so the assignment sends no request."""
     broker = Broker()
-    reader = LagReader(broker.fetch)
+    reader = LagReader(broker.fetch, timeout_s=PATIENCE_S, clock=Clock(lambda: 0.0))
     reader.joining(["t"])
     reader.joining(["t"])
     assert reader.current({"t": 3}) == {"t": [7, 3, 0]}
@@ -41,7 +41,7 @@ def test_lags_are_fetched_while_the_members_join() -> None:
 def test_topics_of_other_members_are_fetched_in_advance() -> None:
     """Only the first assignment has to fetch these topics' lags."""
     broker = Broker()
-    reader = LagReader(broker.fetch)
+    reader = LagReader(broker.fetch, timeout_s=PATIENCE_S, clock=Clock(lambda: 0.0))
     for _ in range(2):
         reader.joining(["t"])
         assert reader.current({"t": 2, "u": 1}) == {"t": [7, 3], "u": [5]}
@@ -52,7 +52,7 @@ def test_topics_of_other_members_are_fetched_in_advance() -> None:
 def test_member_that_never_leads_fetches_lags_once() -> None:
     """The member fetches lags when it joins for the first time."""
     broker = Broker()
-    reader = LagReader(broker.fetch)
+    reader = LagReader(broker.fetch, timeout_s=PATIENCE_S, clock=Clock(lambda: 0.0))
     for _ in range(3):
         reader.joining(["t"])
         reader.settled()
@@ -81,7 +81,7 @@ def test_failed_or_old_lags_are_fetched_again() -> None:
             raise ConnectionError("no broker")
         return {("t", 0): answer}
 
-    reader = LagReader(fetch, clock=Clock(lambda: time[0]))
+    reader = LagReader(fetch, timeout_s=PATIENCE_S, clock=Clock(lambda: time[0]))
     reader.joining(["t"])
     eventually(lambda: not reader._is_fresh(), "it has failed")  # noqa: SLF001 - on a thread
     reader.joining(["t"])
