@@ -139,6 +139,10 @@ def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings
         plain = group.start("plain", plain=True)
         eventually(lambda: bool(plain.owned), "the plain consumer has joined")
         group.settles()
-        live = gateway.live_group(group.name)
-        truly = {name: worker.owned for name, worker in group.workers.items()}
-    assert {member.name: list(pairs(member.partitions)) for member in live.members} == truly
+
+        def agrees() -> bool:
+            live = gateway.live_group(group.name)
+            truly = {name: worker.owned for name, worker in group.workers.items()}
+            return truly == {m.name: list(pairs(m.partitions)) for m in live.members}
+
+        eventually(agrees, group.history)

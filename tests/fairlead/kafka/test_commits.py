@@ -12,6 +12,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from fairlead.kafka.commits import decode_commits, fetch_commits
 from fairlead.settings import Settings
+from tests.waiting import PATIENCE_S
 
 Group = OffsetFetchResponse.OffsetFetchResponseGroup
 Topic = Group.OffsetFetchResponseTopics
@@ -84,7 +85,7 @@ def test_metadata_arrives_as_stored(
             for partition, text in enumerate(stored)
         }
         admin.alter_group_offsets(unique_name, offsets)
-        fetched = fetch_commits(admin, [unique_name, f"{unique_name}-absent"], 120.0)
+        fetched = fetch_commits(admin, [unique_name, f"{unique_name}-absent"], PATIENCE_S)
     finally:
         admin.close()
 
