@@ -5,6 +5,7 @@ Publication by a planning run is tested in `test_planning`.
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 
 import dagster as dg
@@ -24,7 +25,7 @@ from tests.logins import logins
 from tests.orchestration.test_operations import outcome
 from tests.pipeline import Consumers, Pipeline, metadata
 from tests.stored import record_decision
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -61,6 +62,11 @@ def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
     stored = record_decision(pipeline.store, draft).plan
     assert stored is not None
     return stored
+
+
+def follows(consumers: Consumers, version: int) -> bool:
+    """Return whether all consumers follow this version."""
+    return {m.status().plan_version for m in consumers.members.values()} == {version}
 
 
 def test_plan_is_published_after_each_way_to_approve(
@@ -129,6 +135,7 @@ def test_plan_is_published_after_each_way_to_approve(
             record = pipeline.record(group)
             assert record is not None
             assert record.value == plan.document
+            eventually(partial(follows, proposed, plan.version), "its consumers follow it")
             plan = propose_again(pipeline, plan)
     pipeline.run("adoption", group)
     assert pipeline.history(group)[-2]["adherence"] == 1
@@ -154,5 +161,7 @@ def test_plan_topic_exists_before_the_first_plan(
     result = pipeline.run("publication", unique_name)
     assert metadata(result, "published_plan")["published"] == 0
     admin = AdminClient(pipeline.settings.kafka.librdkafka())
-    assert unique_name in admin.list_topics(timeout=PATIENCE_S).topics
+    eventually(
+        lambda: unique_name in admin.list_topics(timeout=PATIENCE_S).topics, "the topic is there"
+    )
     admin.delete_topics([unique_name])[unique_name].result(PATIENCE_S)
