@@ -166,7 +166,7 @@ def test_sampling_continues_after_a_kill_of_the_code_server(
                 lambda: any("code" in missing for missing in ready.missing()), "/ready says so"
             )
             ready.wait()
-            assert sampled_since(state_dir, killed_at)
+            eventually(lambda: sampled_since(state_dir, killed_at), "looks go on")
     assert lines == [ended]
 
 
