@@ -255,6 +255,8 @@ def running_pipeline(
             if name != "FAIRLEAD_CACHE_DIR":
                 patch.delenv(name)
         patch.setenv("FAIRLEAD_CONFIG", str(config))
+        for sensors in ("samples", "sensors"):
+            patch.setattr(f"orchestration.{sensors}.PATIENCE_S", PATIENCE_S)
         pipeline = Pipeline(own, config)
         try:
             yield pipeline

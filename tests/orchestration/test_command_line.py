@@ -19,6 +19,7 @@ from fairlead.wire.record import withdrawn_value
 from orchestration.runs import known_cohorts
 from orchestration.shell import main
 from tests.fixtures.pipelines import StartConsumers
+from tests.orchestration.test_planning import planned_shares
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 from tests.waiting import eventually
 
@@ -84,7 +85,8 @@ def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
     answered = planned_from_a_shell(unique_name)
     ((_, reason, _),) = pipeline.decisions(unique_name)
     assert answered == f"{unique_name}: plan, version 1, published: {reason}\n"
-    planned = consumers.owned
+    planned = planned_shares(pipeline, consumers, 1)
+    eventually(lambda: consumers.owned == planned, "the consumers follow the plan")
     pipeline.configure(APPROVED_BY_A_PERSON)
 
     withdrawn = answer("plans", "withdraw", unique_name, "--reason", "too risky", "--yes")

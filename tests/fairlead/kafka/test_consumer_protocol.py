@@ -35,14 +35,19 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
         members.settle(15)
         members.leave("last")
         eventually(lambda: all(members.owned().values()), "all own partitions")
-        eventually(lambda: gateway.live_group(unique_name).state == "Stable", "it settles")
+        eventually(
+            lambda: gateway.broker_groups([unique_name])[unique_name].state == "Stable",
+            "it settles",
+        )
 
         assert unique_name in gateway.list_groups()
         live = gateway.live_group(unique_name)
         (row,) = gateway.snapshot([unique_name]).samples.to_pylist()
         described = gateway.broker_groups([unique_name])[unique_name]
         owned = members.owned()
-    eventually(lambda: gateway.live_group(left).state == "Empty", "the last one has left")
+    eventually(
+        lambda: gateway.broker_groups([left])[left].state == "Empty", "the last one has left"
+    )
     empty = gateway.live_group(left)
 
     assert (live.state, live.protocol, live.group_type) == ("Stable", "uniform", "consumer")

@@ -93,6 +93,8 @@ def joined(
         return all(owned) and sum(owned) == sum(map(len, PLACED.values()))
 
     eventually(settled, "all members have partitions")
+    admin = AdminClient(kafka.librdkafka())
+    eventually(lambda: _led(admin) == PLACED, "each partition has its leader again")
     return members
 
 

@@ -164,7 +164,7 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
             return [len(share.get(orders, ())) for share in members.owned().values()] == [2, 2]
 
         eventually(both_own_two, "they share")
-        eventually(lambda: gateway.live_group(group).state == "Stable", "it settles")
+        eventually(lambda: gateway.broker_groups([group])[group].state == "Stable", "it settles")
         owned = members.owned()
         described = as_followers(gateway)([group])
         members_topic = MembersTopic(settings)

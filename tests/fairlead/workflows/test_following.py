@@ -92,7 +92,10 @@ def test_publication_reports_a_broker_without_the_plug_in(
             return [len(share.get(topic, ())) for share in members.owned().values()] == [2, 2]
 
         eventually(both_own_two, "they share")
-        eventually(lambda: gateway.live_group(unique_name).state == "Stable", "it settles")
+        eventually(
+            lambda: gateway.broker_groups([unique_name])[unique_name].state == "Stable",
+            "it settles",
+        )
         seen = plan_group(
             gateway,
             SampleArchive(str(tmp_path)),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.followers import FollowOptions
+from fairlead.followers.confluent import plan_source
 from fairlead.followers.confluent.plan_source import ConfluentSource, shared_reader
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.kafka.plan_topic import PlanTopic
@@ -15,7 +16,7 @@ from fairlead.settings import Settings
 from tests.fairlead.followers.confluent.conftest import SOONER_S
 from tests.fairlead.followers.helpers import make_plan
 from tests.records import publish, signed_plan
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -53,9 +54,13 @@ def test_existing_plan_is_read_without_waiting_for_a_fetch(
 # clock: with these settings, a broker holds fetches for half a second
 @pytest.mark.parametrize("config", [{}, {"socket.timeout.ms": 1500}])
 def test_each_record_is_read_once_across_two_consumers(
-    plans: PlanTopic, connection: dict[str, Any], config: dict[str, Any]
+    plans: PlanTopic,
+    connection: dict[str, Any],
+    config: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One record arrives between reaching the end and reporting it."""
+    monkeypatch.setattr(plan_source, "_TIMEOUT_S", PATIENCE_S)
     send(plans, 1)
     source = ConfluentSource.open("g", {**connection, **config}, plans.name)
     assert source is not None
