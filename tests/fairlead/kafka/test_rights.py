@@ -57,7 +57,9 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
     """Brokers would create a plan topic whose cleanup policy deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
-    settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
+    settings = KafkaSettings(
+        bootstrap_servers=broker.open_servers, plan_topic=name, request_timeout_s=PATIENCE_S
+    )
     with KafkaGateway(settings) as gateway, suppress(FairleadError):
         gateway.topics_of([f"gone-{name}"])
     with PlanTopic(settings) as topic:

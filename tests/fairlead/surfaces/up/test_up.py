@@ -81,6 +81,7 @@ def environment(settings: Settings, migrated: str, tmp_path: Path) -> dict[str, 
     config.write_text(f"""
 state_dir = "{tmp_path / "state"}"
 kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"
+kafka.request_timeout_s = {PATIENCE_S}
 postgres.url = "{migrated}"
 discovery.include = ["nobody"]
 sampling.every = "PT5S"
