@@ -73,7 +73,8 @@ TOGETHER = {
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [
-    {"broker.rack": rack} | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
+    {"broker.rack": rack, "broker.session.timeout.ms": "12000"}
+    | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
     for number, rack in enumerate(RACKS, start=1)
 ]
 #: Names of tests left out because there is no browser.

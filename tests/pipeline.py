@@ -245,6 +245,7 @@ def running_pipeline(
     config.write_text(
         f'state_dir = "{directory}"\n'
         f'kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"\n'
+        f"kafka.request_timeout_s = {PATIENCE_S}\n"
         f'kafka.plan_topic = "{plan_topic}"\n'
         f'postgres.url = "{database}"\n'
         'spark.master = "local[2]"\n'
@@ -255,6 +256,8 @@ def running_pipeline(
             if name != "FAIRLEAD_CACHE_DIR":
                 patch.delenv(name)
         patch.setenv("FAIRLEAD_CONFIG", str(config))
+        for sensors in ("samples", "sensors"):
+            patch.setattr(f"orchestration.{sensors}.PATIENCE_S", PATIENCE_S)
         pipeline = Pipeline(own, config)
         try:
             yield pipeline

@@ -12,6 +12,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers, Kind, Origin, plan_headers
 from fairlead.wire.signing import Signer
+from tests.waiting import PATIENCE_S
 
 #: A signing key for tests only.
 SIGNER = Signer.from_text("tests:MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f")
@@ -61,7 +62,11 @@ def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Hea
 
 def origin_of(services: Services, topic: str) -> Origin:
     """Return the origin of the records of a topic."""
-    settings = KafkaSettings(bootstrap_servers=services.bootstrap_servers, plan_topic=topic)
+    settings = KafkaSettings(
+        bootstrap_servers=services.bootstrap_servers,
+        plan_topic=topic,
+        request_timeout_s=PATIENCE_S,
+    )
     with PlanTopic(settings) as plans:
         return plans.origin
 

@@ -22,9 +22,10 @@ RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in r
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_example_is_what_the_command_prints(
-    services: Services, kafka_topic: KafkaTopic, week: str
+    services: Services, kafka_topic: KafkaTopic, week: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page shows the command's output except its cost; WRITE_KEYS_PAGE=1 updates the page."""
+    monkeypatch.setattr("fairlead.kafka.record_sample.MOST_S", PATIENCE_S)
     topic = kafka_topic("orders", partitions=6)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})

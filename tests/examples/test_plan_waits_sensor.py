@@ -72,11 +72,13 @@ def store(migrated: str) -> Iterator[PlanStore]:
     engine.dispose()
 
 
-def age_plans_by_a_minute(url: str) -> None:
-    """Move the creation of all plans back by a minute."""
+def age_plans(url: str, by: str) -> None:
+    """Move the creation of all plans back."""
     with psycopg.connect(url) as superuser:
         superuser.execute("SET session_replication_role = replica")  # triggers refuse changes
-        superuser.execute("UPDATE fairlead_raw.plan SET created_at = created_at - interval '1 min'")
+        superuser.execute(
+            "UPDATE fairlead_raw.plan SET created_at = created_at - %s::interval", [by]
+        )
 
 
 def test_plan_that_waits_is_reported_once(
@@ -86,10 +88,11 @@ def test_plan_that_waits_is_reported_once(
     drafts = [make_draft(group=group) for group in ("a b", "automatic")]
     drafts.append(make_draft(group="observed", shadow=True))
     automatic = [record_decision(store, draft).plan for draft in drafts][1]
+    age_plans(migrated, "-1 hour")
     assert tick() == "Plans that wait: 0, of which new: 0."
     assert automatic is not None
     store.approve("automatic", 1, sha256=automatic.sha256, reason="fits", actor="policy")
-    age_plans_by_a_minute(migrated)
+    age_plans(migrated, "61 min")
     assert tick() == "Plans that wait: 1, of which new: 1."
     assert tick() == "Plans that wait: 1, of which new: 0."
     (text,) = chat.texts
@@ -105,12 +108,12 @@ def test_failed_report_is_sent_again(
 ) -> None:
     """If sending fails, the tick fails; the next tick sends all plans that wait."""
     record_decision(store, make_draft(group="first"))
-    age_plans_by_a_minute(migrated)
+    age_plans(migrated, "1 min")
     chat.down = True
     with pytest.raises(ConnectionError):
         tick()
     record_decision(store, make_draft(group="second"))
-    age_plans_by_a_minute(migrated)
+    age_plans(migrated, "1 min")
     chat.down = False
     assert tick() == "Plans that wait: 2, of which new: 2."
     assert [text.count("waits for a decision") for text in chat.texts] == [2]

@@ -44,6 +44,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         "fairlead.client.sasl.jaas.config": f'{_PLAIN} username="{READER}" password="secret";',
         "group.consumer.heartbeat.interval.ms": "300",
         "group.consumer.min.heartbeat.interval.ms": "300",
+        "group.consumer.max.session.timeout.ms": "600000",
+        "group.consumer.session.timeout.ms": "600000",
     }
     folder, cluster_id = tmp_path_factory.mktemp("broker"), new_cluster_id()
     broker = ClusterNode(folder, (port, controller), cluster_id, settings=settings, assignor=True)

@@ -278,9 +278,9 @@ class Plain:
 
     def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_unassign(partitions)
-        self.owned = self.owned - {partition.partition for partition in partitions}
         if not self._stopping.is_set():
             self.revoked += [partition.partition for partition in partitions]
+        self.owned = self.owned - {partition.partition for partition in partitions}
 
 
 class Group:

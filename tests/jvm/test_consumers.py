@@ -11,7 +11,7 @@ from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, make_plan
 from tests.jvm.members import JavaGroup, JavaMember, java_group
 from tests.lengths import form
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -41,6 +41,7 @@ def group(
         "partition.assignment.strategy": "fairlead.kafka.PlanAssignor",
         "fairlead.plan.topic": fleet.plan_topic,
         "fairlead.rejoin.jitter.ms": 200,
+        "fairlead.read.timeout.ms": int(1_000 * PATIENCE_S),
         "heartbeat.interval.ms": 300,
         "auto.offset.reset": "earliest",
     }

@@ -16,6 +16,7 @@ from fairlead.surfaces.cli import app
 from fairlead.wire.record import withdrawn_value
 from orchestration.shell import main
 from tests.fixtures.pipelines import StartConsumers
+from tests.orchestration.test_planning import planned_shares
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 from tests.waiting import eventually
 
@@ -73,7 +74,8 @@ def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)
     planned_from_a_shell(unique_name)
-    planned = consumers.owned
+    planned = planned_shares(pipeline, consumers, 1)
+    eventually(lambda: consumers.owned == planned, "the consumers follow the plan")
     pipeline.configure(APPROVED_BY_A_PERSON)
 
     withdrawn = answer("plans", "withdraw", unique_name, "--reason", "too risky", "--yes")

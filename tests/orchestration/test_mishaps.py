@@ -177,7 +177,7 @@ def database_away(pipeline: Pipeline) -> Iterator[None]:
     name, server = sql.Identifier(str(url.database)), url.set(database="postgres")
     address = server.set(drivername="postgresql").render_as_string(hide_password=False)
     allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
-    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+    end = "SELECT pg_terminate_backend(pid, 600000) FROM pg_stat_activity WHERE datname = %s"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(allow.format(name, sql.SQL("false")))
         connection.execute(end, [url.database])

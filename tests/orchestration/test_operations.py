@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from fairlead.surfaces.cli import app
 from tests.fixtures.pipelines import StartConsumers
+from tests.orchestration.test_planning import planned_shares
 from tests.pipeline import Pipeline
 from tests.waiting import eventually
 
@@ -58,10 +59,10 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
 
         def adopted() -> bool:
             pipeline.sensor("approved_plans")  # repeatedly, as the daemon does
-            return consumers.settled(4) and consumers.owned != fallback
+            return consumers.owned == planned
 
+        planned = planned_shares(pipeline, consumers, 1)
         eventually(adopted, "the consumers follow the plan")
-        planned = consumers.owned
         process.stdin.write("withdraw\n")
         assert process.stdout.readline() == "False\n"
         process.stdin.close()

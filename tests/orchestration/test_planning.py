@@ -11,7 +11,7 @@ from tests.conftest import KafkaTopic
 from tests.fixtures.consumer_groups import Commit
 from tests.fixtures.pipelines import StartConsumers
 from tests.pipeline import APPROVED_BY_POLICY, Consumers, Pipeline, failed_checks, metadata, rows
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [
     pytest.mark.kafka,
@@ -23,6 +23,8 @@ pytestmark = [
 
 #: Bytes. Maximum size of the metadata of one partition's event.
 MOST_BYTES = 100_000
+#: Configuration of a run that waits until a new plan is followed.
+PATIENTLY = {"ops": {"plan_adoption": {"config": {"wait_s": PATIENCE_S}}}}
 
 
 def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> dict[str, list[int]]:
@@ -47,10 +49,10 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     The adoption job reports a consumer that leaves afterwards.
     """
     consumers = start_consumers(unique_name)
-    assert consumers.owned == {"one": [0, 1], "two": [2, 3]}
+    eventually(lambda: consumers.owned == {"one": [0, 1], "two": [2, 3]}, "they follow range")
     pipeline.configure(APPROVED_BY_POLICY)
 
-    result = pipeline.run("planning", unique_name)
+    result = pipeline.run("planning", unique_name, run_config=PATIENTLY)
 
     assert failed_checks(result) == {}
     (version,) = pipeline.history(unique_name)
@@ -69,7 +71,8 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
         plan.record_offset,
     )
     assert dict(record.headers)["sha256"] == plan.sha256.encode()
-    assert consumers.owned == planned_shares(pipeline, consumers, 1)
+    planned = planned_shares(pipeline, consumers, 1)
+    eventually(lambda: consumers.owned == planned, "they follow the plan")
     before = pipeline.sql(
         "SELECT member, array_agg(partition ORDER BY partition) AS owned FROM fairlead.lag_history"
         " WHERE group_id = %s GROUP BY member ORDER BY member",
@@ -165,7 +168,8 @@ def test_invalid_group_does_not_delay_others_and_is_tried_again(
     assert severities["every_group_was_read"] is dg.AssetCheckSeverity.WARN
     assert metadata(result, "assignment_plan")["failed"] == 1
 
-    adopted = consumers.owned
+    planned = planned_shares(pipeline, consumers, 1)
+    eventually(lambda: consumers.owned == planned, "the plan is adopted")
     result = pipeline.run("planning", "fleet")
     assert [outcome for outcome, _, _ in pipeline.decisions(broken)] == ["failed", "failed"]
     first, second = pipeline.decisions(good)
@@ -173,7 +177,7 @@ def test_invalid_group_does_not_delay_others_and_is_tried_again(
     assert second[1]
     assert metadata(result, "published_plan")["published"] == 0
     assert [row["version"] for row in pipeline.history(good)] == [1]
-    assert consumers.owned == adopted == planned_shares(pipeline, consumers, 1)
+    eventually(lambda: consumers.owned == planned, "it is still followed")
 
 
 def test_groups_with_nothing_to_plan(

@@ -5,6 +5,7 @@ Publication by a planning run is tested in `test_planning`.
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 
 import dagster as dg
@@ -26,7 +27,7 @@ from tests.logins import logins
 from tests.orchestration.test_operations import outcome
 from tests.pipeline import Consumers, Pipeline
 from tests.stored import record_decision
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -63,6 +64,11 @@ def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
     stored = record_decision(pipeline.store, draft).plan
     assert stored is not None
     return stored
+
+
+def follows(consumers: Consumers, version: int) -> bool:
+    """Return whether all consumers follow this version."""
+    return {m.status().plan_version for m in consumers.members.values()} == {version}
 
 
 def test_plan_is_published_after_each_way_to_approve(
@@ -131,6 +137,7 @@ def test_plan_is_published_after_each_way_to_approve(
             record = pipeline.record(group)
             assert record is not None
             assert record.value == plan.document
+            eventually(partial(follows, proposed, plan.version), "its consumers follow it")
             plan = propose_again(pipeline, plan)
     pipeline.run("adoption", group)
     assert pipeline.history(group)[-2]["adherence"] == 1
@@ -155,5 +162,7 @@ def test_plan_topic_exists_before_the_first_plan(
     monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
     assert publish_groups(pipeline.store, [unique_name], load_settings()) == ({}, [])
     admin = AdminClient(pipeline.settings.kafka.librdkafka())
-    assert unique_name in admin.list_topics(timeout=PATIENCE_S).topics
+    eventually(
+        lambda: unique_name in admin.list_topics(timeout=PATIENCE_S).topics, "the topic is there"
+    )
     admin.delete_topics([unique_name])[unique_name].result(PATIENCE_S)

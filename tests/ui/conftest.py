@@ -114,6 +114,7 @@ def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iter
         config.write_text(f"""
 state_dir = "{folder}"
 kafka.bootstrap_servers = "{services.bootstrap_servers}"
+kafka.request_timeout_s = {PATIENCE_S}
 kafka.plan_topic = "{plan_topic}"
 postgres.url = "{database}"
 discovery.include = ["{prefix}-*"]
@@ -144,7 +145,9 @@ horizon = "PT30S"
         stack.callback(fleet.close)
         members = [fleet.join(name, enable_auto_commit=False) for name in ("orders-1", "orders-2")]
         eventually(lambda: all(member.owned.get(topic) for member in members), f"{group} settles")
-        kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
+        kafka = KafkaSettings(
+            bootstrap_servers=services.bootstrap_servers, request_timeout_s=PATIENCE_S
+        )
         recall(kafka, str(folder / "warehouse"), group)
         # Start only now, so that no sample of a rebalancing group follows the recalled samples.
         starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))

@@ -37,7 +37,7 @@ from tests.stored import record_decision
 from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, keep
 from tests.ui.running import free_port
 from tests.ui.test_person import assert_open_to_all
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -143,7 +143,11 @@ def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator
     """Return a group of two followers, its planner, and pages for actions."""
     plans = kafka_topic(config={"cleanup.policy": "compact"})
     records = kafka_topic(partitions=4)
-    kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers, plan_topic=plans)
+    kafka = KafkaSettings(
+        bootstrap_servers=services.bootstrap_servers,
+        plan_topic=plans,
+        request_timeout_s=PATIENCE_S,
+    )
     port = free_port()
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))

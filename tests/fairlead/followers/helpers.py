@@ -141,7 +141,8 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
 
     def is_made() -> bool:
         try:
-            admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=PATIENCE_S)
+            new = NewTopic(topic, partitions, 1)
+            admin.create_topics([new], request_timeout=PATIENCE_S)[topic].result(PATIENCE_S)
         except KafkaException:  # the deleted topic may still exist
             return False
         return True
@@ -350,7 +351,12 @@ class Fleet:
 
     def join(self, client_id: str, *, client: Client | None = None, **options: Any) -> Member:
         """Start a follower."""
-        options = {"plan_topic": self.plan_topic, "rejoin_jitter_s": 0.2, **options}
+        options = {
+            "plan_topic": self.plan_topic,
+            "rejoin_jitter_s": 0.2,
+            "read_timeout_s": PATIENCE_S,
+            **options,
+        }
         if (client or self.client) == "aiokafka":
             return self._start_aiokafka(aiokafka.PlanConsumer, client_id, options)
         return self._start_kafka_python(kafka_python.PlanConsumer, client_id, options)
@@ -410,6 +416,7 @@ class Fleet:
             **self._connection,
             "group_id": self.group,
             "client_id": client_id,
+            "session_timeout_ms": 60_000,
             "heartbeat_interval_ms": 300,
             **options,
         }

@@ -416,8 +416,8 @@ class Storm:
         """Return, for each message number, the folders of its readers, with counts."""
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
-            lines = (folder / "messages").read_text().splitlines() if folder.is_dir() else []
-            for line in lines:
+            written = (folder / "messages").read_text() if folder.is_dir() else ""
+            for line in written.rpartition("\n")[0].splitlines():  # the last one may be half
                 if line.count(" "):
                     number = int(line.split()[1])
                     found.setdefault(number, Counter())[folder] += 1
@@ -430,7 +430,7 @@ class Storm:
         """
         for messages in self.folder.glob("*/messages"):
             read: dict[str, list[int]] = {}
-            for line in messages.read_text().splitlines():
+            for line in messages.read_text().rpartition("\n")[0].splitlines():
                 partition, *what = line.split()
                 if not what:
                     yield from [read[partition]] if partition in read else []

@@ -72,6 +72,7 @@ def test_untrusted_records_leave_the_last_good_plan(fleet: Fleet) -> None:
     members = {"a": fleet.join("a", public_keys=PUBLIC)}
     settles(fleet, members, 1, a=FOUR)
     status = members["a"].status
+    asked = status().rejoins_asked
 
     def skips(count: int) -> bool:
         return status().records_skipped == count
@@ -82,7 +83,7 @@ def test_untrusted_records_leave_the_last_good_plan(fleet: Fleet) -> None:
         eventually(partial(skips, skipped), f"{how}: skipped")
     members["b"] = fleet.join("b", public_keys=PUBLIC)
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    assert status().rejoins_asked == 0
+    assert status().rejoins_asked == asked
 
 
 def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
@@ -139,8 +140,8 @@ def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None
     plain["a"].stop()
     followers = {"a": fleet.join("a")}
     halves(followers["a"], plain["b"])
-    reason = followers["a"].status().fallback_reason
-    assert "some member of the group does not follow plans" in str(reason)
+    reason = "some member of the group does not follow plans"
+    eventually(lambda: reason in str(followers["a"].status().fallback_reason), reason)
     plain["b"].stop()
     followers["b"] = fleet.join("b")
     settles(fleet, followers, 1, a=[0], b=[1, 2, 3])

@@ -12,6 +12,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from fairlead.kafka.commits import decode_commits, fetch_commits
 from fairlead.settings import Settings
+from tests.waiting import PATIENCE_S, eventually
 
 Group = OffsetFetchResponse.OffsetFetchResponseGroup
 Topic = Group.OffsetFetchResponseTopics
@@ -83,8 +84,13 @@ def test_metadata_arrives_as_stored(
             TopicPartition(topic, partition): OffsetAndMetadata(partition, text, -1)
             for partition, text in enumerate(stored)
         }
-        admin.alter_group_offsets(unique_name, offsets)
-        fetched = fetch_commits(admin, [unique_name, f"{unique_name}-absent"], 120.0)
+
+        def committed() -> bool:
+            results = admin.alter_group_offsets(unique_name, offsets).values()
+            return {result.errno for result in results} == {0}
+
+        eventually(committed, "the coordinator is ready")
+        fetched = fetch_commits(admin, [unique_name, f"{unique_name}-absent"], PATIENCE_S)
     finally:
         admin.close()
 

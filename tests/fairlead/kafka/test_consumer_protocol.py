@@ -9,6 +9,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fixtures.consumer_groups import Produce
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -33,12 +34,20 @@ def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
         members.join(left := f"{unique_name}-left", "last", [second])
         members.settle(15)
         members.leave("last")
+        eventually(lambda: all(members.owned().values()), "all own partitions")
+        eventually(
+            lambda: gateway.broker_groups([unique_name])[unique_name].state == "Stable",
+            "it settles",
+        )
 
         assert unique_name in gateway.list_groups()
         live = gateway.live_group(unique_name)
         (row,) = gateway.snapshot([unique_name]).samples.to_pylist()
         described = gateway.broker_groups([unique_name])[unique_name]
         owned = members.owned()
+    eventually(
+        lambda: gateway.broker_groups([left])[left].state == "Empty", "the last one has left"
+    )
     empty = gateway.live_group(left)
 
     assert (live.state, live.protocol, live.group_type) == ("Stable", "uniform", "consumer")

@@ -177,8 +177,16 @@ def test_no_process_crashes_when_coordinators_move(
                 plan(servers)
             wait_for_samples(sampler, log, 2)
     with KafkaGateway(settings) as gateway:
+        errors = ["not sampled yet"]
+
+        def readable() -> bool:
+            nonlocal samples
+            samples = gateway.snapshot(GROUPS).samples
+            errors[:] = samples["error"].to_pylist()
+            return errors == [None] * len(GROUPS)
+
         samples = gateway.snapshot(GROUPS).samples
-    assert samples["error"].to_pylist() == [None] * len(GROUPS)
+        eventually(readable, lambda: errors)
     assert [committed.count(0) for committed in samples["committed"].to_pylist()] == [1] * len(
         GROUPS
     )

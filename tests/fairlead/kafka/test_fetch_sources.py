@@ -34,7 +34,9 @@ PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3,
 def kafka(three_brokers: KafkaCluster) -> KafkaSettings:
     """Return settings for three brokers with two topics."""
     servers = three_brokers.bootstrap_servers
-    kafka = KafkaSettings(bootstrap_servers=servers, properties=QUIET_PROPERTIES)
+    kafka = KafkaSettings(
+        bootstrap_servers=servers, properties=QUIET_PROPERTIES, request_timeout_s=PATIENCE_S
+    )
     admin = AdminClient(kafka.librdkafka())
     topics = [
         NewTopic(
@@ -93,6 +95,8 @@ def joined(
         return all(owned) and sum(owned) == sum(map(len, PLACED.values()))
 
     eventually(settled, "all members have partitions")
+    admin = AdminClient(kafka.librdkafka())
+    eventually(lambda: _led(admin) == PLACED, "each partition has its leader again")
     return members
 
 

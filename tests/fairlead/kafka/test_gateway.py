@@ -265,7 +265,11 @@ def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
         )
         with KafkaGateway(settings) as gateway, pytest.raises(KafkaUnavailableError):
             gateway.list_groups()
-    assert not {thread for thread in threading.enumerate() if "kafka-io" in thread.name} - before
+
+    def left() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if "kafka-io" in thread.name} - before
+
+    eventually(lambda: not left(), left)
 
 
 def test_unreadable_commits_are_an_error_of_their_group(

@@ -28,6 +28,12 @@ pytestmark = pytest.mark.kafka
 HOUR_S = 3600.0
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sampling take any time."""
+    monkeypatch.setattr(record_sample, "MOST_S", PATIENCE_S)
+
+
 def produce(services: Services, topic: str, keys: Sequence[bytes | None], **config: Any) -> None:
     """Write a record for each key, partitioned like Java's producer does."""
     servers = {"bootstrap.servers": services.bootstrap_servers}
@@ -73,7 +79,11 @@ def test_aborted_records_and_markers_are_not_counted(
     """As with `read_committed`, the window ends before an open transaction."""
     topic = kafka_topic(partitions=1)
     producer = Producer(
-        {"bootstrap.servers": services.bootstrap_servers, "transactional.id": topic}
+        {
+            "bootstrap.servers": services.bootstrap_servers,
+            "transactional.id": topic,
+            "transaction.timeout.ms": 600_000,
+        }
     )
     producer.init_transactions(PATIENCE_S)
     for end, key in (("commit", b"kept"), ("abort", b"gone"), ("commit", b"too"), ("", b"open")):

@@ -49,7 +49,7 @@ def error_of(settings: KafkaSettings) -> str:
     try:
         return _error_of(settings)
     except KafkaUnavailableError:
-        return _error_of(settings.model_copy(update={"request_timeout_s": 30.0}))  # clock: the same
+        return _error_of(settings.model_copy(update={"request_timeout_s": 300.0}))
 
 
 def _error_of(settings: KafkaSettings) -> str:

@@ -57,7 +57,9 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
     """Brokers would create a plan topic whose cleanup policy deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
-    settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
+    settings = KafkaSettings(
+        bootstrap_servers=broker.open_servers, plan_topic=name, request_timeout_s=PATIENCE_S
+    )
     with KafkaGateway(settings) as gateway, suppress(FairleadError):
         gateway.topics_of([f"gone-{name}"])
     with PlanTopic(settings) as topic:
@@ -65,6 +67,7 @@ def test_queries_create_no_topics(broker: SecuredBroker) -> None:
             topic.origin  # noqa: B018 - asks
         topic.ensure()
         topic.ensure()
+    eventually(lambda: name in broker.admin.list_topics(timeout=PATIENCE_S).topics, "it is there")
     made = broker.admin.list_topics(timeout=PATIENCE_S).topics
     assert [topic for topic in made if name in topic] == [name]
     assert len(made[name].partitions) == settings.plan_topic_partitions
@@ -118,11 +121,10 @@ def test_rights_suffice_to_plan_and_to_follow(
         position = publish(topic, group, value, unsigned(value))
         members = {}
         for name in shares:
-            named = {"group_id": group, "client_id": name}
+            named = {"group_id": group, "client_id": name, "session_timeout_ms": 60_000}
             members[name] = start(broker, client, user, orders, named)
             leaving.callback(members[name].stop)
-        eventually(lambda: all(m.status().rule == "plan" for m in members.values()), "they follow")
-        assert {name: member.owned for name, member in members.items()} == shares
+        eventually(lambda: {name: m.owned for name, m in members.items()} == shares, "they follow")
         record = topic.read(group)
         assert record is not None
         assert record.position == position
@@ -164,6 +166,7 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
             return [len(share.get(orders, ())) for share in members.owned().values()] == [2, 2]
 
         eventually(both_own_two, "they share")
+        eventually(lambda: gateway.broker_groups([group])[group].state == "Stable", "it settles")
         owned = members.owned()
         described = as_followers(gateway)([group])
         members_topic = MembersTopic(settings)
@@ -255,6 +258,7 @@ def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orde
     with ExitStack() as leaving:
         for protocol, group in (("classic", include[0]), ("consumer", include[1])):
             config = {"bootstrap.servers": broker.open_servers, "group.protocol": protocol}
+            config["max.poll.interval.ms"] = str(int(1_000 * PATIENCE_S))  # it polls no more
             consumer = Consumer(config | {"group.id": group, "client.id": protocol})
             leaving.callback(consumer.close)
             consumer.subscribe([orders])

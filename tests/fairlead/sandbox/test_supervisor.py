@@ -4,7 +4,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import supervisor
-from fairlead.sandbox.part_states import part_states
+from fairlead.sandbox.part_states import PartState, part_states, published
 from fairlead.sandbox.recorded_processes import still_running
 from fairlead.sandbox.supervisor import Part, Supervisor
 from tests.waiting import PATIENCE_S, eventually
@@ -65,7 +65,7 @@ def soon(condition: Callable[[], object]) -> None:
     eventually(condition, "it happens")
 
 
-def test_states_of_parts_can_be_read(tmp_path: Path) -> None:
+def test_states_of_parts_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ended part is missing; a part that is not ready is starting or waiting."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
@@ -76,6 +76,14 @@ def test_states_of_parts_can_be_read(tmp_path: Path) -> None:
     def missing() -> dict[str, str]:
         return {name: state.missing for name, state in part_states(tmp_path).items()}
 
+    seen: list[dict[str, str]] = []
+
+    @contextmanager
+    def noted(folder: Path) -> Iterator[Callable[[Mapping[str, PartState]], None]]:
+        with published(folder) as publish:
+            yield lambda states: (publish(states), seen.append(missing()))[0]
+
+    monkeypatch.setattr(supervisor, "published", noted)
     with supervised(tmp_path, client, server) as (running, _, _):
         soon(lambda: missing() == {"client": "waits for server", "server": "is starting"})
         may_listen.touch()
@@ -86,7 +94,7 @@ def test_states_of_parts_can_be_read(tmp_path: Path) -> None:
         (pid,) = (part.pid for part in still_running(tmp_path) if part.name == "server")
         os.kill(pid, signal.SIGSEGV)
         ended = "has ended (by signal SIGSEGV): it is started again in 1 s"
-        soon(lambda: missing() == {"client": "", "server": ended})
+        soon(lambda: {"client": "", "server": ended} in seen)
         soon(lambda: missing() == {"client": "", "server": "is starting"})
         may_listen.touch()
         soon(lambda: missing() == {"client": "", "server": ""})
@@ -132,7 +140,7 @@ def test_parts_that_ignore_ctrl_c_are_ended(
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
     monkeypatch.setattr(supervisor, "_KILLED_S", PATIENCE_S)
     with supervised(tmp_path, python("mule", STUBBORN)) as (_, lines, log):
-        soon(lambda: log.getvalue().count("asleep") == 2)
+        soon(lambda: log.getvalue().count("asleep") == 2 and still_running(tmp_path))
         (mule,) = still_running(tmp_path)
         family = [psutil.Process(mule.pid), *psutil.Process(mule.pid).children()]
     assert len(family) == 2
@@ -170,10 +178,10 @@ def test_a_killed_part_is_restarted_with_a_message(tmp_path: Path) -> None:
     """The new process is recorded, and its output is in the log."""
     with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, lines, log):
         running.wait_ready("sleeper")
-        soon(lambda: "sleeper   | asleep" in log.getvalue())
+        soon(lambda: "sleeper   | asleep" in log.getvalue() and still_running(tmp_path))
         (first,) = still_running(tmp_path)
         os.kill(first.pid, signal.SIGKILL)
-        soon(lambda: log.getvalue().count("sleeper   | asleep") == 2)
+        soon(lambda: log.getvalue().count("sleeper   | asleep") == 2 and still_running(tmp_path))
         (second,) = still_running(tmp_path)
         assert (second.name, second.pid != first.pid) == ("sleeper", True)
     assert lines == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]

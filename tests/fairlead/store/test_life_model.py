@@ -7,6 +7,7 @@ superuser. After each, everything stored about the groups is compared with the m
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -33,6 +34,7 @@ from tests.fairlead.store.life_model import (
 from tests.fixtures.plans import MakeDraft, StoreAs
 from tests.lengths import form
 from tests.logins import Login
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -206,9 +208,15 @@ def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
 
 
 def test_database_agrees_with_the_model(
-    store_url: str, draft: MakeDraft, login: Login, store_as: StoreAs
+    store_url: str,
+    draft: MakeDraft,
+    login: Login,
+    store_as: StoreAs,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Operations are of any kind, in any order, by any user, one by one or concurrent."""
+    for module in ("shared_statements", "outbox"):  # the other session may stop with a lock
+        monkeypatch.setattr(f"fairlead.store.{module}.PATIENCE", timedelta(seconds=PATIENCE_S))
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}
     database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)

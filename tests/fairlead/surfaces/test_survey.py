@@ -97,7 +97,8 @@ def test_survey_recognises_lag_that_is_none(
     busy, emptied, idle, held = (kafka_topic(partitions=1) for _ in range(4))
     for topic, count in ((busy, 9), (emptied, 99), (idle, 9), (held, 9)):
         produce(topic, [count])
-    producer = Producer(settings.kafka.librdkafka(**{"transactional.id": unique_name}))
+    transactional = {"transactional.id": unique_name, "transaction.timeout.ms": 600_000}
+    producer = Producer(settings.kafka.librdkafka(**transactional))
     producer.init_transactions(PATIENCE_S)
     producer.begin_transaction()
     producer.produce(held, b"not committed", partition=0)

@@ -58,7 +58,9 @@ def test_plans_are_followed_through_changes_of_members(
         for version, shares in enumerate(
             ({"a": [0, 1, 2, 3], "b": [], "c": []}, {"a": [0, 1, 2], "b": [3], "c": []}), 1
         ):
-            eventually(lambda: gateway.live_group(group).state == "Stable", "it settles")
+            eventually(
+                lambda: gateway.broker_groups([group])[group].state == "Stable", "it settles"
+            )
             before = members.owned()
             members.revoked.clear()
             ids = gateway.broker_groups([group])[group].topic_ids
@@ -83,6 +85,7 @@ def test_plans_are_followed_through_changes_of_members(
             }
             revoked = [(name, number) for name, ones in members.revoked for _, number in ones]
             assert sorted(revoked) == sorted(moved)
+        eventually(lambda: gateway.broker_groups([group])[group].state == "Stable", "it settles")
         assert is_followed().triggers == 0  # the assignment is as planned
         (observed,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
         assert observed.adoption is not None
@@ -109,7 +112,7 @@ def test_member_that_keeps_its_partitions_is_named(
         MembersTopic(cluster).ensure()
         joins = {
             "member_epoch": 0,
-            "rebalance_timeout_ms": 120_000,
+            "rebalance_timeout_ms": 900_000,
             "subscribed_topic_names": [topic],
             "server_assignor": "fairlead",
             "topic_partitions": [],

@@ -131,7 +131,7 @@ def test_group_with_a_plan_converts_member_by_member_and_back(
     eventually(lambda: sorted(map(len, owned().values())) == [2, 2], "they share by range")
     version = group.publish(plan)
     step(lambda: owned() == plan, "the plan is followed by its members")
-    assert group.is_of(CLASSIC, 2)
+    eventually(lambda: group.is_of(CLASSIC, 2), "it is a classic group")
     classic.pop("a").stop()
     join("a", plain=True)
     step(lambda: sorted(map(len, owned().values())) == [2, 2], "one is a plain one: range")

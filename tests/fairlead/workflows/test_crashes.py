@@ -199,7 +199,7 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
         properties=QUIET_PROPERTIES,
         request_timeout_s=30.0,  # clock: how long a publication waits for the broker
     )
-    with PlanTopic(kafka) as topic:
+    with PlanTopic(kafka.model_copy(update={"request_timeout_s": PATIENCE_S})) as topic:
         topic.ensure()
     return kafka
 

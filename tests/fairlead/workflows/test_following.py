@@ -24,6 +24,7 @@ from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.plans import run
 from tests.fixtures.consumer_groups import Produce
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -86,7 +87,15 @@ def test_publication_reports_a_broker_without_the_plug_in(
     with BrokerAssigned(cluster) as members:
         for name in ("a", "b"):
             members.join(unique_name, name, [topic])
-        members.settle(4)
+
+        def both_own_two() -> bool:
+            return [len(share.get(topic, ())) for share in members.owned().values()] == [2, 2]
+
+        eventually(both_own_two, "they share")
+        eventually(
+            lambda: gateway.broker_groups([unique_name])[unique_name].state == "Stable",
+            "it settles",
+        )
         seen = plan_group(
             gateway,
             SampleArchive(str(tmp_path)),

@@ -114,17 +114,21 @@ def test_plan_is_sent_once_behind_an_open_transaction(
 ) -> None:
     """Another producer's transaction hides the plan from all readers; the result reports it."""
     other = Producer(
-        {"bootstrap.servers": settings.kafka.bootstrap_servers, "transactional.id": unique_name}
+        {
+            "bootstrap.servers": settings.kafka.bootstrap_servers,
+            "transactional.id": unique_name,
+            "transaction.timeout.ms": 600_000,
+        }
     )
-    other.init_transactions(30)
+    other.init_transactions(PATIENCE_S)
     other.begin_transaction()
     other.produce(topic.name, b"anything", key=b"orders", partition=0)
     assert other.flush(PATIENCE_S) == 0
     approve()
     (done,) = run(store, topic, options=OPTIONS)
     assert "consumers cannot read it yet" in done.place
-    other.abort_transaction(30)
-    assert topic.held_up(0, 1) is None
+    other.abort_transaction(PATIENCE_S)
+    eventually(lambda: topic.held_up(0, 1) is None, "its end is written")
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
 
 

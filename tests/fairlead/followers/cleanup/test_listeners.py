@@ -60,7 +60,8 @@ def test_only_lost_partitions_are_cleaned_up(fleet: Fleet) -> None:
     """An eager rebalance revokes all partitions; those that come back keep their state."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
-    join(fleet, "a", journals["a"])
+    first = join(fleet, "a", journals["a"])
+    eventually(lambda: first.status().plan_version == 1, "a leads by the plan")
     eventually(lambda: journals["a"].changes() == [("new", [0, 1, 2, 3])], "a has all")
     join(fleet, "b", journals["b"])
     eventually(lambda: journals["b"].changes() == [("new", [1, 2, 3])], "b has its share")
@@ -77,7 +78,8 @@ def test_cooperative_changes_add_up(fleet: Fleet) -> None:
     """A cooperative client reports only differences; their sum is the same."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
-    join(fleet, "a", journals["a"], cooperative=True)
+    first = join(fleet, "a", journals["a"], cooperative=True)
+    eventually(lambda: first.status().plan_version == 1, "a leads by the plan")
     eventually(lambda: journals["a"].changes() == [("new", [0, 1, 2, 3])], "a has all")
     join(fleet, "b", journals["b"], cooperative=True)
     eventually(lambda: journals["b"].changes() == [("new", [1, 2, 3])], "b has its share")

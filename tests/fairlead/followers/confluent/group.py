@@ -24,7 +24,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 WORKER = Path(__file__).with_name("worker.py")
 #: Seconds. Session timeout: long enough for slow members.
-SESSION_S = 10.0
+SESSION_S = 60.0
 Partition = tuple[str, int]
 
 

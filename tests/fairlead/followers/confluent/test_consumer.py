@@ -286,11 +286,12 @@ def test_plan_of_5_mb_after_invalid_records_is_adopted(
     send(services, follower, *signed_plan(good, origin))
     follower.subscribe([topic])
     poll_until(lambda: follower.status().plan_version == 1, follower)
+    asked = follower.status().rejoins_asked
     bad = spoilt(plan(follower, topic, 2, a=[3], b=[0, 1, 2]), origin)
     for value, headers in bad.values():
         send(services, follower, value, headers)
     poll_until(lambda: follower.status().records_skipped == len(bad), follower)
-    assert (follower.status().plan_version, follower.status().rejoins_asked) == (1, 0)
+    assert (follower.status().plan_version, follower.status().rejoins_asked) == (1, asked)
     shares = {"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}
     big = make_big_plan(shares, group=follower.status().group, version=2)
     send(services, follower, *signed_plan(big, origin))
@@ -443,5 +444,4 @@ def test_closed_consumer_is_garbage(
     left = weakref.ref(follower._member)  # noqa: SLF001 - it holds the connections
     made.clear()
     del follower
-    gc.collect()
-    assert left() is None
+    eventually(lambda: gc.collect() >= 0 and left() is None, "nothing refers to it")

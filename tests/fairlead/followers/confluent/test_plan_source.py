@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from fairlead.followers import FollowOptions
+from fairlead.followers.confluent import plan_source
 from fairlead.followers.confluent.plan_source import ConfluentSource, shared_reader
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from tests.fairlead.followers.helpers import make_plan
 from tests.records import publish, signed_plan
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -38,9 +39,10 @@ def send(plans: PlanTopic, version: int) -> None:
 
 
 def test_each_record_is_read_once_and_the_end_is_noticed(
-    plans: PlanTopic, connection: dict[str, Any]
+    plans: PlanTopic, connection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A transaction marker is the last entry."""
+    monkeypatch.setattr(plan_source, "_TIMEOUT_S", PATIENCE_S)
     send(plans, 1)
     source = ConfluentSource.open("g", connection, plans.name)
     assert source is not None

@@ -41,7 +41,7 @@ def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
         assert reader.state == UNREAD
         source.ended.set()
         assert version(reader.current(at_least=NOTHING, timeout_s=PATIENCE_S)) == 2
-    assert source.closed
+    eventually(lambda: source.closed, "it is closed")
 
 
 def test_fresh_cache_answers_without_waiting() -> None:
@@ -96,7 +96,7 @@ def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
         raise ConnectionError("no broker")
 
     with caplog.at_level(logging.WARNING), reading(refuse):
-        eventually(lambda: len(attempts) == 3, "three attempts")
+        eventually(lambda: len(attempts) >= 3, "three attempts")
     assert len(caplog.messages) == 1
     assert "ConnectionError: no broker" in caplog.text
 

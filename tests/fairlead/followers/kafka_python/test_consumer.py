@@ -69,6 +69,7 @@ def test_only_moved_partitions_are_revoked(fleet: Fleet) -> None:
     publish(fleet, 1, a=[0, 1], b=[2, 3])
     journals = {"a": Journal(), "b": Journal()}
     members = {"a": join(fleet, "a", journals["a"], **COOPERATIVE)}
+    eventually(lambda: members["a"].status().plan_version == 1, "a leads by the plan")
     settles(fleet, members, a=[0, 1, 2, 3])
     members["b"] = join(fleet, "b", journals["b"], **COOPERATIVE)
     settles(fleet, members, a=[0, 1], b=[2, 3])
@@ -228,7 +229,8 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
         group_id=fleet.group,
         plan_topic=fleet.plan_topic,
         enable_auto_commit=False,
-        heartbeat_interval_ms=9_000,
+        session_timeout_ms=300_000,
+        heartbeat_interval_ms=290_000,
     )
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
 

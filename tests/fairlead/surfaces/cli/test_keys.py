@@ -23,8 +23,9 @@ HOT = b"\x1b[31mhot<script>"
 
 
 @pytest.fixture
-def topic(services: Services, kafka_topic: KafkaTopic) -> str:
+def topic(services: Services, kafka_topic: KafkaTopic, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return a topic of four partitions in which two thirds of the records have the same key."""
+    monkeypatch.setattr("fairlead.kafka.record_sample.MOST_S", PATIENCE_S)
     name = kafka_topic(partitions=4)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -203,7 +204,7 @@ def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
         insert_samples(connection, {"orders": last})
     engine.dispose()
     result = run(week, "lag", "orders")
-    assert result.stdout.splitlines()[0].strip().endswith(" UTC, 3 min ago")
+    assert re.search(r" UTC, \d+ min ago$", result.stdout.splitlines()[0].strip())
     assert result.stderr == ""
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
     assert [found[number]["lag"] for number in range(6)] == last.lag

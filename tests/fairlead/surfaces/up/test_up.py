@@ -81,6 +81,7 @@ def environment(settings: Settings, migrated: str, tmp_path: Path) -> dict[str, 
     config.write_text(f"""
 state_dir = "{tmp_path / "state"}"
 kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"
+kafka.request_timeout_s = {PATIENCE_S}
 postgres.url = "{migrated}"
 discovery.include = ["nobody"]
 sampling.every = "PT5S"
@@ -166,7 +167,7 @@ def test_sampling_continues_after_a_kill_of_the_code_server(
                 lambda: any("code" in missing for missing in ready.missing()), "/ready says so"
             )
             ready.wait()
-            assert sampled_since(state_dir, killed_at)
+            eventually(lambda: sampled_since(state_dir, killed_at), "looks go on")
     assert lines == [ended]
 
 

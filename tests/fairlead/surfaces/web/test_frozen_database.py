@@ -54,7 +54,7 @@ def test_frozen_database_is_reported_and_a_slow_one_is_not(
     monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
     url = own_postgres.url("fairlead")
     # clock: a slow server answers earlier
-    engine = create_store_engine(url, connect_timeout_s=20)
+    engine = create_store_engine(url, connect_timeout_s=40)
     with serving(build_app(engine, Settings())) as address, ThreadPoolExecutor() as pool:
         sleep(engine, 1)
         assert get(address)[0] == 200

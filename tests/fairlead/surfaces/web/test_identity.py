@@ -179,7 +179,8 @@ def test_slow_answer_of_the_issuer_is_given_up(
 ) -> None:
     """Each byte arrives quickly, but the answer as a whole does not."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
-    issuer.pieces, issuer.pause = 20, 0.1
+    issuer.body = issuer.published() + b" " * 3_000
+    issuer.pieces, issuer.pause = 3_000, 0.1
     reason = who(by_token, bearer(issuer.token()))
     assert reason.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
 
