@@ -177,16 +177,15 @@ def test_no_process_crashes_when_coordinators_move(
                 plan(servers)
             wait_for_samples(sampler, log, 2)
     with KafkaGateway(settings) as gateway:
-        errors = ["not sampled yet"]
+        samples = gateway.snapshot(GROUPS).samples
 
-        def readable() -> bool:
+        def errors() -> list[str | None]:
             nonlocal samples
             samples = gateway.snapshot(GROUPS).samples
-            errors[:] = samples["error"].to_pylist()
-            return errors == [None] * len(GROUPS)
+            found: list[str | None] = samples["error"].to_pylist()
+            return found
 
-        samples = gateway.snapshot(GROUPS).samples
-        eventually(readable, lambda: errors)
+        eventually(lambda: errors() == [None] * len(GROUPS), errors)
     assert [committed.count(0) for committed in samples["committed"].to_pylist()] == [1] * len(
         GROUPS
     )

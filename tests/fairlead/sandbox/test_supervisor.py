@@ -81,7 +81,12 @@ def test_states_of_parts_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     @contextmanager
     def noted(folder: Path) -> Iterator[Callable[[Mapping[str, PartState]], None]]:
         with published(folder) as publish:
-            yield lambda states: (publish(states), seen.append(missing()))[0]
+
+            def note(states: Mapping[str, PartState]) -> None:
+                publish(states)
+                seen.append(missing())
+
+            yield note
 
     monkeypatch.setattr(supervisor, "published", noted)
     with supervised(tmp_path, client, server) as (running, _, _):

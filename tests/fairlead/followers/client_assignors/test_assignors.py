@@ -10,7 +10,7 @@ from kafka.structs import OffsetAndMetadata
 from fairlead.errors import ConfigurationError
 from fairlead.followers.client_assignors import aiokafka as aiokafka_assignors
 from fairlead.followers.client_assignors import kafka_python as kafka_python_assignors
-from fairlead.followers.client_assignors.lags import LagReader
+from fairlead.followers.client_assignors.lags import lags_in_time
 from fairlead.sandbox import Services
 from tests.fairlead.followers.helpers import Fleet, Member
 from tests.waiting import PATIENCE_S, eventually
@@ -64,7 +64,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner of the most lag gets no other partition, or only the one with the least lag."""
-    monkeypatch.setitem(LagReader.__init__.__kwdefaults__, "timeout_s", PATIENCE_S)
+    monkeypatch.setattr(lags_in_time, "__defaults__", (PATIENCE_S,))
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
     # KAFKA-5337 balances counts first; partition 3 has no commit, so all its records are lag.
