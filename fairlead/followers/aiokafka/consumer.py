@@ -182,7 +182,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
             record = await super().getone(*partitions)
         finally:
             meter.waited()
-        meter.took_one(record.topic, record.partition)
+        meter.took_one(record.topic, record.partition, record.offset)
         return record
 
     async def getmany(

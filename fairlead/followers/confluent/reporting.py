@@ -68,7 +68,7 @@ class Reporting:
 
     def took(self, consumer: Consumer, message: Any) -> None:
         """Note that the client returns a message."""
-        progress = self.meter.took_one(message.topic(), message.partition())
+        progress = self.meter.took_one(message.topic(), message.partition(), message.offset())
         if self._stores:
             self._handed_out[progress] = message
             if self._commits and self.meter.since >= self._next_store_at:
@@ -89,7 +89,7 @@ class Reporting:
                 if self._stores:
                     self._handed_out[progress] = last
             runs.append((progress, count))
-        timed = self.meter.took_list(messages, runs)
+        timed = self.meter.took_list(messages, runs, _offset)
         if self._commits and (records >= _BATCH or self.meter.since >= self._next_store_at):
             self.store(consumer)
             self.meter.begin()
@@ -175,6 +175,10 @@ def _partitions(messages: list[Message]) -> Iterable[Any]:
 
 def _pair(message: Any) -> Pair:
     return message.topic(), message.partition()
+
+
+#: Returns the offset of a message without an error.
+_offset: Any = Message.offset
 
 
 def _behind(message: Message) -> TopicPartition:

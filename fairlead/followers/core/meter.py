@@ -1,7 +1,7 @@
 """Measure how long an application processes its records.
 
 Belongs here: timing the application between its calls to the client, and the report for a commit.
-Does not: a client's types and calls (one module for each client), the counters at an earlier commit
+Does not: a client's types and calls (one module for each client), the counters at an earlier offset
 (`progress`), nor the text of a report (`fairlead.wire.work_report`).
 
 The meter assigns time to the record that the application is processing. It knows this record if the
@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Any, Final
 
 from fairlead.followers.core.passing_on import QUICK_S, PassingOn, Totals
-from fairlead.followers.core.progress import Counters, Progress
+from fairlead.followers.core.progress import Progress
 from fairlead.wire.partitions import Pair
 from fairlead.wire.work_report import PREFIX, TIMES_UNKNOWN, TOKEN_LENGTH, WorkReport, base36
 
@@ -111,9 +111,9 @@ class Meter:
         #: Calls whose records took less than `QUICK_S` each.
         self._quick = 0
         self._passing_on = PassingOn()
-        #: The partition of the present run, and its counters when the run began. A run is
+        #: The partition of the present run, and its `busy` and `next` when the run began. A run is
         #: consecutive records of one partition that are taken one at a time.
-        self._run, self._run_busy, self._run_records = _NO_RUN, 0.0, 0
+        self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
         self._waiting = 0.0
         self._waiting_since: tuple[float, float] | None = None
         self._reported = (0.0, 0.0)
@@ -157,14 +157,17 @@ class Meter:
             self._waiting_since = None
             self._waiting += max(0.0, took)
 
-    def took_one(self, topic: str, partition: int) -> Progress:
+    def took_one(self, topic: str, partition: int, offset: int) -> Progress:
         """Note that the client returns one record; return the progress of its partition."""
         run = self._run
-        if partition != run.partition or topic != run.topic:
+        if offset == run.next and partition == run.partition and topic == run.topic:
+            run.next = offset + 1
+        else:
             self._end_run()
             run = self.progress_of((topic, partition))
-            self._run, self._run_busy, self._run_records = run, run.busy, run.records
-        run.records += 1
+            run.take(offset)
+            self._calls += 1
+            self._run, self._run_busy, self._run_next = run, run.busy, run.next
         self.since = self._clock()
         self._running = run
         return run
@@ -179,20 +182,22 @@ class Meter:
         Parameters
         ----------
         batch
-            TopicPartition to records.
+            TopicPartition to records with the attribute `offset`.
         """
         if not batch:
             return batch
         self._end_run()
-        under_way = _Batch(self)
-        timed: Batch = {
-            at: under_way.list_of([(self.progress_of((at.topic, at.partition)), len(its))], its)
-            for at, its in batch.items()
-        }
+        under_way = _Batch(self, _offset)
+        timed: Batch = {}
+        for partition, records in batch.items():
+            progress = self.progress_of((partition.topic, partition.partition))
+            timed[partition] = under_way.list_of([(progress, len(records))], records)
         self._begin_batch(under_way)
         return timed
 
-    def took_list(self, messages: Sequence[Any], runs: Sequence[Run]) -> list[Any]:
+    def took_list(
+        self, messages: Sequence[Any], runs: Sequence[Run], offset_of: Callable[[Any], int]
+    ) -> list[Any]:
         """Note that the client returns messages of any partitions; return a timed list.
 
         Parameters
@@ -201,9 +206,11 @@ class Meter:
             The messages.
         runs
             The partitions of the messages, in the same order.
+        offset_of
+            Returns the offset of a message.
         """
         self._end_run()
-        under_way = _Batch(self)
+        under_way = _Batch(self, offset_of)
         timed = under_way.list_of(runs, messages)
         self._begin_batch(under_way)
         return timed
@@ -218,13 +225,13 @@ class Meter:
     def _end_run(self) -> None:
         self.asked()  # again, because another task may have taken records meanwhile
         self._handler, self._calls = self._sums()
-        self._run, self._run_busy, self._run_records = _NO_RUN, 0.0, 0
+        self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
 
     def _sums(self) -> tuple[float, int]:
         """Return the seconds in the application, and the calls that returned records."""
         return (
             self._handler + self._run.busy - self._run_busy,
-            self._calls + self._run.records - self._run_records,
+            self._calls + self._run.next - self._run_next,
         )
 
     def _begin_batch(self, batch: "_Batch") -> None:
@@ -249,7 +256,7 @@ class Meter:
         """Return whether a batch is the last one that the client returned."""
         return batch is self._batch
 
-    def hand_out(self, progress: Progress | None) -> None:
+    def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
         """Note that the application starts to process records of one partition of a batch."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - without a batch nothing is timed
@@ -257,14 +264,16 @@ class Meter:
         batch.mixed = batch.mixed or self._running is not None
         self._charge()
         if progress is not None:
-            progress.take(1)
+            progress.take(batch.offset_of(records[0]))
         self._running = None if batch.mixed else progress
 
-    def handed_out(self, progress: Progress | None, records: int) -> float:
+    def handed_out(self, progress: Progress | None, records: Sequence[Any]) -> float:
         """Count records that the application has processed; return their seconds."""
+        batch = self._batch
+        assert batch is not None  # noqa: S101 - as above
         if progress is not None:
-            progress.take(records - 1)  # `hand_out` has counted the first
-        return self._charge(records)
+            progress.take_all(records[1:], batch.offset_of)
+        return self._charge(len(records))
 
     def _end_batch(self, batch: "_Batch") -> None:
         """Count the records that were not iterated over, and time that belongs to no record.
@@ -293,7 +302,7 @@ class Meter:
         while True:  # repeats until the application's thread changes nothing meanwhile
             state = self._batch, self.since, self._running
             (handler, calls), quick = self._sums(), self._quick
-            records, busy, squares = progress.records, progress.busy, progress.squares
+            busy, squares = progress.busy, progress.squares
             now = self._clock()
             if state == (self._batch, self.since, self._running):
                 break
@@ -303,7 +312,7 @@ class Meter:
             of_record = min(under_way, self._max)
             busy, squares = busy + of_record, squares + of_record * of_record
         if not self._given_up:
-            progress.commit(offset, Counters(records, busy, squares))
+            progress.commit(offset, busy, squares)
         waiting, handler = self._reported = (
             max(self._reported[0], self._waited_until(now)),
             max(self._reported[1], handler + under_way),
@@ -344,10 +353,11 @@ class Meter:
 class _Batch:
     """The records that one call of the client returned."""
 
-    __slots__ = ("handler_before", "loose_s", "meter", "mixed", "parts", "records")
+    __slots__ = ("handler_before", "loose_s", "meter", "mixed", "offset_of", "parts", "records")
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, offset_of: Callable[[Any], int]) -> None:
         self.meter = meter
+        self.offset_of = offset_of
         self.parts: set[Progress] = set()
         self.records = 0
         #: Seconds in the application before this batch.
@@ -359,11 +369,13 @@ class _Batch:
 
     def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
         """Return some records of the batch as a timed list."""
+        start = 0
         for progress, count in runs:
             if progress is not None and count:
                 self.records += count
                 self.parts.add(progress)
-                progress.begin_batch(count)
+                progress.begin_batch(records, start, start + count, self.offset_of)
+            start += count
         return TimedList(self, runs, records)
 
 
@@ -395,14 +407,14 @@ class TimedList(list[Any]):
                 if not portion or portion != self._original[at : at + len(portion)]:
                     yield portion
                     break
-                meter.hand_out(progress)
+                meter.hand_out(progress, portion)
                 iterator: Any = iter(portion)
                 took_s = 0.0
                 try:
                     yield iterator
                 finally:
                     if meter.is_current(self.batch):
-                        returned = len(portion) - iterator.__length_hint__()
+                        returned = portion[: len(portion) - iterator.__length_hint__()]
                         took_s = meter.handed_out(progress, returned)
                 at += len(portion)
                 together = _together(took_s / len(portion))
@@ -416,6 +428,11 @@ class TimedList(list[Any]):
 def _together(record_s: float) -> int:
     """Return the number of records that are timed together."""
     return max(1, min(_GROUP, int(_GROUP_S / max(record_s, 1e-9))))
+
+
+def _offset(record: Any) -> int:
+    offset: int = record.offset
+    return offset
 
 
 def reported(

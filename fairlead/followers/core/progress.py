@@ -1,15 +1,16 @@
-"""The counters of one partition, now and at earlier commits.
+"""The counters of one partition, now and at earlier offsets.
 
-Belongs here: counting records, and finding the counters that belong to a committed offset. Does
-not: clocks, nor assigning time to partitions (`meter`). `Work.java` has the same rule.
+Belongs here: counting each record once, and finding the counters that belong to a committed offset.
+Does not: clocks, nor assigning time to partitions (`meter`).
 
 The planner ignores a report if its records grow by more than the committed offset. A client may
 commit before the application has processed the records (aiokafka's `getmany`) or long after, and it
-may read a record again. So a report has the counters of the moment at which the application had
-processed as many records as the offset shows, less the largest lead of commits over the work.
+may read a record again. So each record counts once, and a report has the counters of the moment at
+which the application had processed the records before the committed offset.
 """
 
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 #: Maximum number of earlier states per partition; then every other one is removed.
 _KEPT: Final = 64
@@ -18,31 +19,38 @@ _KEPT: Final = 64
 _BLOCK_S: Final = 600.0
 
 
-class Counters(NamedTuple):
-    """Records, their seconds, and the sum of the squared seconds per record."""
+class WorkAtOffset(NamedTuple):
+    """The counters at the time when all records before an offset had been taken."""
 
+    offset: int
     records: int
     busy: float
     squares: float
 
 
 class Progress:
-    """Counters of one partition.
+    """Counters of one partition: records, their seconds, and the sum of the squared seconds.
 
     `commit` may be called on another thread than the other methods, which belong to the
     application's thread.
     """
 
     __slots__ = (
+        "_ahead",
         "_block_s",
         "_block_since",
         "_committed",
-        "_lead",
+        "_last",
         "_left",
+        "_missing",
+        "_newest",
+        "_replays",
+        "_restarted",
+        "_resumed",
         "_states",
         "busy",
+        "next",
         "partition",
-        "records",
         "reported",
         "squares",
         "topic",
@@ -50,30 +58,74 @@ class Progress:
 
     def __init__(self, topic: str = "", partition: int = -1) -> None:
         self.topic, self.partition = topic, partition
-        self.records, self.busy, self.squares = 0, 0.0, 0.0
-        #: Number of records in the batch that are not counted yet.
-        self._left = 0
+        #: Offset after the last counted record.
+        self.next = -1
+        #: Number of offsets before `next` without a counted record.
+        self._missing = -1
+        self.busy = 0.0
+        self.squares = 0.0
+        #: Number of records in the batch that are not counted yet; offset of the last one.
+        self._left, self._last = 0, -1
         self._block_s, self._block_since = 0.0, float("-inf")
-        #: Last committed offset; its largest lead over the number of records.
-        self._committed = float("inf")
-        self._lead = 0
-        #: States since the reported one, in order.
-        self._states: list[Counters] = []
-        self.reported = Counters(0, 0.0, 0.0)
+        #: Whether the committed offset went back, so that records count again.
+        self._replays = False
+        #: Offset of the first record since the last commit, if offsets before it are missing.
+        self._resumed = -1
+        #: Offset from which records count again since the last commit; -1: none.
+        self._restarted = -1
+        #: Last committed offset; maximum number of offsets that commits were ahead of the work.
+        self._committed = -1
+        self._ahead = 0
+        self._newest = self.reported = WorkAtOffset(-1, 0, 0.0, 0.0)
+        self._states: list[WorkAtOffset] = []
 
-    def begin_batch(self, records: int) -> None:
-        """Note that the batch contains this number of records."""
-        self._left += records
+    @property
+    def records(self) -> int:
+        """Number of counted records."""
+        return self.next - self._missing
 
-    def take(self, records: int) -> None:
-        """Count records of the batch, unless the application iterates over them again."""
-        counted = min(records, self._left)
-        self.records += counted
-        self._left -= counted
+    def take(self, offset: int) -> None:
+        """Count a record, unless it was counted before."""
+        if offset < self.next:
+            if not self._replays:
+                return
+            self._go_back(offset)
+        self._resume(offset)
+        self._missing += offset - self.next
+        self.next = offset + 1
+        if self._left:
+            self._left -= 1
+
+    def take_all(self, records: Sequence[Any], offset_of: Callable[[Any], int]) -> None:
+        """Count records, unless they were counted before."""
+        count = len(records)
+        if count and offset_of(records[-1]) == self.next + count - 1:
+            self.next += count
+            self._left = max(0, self._left - count)
+        else:
+            for record in records:
+                self.take(offset_of(record))
+
+    def begin_batch(
+        self, records: Sequence[Any], start: int, stop: int, offset_of: Callable[[Any], int]
+    ) -> None:
+        """Note that the batch contains `records[start:stop]`, which is not empty."""
+        first = offset_of(records[start])
+        if first < self.next and self._replays:
+            self._go_back(first)
+        self._resume(first)
+        counted = max(self.next, self._last + 1) if self._left else self.next
+        if first >= counted:
+            self._left += stop - start
+        else:
+            self._left += sum(offset_of(records[at]) >= counted for at in range(start, stop))
+        self._last = offset_of(records[stop - 1])
 
     def end_batch(self) -> None:
         """Count the remaining records of the batch."""
-        self.take(self._left)
+        if self._left:
+            self._missing += self._last + 1 - self.next - self._left
+            self.next, self._left = self._last + 1, 0
 
     def spend(self, took_s: float, records: int) -> None:
         """Add the time of records that were timed together.
@@ -100,46 +152,87 @@ class Progress:
         self.squares += took_s * (2 * self._block_s + took_s)
         self._block_s += took_s
 
-    def commit(self, offset: int, now: Counters) -> None:
+    def _resume(self, offset: int) -> None:
+        if offset > self.next and self.records == self._newest.records:
+            self._resumed = offset
+
+    def _go_back(self, offset: int) -> None:
+        """Count records again from an earlier offset, starting from the last report."""
+        self._missing = offset - self.reported.records
+        self.next = self._restarted = offset
+        self._replays = False
+
+    def commit(self, offset: int, busy: float, squares: float) -> None:
         """Set `reported` to the counters that go with a committed offset.
 
         Parameters
         ----------
         offset
             The committed offset. If it went back, the comparison with offsets starts again.
-        now
+        busy, squares
             The counters now, including the present record.
         """
-        lead = offset - now.records
+        now = self._state(busy, squares)
         if offset < self._committed:
-            self._lead = lead
+            self._replays = True
+            self._ahead = 0
             self._states.clear()
-        self._lead = max(self._lead, lead)
+            now = now._replace(offset=offset)
+            self._report(now)
+        else:
+            self._follow(offset, now)
+            if offset > self._committed:
+                self._replays = False
         self._committed = offset
-        if self._states and self._states[-1].records == now.records:
-            self._states.pop()
+        self._newest = now
+
+    def _state(self, busy: float, squares: float) -> WorkAtOffset:
+        following = self.next
+        records = following - self._missing
+        if records == self._newest.records:
+            following = max(following, self._resumed)
+        return WorkAtOffset(following, records, busy, squares)
+
+    def _follow(self, offset: int, now: WorkAtOffset) -> None:
+        """Report the state at an offset, or an earlier one if commits were ahead of the work."""
+        if self._restarted >= 0:
+            self._newest = self.reported._replace(offset=self._restarted)
+            self._restarted = -1
+            self._states = [self._newest]
+        if self._newest.offset < self._resumed < now.offset:
+            self._newest = self._newest._replace(offset=self._resumed)
+            self._states.append(self._newest)
+        if now.records > self._newest.records:  # they may be older than the last commit
+            self._ahead = max(self._ahead, self._committed - self._newest.offset)
         if len(self._states) >= _KEPT:
-            del self._states[::2]
+            del self._states[1:-1:2]
         self._states.append(now)
-        reach, state = offset - self._lead, self.reported
-        while self._states and self._states[0].records <= reach:
+        reach = offset - self._ahead
+        state = self.reported
+        while self._states and self._states[0].offset <= reach:
             state = self._states.pop(0)
-        if self._states and state.records < reach:
+        if self._states and state.offset < reach:
             state = _between(state, self._states[0], reach)
+        self._report(state)
+
+    def _report(self, state: WorkAtOffset) -> None:
         before = self.reported
-        if state.records >= before.records:
-            self.reported = Counters(
-                state.records,
-                max(before.busy, state.busy),
-                max(before.squares, state.squares),
-            )
+        self.reported = WorkAtOffset(
+            state.offset,
+            max(before.records, state.records),
+            max(before.busy, state.busy),
+            max(before.squares, state.squares),
+        )
 
 
-def _between(before: Counters, after: Counters, records: int) -> Counters:
-    """Return the counters at a number of records between two states, in proportion."""
-    share = (records - before.records) / (after.records - before.records)
-    return Counters(
-        records,
+def _between(before: WorkAtOffset, after: WorkAtOffset, offset: int) -> WorkAtOffset:
+    """Return the counters at an offset between two states, in proportion."""
+    records = after.records - before.records
+    share = (offset - before.offset) / (after.offset - before.offset)
+    part = records * (offset - before.offset) // (after.offset - before.offset)
+    return WorkAtOffset(
+        offset,
+        before.records + part,
         before.busy + share * (after.busy - before.busy),
         before.squares + share * (after.squares - before.squares),
     )

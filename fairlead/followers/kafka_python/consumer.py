@@ -222,7 +222,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             return super().__next__()
         meter.asked()
         record = super().__next__()
-        meter.took_one(record.topic, record.partition)
+        meter.took_one(record.topic, record.partition, record.offset)
         return record
 
     def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None:  # noqa: FBT001, FBT002 - KafkaConsumer's signature

@@ -75,13 +75,13 @@ class Application:
         self.meter.asked()
         records = [record for p in partitions for record in self.records(p, 1)]
         runs = [(self.meter.progress_of((TOPIC, p)), 1) for p in partitions]
-        return self.meter.took_list(records, runs)
+        return self.meter.took_list(records, runs, lambda record: record.offset)
 
     def next(self, partition: int) -> Record:
         """Take one record, as iterators do."""
         self.meter.asked()
         (record,) = self.records(partition, 1)
-        self.meter.took_one(TOPIC, partition)
+        self.meter.took_one(TOPIC, partition, record.offset)
         return record
 
     def report(self, partition: int, offset: int | None = None) -> WorkReport:
@@ -480,7 +480,7 @@ def test_end_of_a_partition_is_no_quick_record(app: Application) -> None:
     for _ in range(100):
         app.wait(1.0)  # clock: simulated
         app.meter.asked()
-        app.meter.took_list(["end"], [(None, 1)])
+        app.meter.took_list(["end"], [(None, 1)], len)
     for _ in range(20):
         app.wait(1.0)  # clock: simulated
         app.consume([0])
