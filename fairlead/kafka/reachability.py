@@ -7,12 +7,15 @@ address nor the reason. kafka-python also leaks its sockets.
 """
 
 import socket
+import time
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Final
 
 from fairlead.errors import KafkaUnavailableError
 from fairlead.settings import KafkaSettings
 
-#: Seconds for all addresses together.
+#: Seconds for all addresses together: enough for a name server and for one lost packet.
 CONNECT_S: Final = 3.0
 _DEFAULT_PORT: Final = 9092
 _MOST_NAMED: Final = 3
@@ -27,9 +30,18 @@ def unreachable(bootstrap_servers: str) -> str | None:
     'localhost:1: Connection refused'
     """
     addresses = [address.strip() for address in bootstrap_servers.split(",") if address.strip()]
+    answers: SimpleQueue[str | None] = SimpleQueue()
+    for address in addresses:  # in parallel, so that a silent address does not delay the others
+        Thread(target=lambda at=address: answers.put(_refusal(at)), daemon=True).start()
+    deadline = time.monotonic() + CONNECT_S
     reasons: list[str] = []
-    for address in addresses:
-        reason = _refusal(address, CONNECT_S / len(addresses))
+    for _ in addresses:
+        try:
+            reason = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            silent = [at for at in addresses if not any(why.startswith(at) for why in reasons)]
+            reasons += [f"{at}: no answer within {CONNECT_S:.0f} s" for at in silent]
+            break
         if reason is None:
             return None
         reasons.append(reason)
@@ -45,14 +57,12 @@ def require_broker(settings: KafkaSettings) -> None:
         raise KafkaUnavailableError(f"Kafka does not answer: {why}")
 
 
-def _refusal(address: str, timeout_s: float) -> str | None:
+def _refusal(address: str) -> str | None:
     host, colon, port = address.rpartition("://")[2].rpartition(":")
     if not colon or port.endswith("]"):
         host, port = f"{host}{colon}{port}", str(_DEFAULT_PORT)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s).close()
-    except TimeoutError:
-        return f"{address}: no answer within {timeout_s:.0f} s"
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
     except (OSError, ValueError) as error:
         return f"{address}: {getattr(error, 'strerror', None) or error}"
     return None

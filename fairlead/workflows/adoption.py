@@ -6,7 +6,7 @@ Belongs here: adherence, and waiting for it. Does not: reading live assignments
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -22,6 +22,8 @@ from fairlead.wire.fit import fit
 
 #: Seconds between two checks.
 CHECK_EVERY_S: Final = 1.0
+#: Seconds. Two heartbeats at clients' default `heartbeat.interval.ms`.
+HELD_UP_S: Final = 6.0
 #: Seconds. Time in which consumers can rejoin after a publication.
 PATIENCE_S: Final = 20.0
 
@@ -111,22 +113,28 @@ class Observed:
         The degree to which the group follows the plan; None: the assignment could not be read.
     error
         Why the assignment could not be read.
+    holders
+        Members that owned partitions planned for others at every check.
+    held_s
+        Seconds from the first check to the last.
     """
 
     plan: StoredPlan
     at: datetime | None = None
     adoption: Adoption | None = None
     error: str = ""
+    holders: tuple[str, ...] = ()
+    held_s: float = 0.0
 
     @property
     def held_up(self) -> str:
-        """Members that delay the group, and the remedy; "": none."""
-        if self.adoption is None or not self.adoption.holders:
+        """Members that have delayed the group for `HELD_UP_S`, and the remedy; "": none."""
+        if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
-            f"{listed(self.adoption.holders, at_most=3)} own partitions that the plan gives to "
-            "other members: check their status(); restart those that follow plans, replace those "
-            "that do not"
+            f"{listed(self.holders, at_most=3)} kept partitions that the plan gives to other "
+            f"members, for {self.held_s:.0f} s: check their status(); restart those that follow "
+            "plans, replace those that do not"
         )
 
 
@@ -165,7 +173,8 @@ def observe(
     while pending:
         described = live(plan.group for plan in pending)
         for plan in pending:
-            observations[plan.group] = _observe(plan, documents[plan.group], described[plan.group])
+            now = _observe(plan, documents[plan.group], described[plan.group])
+            observations[plan.group] = _since(observations.get(plan.group), now)
         pending = [
             plan
             for plan in pending
@@ -229,6 +238,17 @@ def _observe(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupEr
     owned = {member.name: member.partitions for member in live.members}
     topics = {member.name: member.topics for member in live.members}
     return Observed(plan, live.observed_at, compare(document, owned, topics, live.partition_counts))
+
+
+def _since(before: Observed | None, now: Observed) -> Observed:
+    """Return the new check, with only the holders that every check so far has found."""
+    holders = now.adoption.holders if now.adoption else ()
+    if before is None or before.at is None or now.at is None:
+        return replace(now, holders=holders)
+    passed_s = before.held_s + (now.at - before.at).total_seconds()
+    return replace(
+        now, holders=tuple(name for name in holders if name in before.holders), held_s=passed_s
+    )
 
 
 def _settled(seen: Observed) -> bool:

@@ -16,7 +16,10 @@ from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import Origin
 
 #: A consumer's connection settings.
-_CONNECTION: Final = {*KafkaAdminClient.DEFAULT_CONFIG, "ssl_ciphers"} - {"metric_reporters"}
+_CONNECTION: Final = {
+    *KafkaAdminClient.DEFAULT_CONFIG,
+    *("ssl_ciphers", "client_rack", "enable_incremental_fetch_sessions"),
+} - {"metric_reporters"}
 
 
 @dataclass(eq=False)

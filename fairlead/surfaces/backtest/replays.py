@@ -7,6 +7,7 @@ Belongs here: finding a group's samples, running the replays. Does not: what a r
 import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +22,7 @@ from fairlead.archive import SampleArchive
 from fairlead.common.words import listed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy
-from fairlead.errors import ConfigurationError, GroupError
+from fairlead.errors import ConfigurationError, FairleadError, GroupError
 from fairlead.surfaces.backtest.recording import Recording, replayable
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
@@ -98,7 +99,13 @@ def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -
         raise ConfigurationError(str(error)) from None
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         each = pool.map(partial(_replayed, samples, policy), (RECORDED, OBSERVED, *names))
-        return pd.DataFrame([row for rows in each for row in rows], columns=STRETCHES)
+        try:
+            return pd.DataFrame([row for rows in each for row in rows], columns=STRETCHES)
+        except BrokenProcessPool:
+            raise FairleadError(
+                "A process ended during its replay, perhaps for lack of memory. Limit the period "
+                "with --since and --until"
+            ) from None
 
 
 def _replayed(samples: pa.Table, policy: Policy, in_charge: str) -> list[dict[str, Any]]:

@@ -46,8 +46,11 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
 
 def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last check counts; the message has the remedy."""
+    """The members are reported after two heartbeats, with the remedy."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
-    held_up = observed(monkeypatch, moving, stuck).held_up
-    assert held_up.startswith("a own partitions that the plan gives to other members: check")
+    assert observed(monkeypatch, stuck).held_up == ""
+    assert observed(monkeypatch, moving, stuck).holders == ("a",)
+    held_up = observed(monkeypatch, moving, stuck, stuck).held_up
+    assert held_up.startswith("a kept partitions that the plan gives to other members, for 8 s: ")
+    assert "restart" in held_up
     assert observed(monkeypatch, moving, stuck, {"a": [0], "b": [1, 2]}).held_up == ""
