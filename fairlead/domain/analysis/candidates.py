@@ -116,24 +116,15 @@ def _run(
     problem = analysis.problem
     if name != FLAGSHIP:
         return assign(name, problem, **options)
-    horizon_s = planning_horizon_s(analysis)
-    work, load = _work(analysis, horizon_s)
-    even = float(load.sum() / work.capacities.sum()) / horizon_s
-    roomy = even + ROOM * max(1.0 - even, 0.0)
-    enough = min(roomy, analysis.rules.target_utilisation) * horizon_s
     if racks_only:
         plan = Assignment(problem, problem.owner, "no change: within the objective")
         most = options.get("max_moves")
     else:
-        options = {"horizon": horizon_s, "enough": enough, **options}
-        plan = assign(FLAGSHIP, work, **options)
-        harmless = _harmless_moves(analysis, plan, horizon_s)
-        if harmless is not None:
-            plan = assign(FLAGSHIP, work, **{**options, "max_moves": harmless})
-        plan = replace(plan, problem=problem)
+        plan = _relieved(analysis, options)
         most = moved_partitions(problem.owner, plan.owner)
     if analysis.traffic is None:
         return plan
+    work, load, enough = _work(analysis)
     bounds = Bounds(
         load=enough,
         moves=most,
@@ -147,12 +138,84 @@ def _run(
     return _in_racks(plan, owner, racks_only=racks_only)
 
 
-def _harmless_moves(analysis: Analysis, plan: Assignment, horizon_s: float) -> int | None:
+def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
+    """Plan each reader set that needs it, without the moves that are not worth it in their set.
+
+    If no set's moves are worth it, those of the first set stay, so that the reason has their gain.
+    """
+    problem, left = analysis.problem, options.get("max_moves")
+    parts = reader_set_parts(analysis)
+    plan = Assignment(problem, problem.owner)
+    needless: Assignment | None = None
+    for partitions, part in parts:
+        of_set = _relieved_set(part, {**options, "max_moves": left})
+        changed = partitions & (of_set.owner != problem.owner)
+        owner = np.where(changed, of_set.owner, problem.owner)
+        kept = {index: why for index, why in of_set.reasons.items() if changed[index]}
+        if len(parts) > 1 and not _pays(part, owner):
+            needless = needless or replace(of_set, owner=owner, reasons=kept)
+            continue
+        plan = replace(
+            of_set,
+            owner=np.where(changed, owner, plan.owner),
+            reasons={**plan.reasons, **kept},
+            outcome="; ".join(dict.fromkeys(filter(None, (plan.outcome, of_set.outcome)))),
+        )
+        left = None if left is None else left - moved_partitions(problem.owner, owner)
+    return plan if needless is None or plan.reasons else needless
+
+
+def _relieved_set(part: Analysis, options: Mapping[str, Any]) -> Assignment:
+    work, _, enough = _work(part)
+    options = {"horizon": planning_horizon_s(part), "enough": enough, **options}
+    plan = assign(FLAGSHIP, work, **options)
+    harmless = _harmless_moves(part, plan)
+    if harmless is not None:
+        plan = assign(FLAGSHIP, work, **{**options, "max_moves": harmless})
+    return replace(plan, problem=part.problem)
+
+
+def _pays(part: Analysis, owner: Int32) -> bool:
+    """Whether a plan gives an owner to partitions without one, or is worth its moves."""
+    avoided_s, slight = gain(part, owner)
+    price = moved_partitions(part.owner, owner) * part.rules.move_downtime_s
+    placed = ((part.owner < 0) & (owner >= 0)).any()
+    return bool(placed or (avoided_s > price and not slight))
+
+
+def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
+    """Return the reader sets that are late or lack an owner, the set with the largest lag first.
+
+    Of each set its partitions, bool of shape (P,), and an analysis in which the other sets have no
+    arrivals, backlog or capacity.
+    """
+    problem, outlook, peers = analysis.problem, analysis.outlook, analysis.estimates.peers
+    unowned = peers.of_partition[problem.assignable & (problem.owner < 0)]
+    time_lag = outlook.forecast_time_lag(problem.owner, analysis.rules.horizon_s)
+    numbers = {*peers.reader_set[analysis.late].tolist(), *unowned.tolist()}
+    if len(numbers) < 1 or problem.equal_subscriptions:
+        return [(problem.assignable, analysis)]
+    parts = []
+    for number in sorted(numbers, key=lambda its: -time_lag[peers.reader_set == its].max()):
+        partitions, members = peers.of_partition == number, peers.reader_set == number
+        of_set = replace(
+            outlook,
+            arrivals=np.where(partitions, outlook.arrivals, 0.0),
+            backlog=np.where(partitions, outlook.backlog, 0.0),
+            time_lag_s=np.where(partitions, outlook.time_lag_s, 0.0),
+            capacities=np.where(members, outlook.capacities, 0.0),
+        )
+        parts.append((partitions, replace(analysis, outlook=of_set)))
+    return parts
+
+
+def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
     """Return how many moves bring no other member of an overloaded group over the objective.
 
     None: all moves. Members without a measured capacity count with their largest possible one.
     """
-    before, at_most = analysis.owner, analysis.estimates.speeds.at_most
+    before, horizon_s = analysis.owner, planning_horizon_s(analysis)
+    at_most = np.where(analysis.outlook.capacities > 0, analysis.estimates.speeds.at_most, 0.0)
     outlook = replace(analysis.outlook, capacities=at_most)
     if outlook.arrivals.sum() <= at_most.sum():
         return None
@@ -185,14 +248,17 @@ def _late(analysis: Analysis, owner: Int32) -> float:
     return float(time_lag_s.max(initial=0.0))
 
 
-def _work(analysis: Analysis, horizon_s: float) -> tuple[Problem, Float64]:
-    """Return the problem with the work of partitions, and their work until a horizon, (P,).
+def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
+    """Return the problem with the work of partitions, their work until the horizon, and enough.
+
+    The work has shape (P,). A plan is good enough if no member has more than `enough` of its
+    capacity to do until the horizon.
 
     Weights are backlogs. A held partition has no work, so that it stays, and its arrivals reduce
     its owner's capacity. Work is capped at one member's capacity, so that beside a partition that
     is too large the others still improve.
     """
-    outlook, owner = analysis.outlook, analysis.owner
+    outlook, owner, horizon_s = analysis.outlook, analysis.owner, planning_horizon_s(analysis)
     fastest = float(outlook.capacities.max(initial=0.0))
     capacities: Float64 = np.maximum(outlook.capacities, 1e-6 * max(fastest, 1.0))  # divisors
     most = analysis.rules.target_utilisation * float(capacities.max(initial=0.0))
@@ -206,7 +272,10 @@ def _work(analysis: Analysis, horizon_s: float) -> tuple[Problem, Float64]:
         arrival_rates=arrivals,
         capacities=np.maximum(capacities - reserved, 0.01 * capacities),
     )
-    return work, work.weights + arrivals * horizon_s
+    load: Float64 = work.weights + arrivals * horizon_s
+    even = float(load.sum() / work.capacities.sum()) / horizon_s
+    roomy = even + ROOM * max(1.0 - even, 0.0)
+    return work, load, min(roomy, analysis.rules.target_utilisation) * horizon_s
 
 
 def planning_horizon_s(basis: Basis) -> float:

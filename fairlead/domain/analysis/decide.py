@@ -19,6 +19,7 @@ from fairlead.domain.analysis.candidates import (
     candidates,
     catches_up,
     gain,
+    reader_set_parts,
 )
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
@@ -180,7 +181,8 @@ def _hold(analysis: Analysis) -> str | None:
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
-    if not analysis.late.any() or catches_up(analysis):
+    late = (part for _, part in reader_set_parts(analysis))
+    if not analysis.late.any() or all(map(catches_up, late)):
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
 

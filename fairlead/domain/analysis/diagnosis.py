@@ -11,16 +11,17 @@ diagnosis:
 2. stuck partition: it waits while its owner commits others.
 3. throttled partition: it falls behind while its owner keeps up with others or waits for records.
 4. unbalanced: a partition without an owner is behind.
-5. hot partition: more arrives than the fastest member can process.
-6. overloaded: more arrives than all members that read it can process.
-7. slow member: its measured capacity is below `SLOW` times the median of its peers.
-8. recovering: every member catches up, about as soon as with any other assignment.
-9. unknown: more arrives at each member than its lower bound of capacity, or none is known.
-10. unbalanced: more arrives at a member than it can process, and others have room.
-11. recovering: over the objective now, and within it at the horizon.
-12. healthy: within the objective now and at the horizon.
+5. unknown: the capacity of no member that is behind is known.
+6. hot partition: more arrives than the fastest member can process.
+7. overloaded: more arrives than all members that read it can process.
+8. slow member: its measured capacity is below `SLOW` times the median of its peers.
+9. recovering: every member catches up, about as soon as with any other assignment.
+10. unknown: more arrives at each member than its lower bound of capacity.
+11. unbalanced: more arrives at a member than it can process, and others have room.
+12. recovering: over the objective now, and within it at the horizon.
+13. healthy: within the objective now and at the horizon.
 
-5 to 10 are checked only if a member is forecast over the objective.
+5 to 11 are checked only if a member is forecast over the objective.
 """
 
 from collections.abc import Iterator, Sequence
@@ -208,7 +209,8 @@ def _problem(basis: Basis) -> Diagnosis:
     found = _stuck(basis) or _throttled(basis) or _without_owner(basis)
     if found is None and basis.late.any():
         found = (
-            _hot(basis)
+            _no_capacity(basis)
+            or _hot(basis)
             or _overloaded(basis)
             or _slow(basis)
             or _catching_up(basis)
@@ -344,6 +346,19 @@ def _lag_s(basis: Basis) -> Float64:
     return series.time_lag(series.lag[-1].astype(np.float64), basis.estimates.rates.per_s)
 
 
+def _no_capacity(basis: Basis) -> Diagnosis | None:
+    """Return unknown if the capacity of no member that is behind is known."""
+    if basis.estimates.speeds.per_s[basis.late].any():
+        return None
+    names = basis.members(basis.late)
+    return Diagnosis(
+        "unknown",
+        names,
+        f"The capacity of {a_few(names)} is unknown: {SAMPLES_NEEDED} samples with the same owners "
+        "are needed.",
+    )
+
+
 def _hot(basis: Basis) -> Diagnosis | None:
     arrivals, problem = basis.outlook.arrivals, basis.problem
     of_late = of_owner(basis.late, basis.owner, none=False)
@@ -474,7 +489,7 @@ def _unmeasured(basis: Basis) -> Diagnosis | None:
     """Return unknown if more arrives at every member than is known that it can process."""
     readers = _readers(basis)
     used = basis.outlook.utilisation(basis.owner)[readers]
-    if basis.outlook.capacities[basis.late].any() and used.min(initial=np.inf) < 1.0:
+    if used.min(initial=np.inf) < 1.0:
         return None
     owned = basis.owner >= 0
     arrive = basis.outlook.in_records(float(basis.outlook.arrivals[owned].sum()), owned)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlead.domain.analysis.commit_habits import STUCK_S, Habits, time_since
 from fairlead.domain.analysis.per_member import any_owned, of_owner
-from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
+from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     CLEARLY,
     DEVIATIONS,
@@ -27,6 +27,8 @@ _FASTER: Final = 1.5
 _OTHERS: Final = 2
 #: Minimum number of changes of owner for a partition that is stuck under several owners.
 _HANDED_ON: Final = 2
+#: In place of an owner: such a partition is compared with those of all owners.
+_ANY_OWNER: Final = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,35 +99,44 @@ def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
 
     Others of the same owner; or all others, if the partition has had several owners meanwhile: a
     record that cannot be processed stops one consumer after the other. A client that reads one
-    backlog after another lets partitions wait, too.
+    backlog after another lets partitions wait, too. If the owner reads none to its end, others
+    count that are committed together.
     """
     series, owner = habits.series, habits.series.owner
-    stuck = np.zeros(series.partitions, dtype=bool)
-    waits = (owner[-1] >= 0) & (habits.waiting_s >= habits.patience_s) & (len(series) > STEPS)
+    changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)
+    changes = np.vstack((np.zeros_like(owner[:1]), changes))
+    began = changes[_since(series, habits.waiting_s), np.arange(series.partitions)]
+    handed_on = changes[-1] - began >= _HANDED_ON
+    waited_s = np.where(handed_on, habits.waiting_s, habits.owned_s)
+    waits = (owner[-1] >= 0) & (waited_s >= habits.patience_s) & (len(series) > STEPS)
+    waits &= handed_on | ~of_owner(silent, owner[-1], none=False)
+    reader = np.where(handed_on, _ANY_OWNER, owner[-1])
     caught_up = series.committed_again & (series.position[1:] >= series.readable_end[:-1])
-    for partition in np.flatnonzero(waits).tolist():
-        theirs = owner[_since(series, habits.waiting_s[partition]) :, partition]
-        handed_on = ((theirs[1:] != theirs[:-1]) & (theirs[1:] >= 0)).sum() >= _HANDED_ON
-        waiting_s = habits.waiting_s if handed_on else habits.owned_s
-        waited_s = waiting_s[partition]
-        if waited_s < habits.patience_s[partition] or (silent[theirs[-1]] and not handed_on):
-            continue
-        beside, first = handed_on | (owner == theirs[-1]), _since(series, waited_s)
-        commits = (caught_up & beside[1:])[first:].sum(axis=0)
-        others = beside[-1] & (owner[-1] >= 0) & (waiting_s < waited_s)
-        counted = commits[others & ((commits > 0) | (waiting_s > 0))]
-        stuck[partition] = counted.size > 0 and np.median(counted) >= SEVERAL
+    stuck = np.zeros(series.partitions, dtype=bool)
+    for theirs, seconds in {*zip(reader[waits].tolist(), waited_s[waits].tolist(), strict=True)}:
+        every = theirs == _ANY_OWNER
+        columns = np.flatnonzero(owner[-1] >= 0 if every else owner[-1] == theirs)
+        waiting_s = (habits.waiting_s if every else habits.owned_s)[columns]
+        first = int(_since(series, seconds))
+        beside = every | (owner[first + 1 :, columns] == theirs)
+        commits = (caught_up[first:, columns] & beside).sum(axis=0)
+        if not commits.any():
+            together = series.committed_again[first:, columns] & beside
+            commits = (together & (together.sum(axis=1, keepdims=True) > 1)).sum(axis=0)
+        counted = commits[(waiting_s < seconds) & ((commits > 0) | (waiting_s > 0))]
+        if counted.size and np.median(counted) >= SEVERAL:
+            stuck |= waits & (reader == theirs) & (waited_s == seconds)
     return stuck
 
 
-def _since(series: SampleSeries, seconds: float) -> int:
-    """Return the index of the oldest sample that is at most `seconds` old."""
-    return int(np.searchsorted(series.at, series.now - seconds - 1e-6))
+def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
+    """Return the index of the oldest sample that is at most `seconds` old, if there is one."""
+    return np.minimum(np.searchsorted(series.at, series.now - seconds - 1e-6), len(series) - 1)
 
 
 def newest_steps(series: SampleSeries) -> int:
     """Return the number of newest steps that show a throttled partition."""
-    return max(len(series) - 1 - _since(series, STUCK_S - 2e-6), STEPS)
+    return max(len(series) - 1 - int(_since(series, STUCK_S - 2e-6)), STEPS)
 
 
 def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Float64]:

@@ -108,6 +108,67 @@ def test_readers_of_other_topics_are_no_peers() -> None:
     assert all(len(answer["assignment"][name]["heavy"]) <= 3 for name in heavy)
 
 
+@pytest.mark.parametrize(
+    ("rates", "backlog"),
+    [([75.0, 75.0, 75.0, 75.0], 0.0), ([25.0, 25.0, 25.0, 25.0], 200_000.0)],
+)
+def test_readers_of_other_topics_prevent_no_plan(rates: list[float], backlog: float) -> None:
+    """They are overloaded, or read a large backlog; one move relieves the readers of a."""
+    group = Group(
+        steady(np.array([60.0, 60.0, 10.0, *rates])),
+        steady(np.full(4, 100.0)),
+        topics={"a": 3, "b": 4},
+        reads={"a0": ("a",), "a1": ("a",), "b0": ("b",), "b1": ("b",)},
+        backlog=np.array([0.0] * 3 + [backlog] * 4),
+        owner=np.array([0, 0, 1, 2, 2, 3, 3]),
+    )
+    answer = answer_after(group)
+    assert (answer["outcome"], answer["moved"]) == ("plan", 1)
+    assert len(answer["assignment"]["a1"]["a"]) == 2
+
+
+def test_moves_are_limited_over_all_topics() -> None:
+    """Readers of a and of b need a move each; the policy allows one."""
+    rates = np.array([60.0, 60.0, 10.0, 90.0, 90.0, 10.0])
+    group = Group(
+        steady(rates),
+        steady(np.full(4, 100.0)),
+        topics={"a": 3, "b": 3},
+        reads={"a0": ("a",), "a1": ("a",), "b0": ("b",), "b1": ("b",)},
+        owner=np.array([0, 0, 1, 2, 2, 3]),
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    assert answer_question(loop.question())["moved"] == 2
+    answer = answer_question(loop.question() | {"policy": {"max_moves": 1}})
+    assert answer["moved"] == 1
+    assert len(answer["assignment"]["b1"]["b"]) == 2
+
+
+def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
+    """No capacity can be measured, so the group is not called overloaded."""
+    line = question(
+        12,
+        end=lambda _, step: 10_000 + 3_600 * step,
+        committed=lambda _, step: 1_800 * step,
+        owner=lambda place, step: "ab"[(place + step) % 2],
+    )
+    assert answer_question(line)["diagnosis"] == "unknown"
+
+
+def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
+    """Its owner reads nine tenths of what arrives in the others."""
+    line = question(
+        30,
+        end=lambda _, step: 10_000 + 3_600 * step,
+        committed=lambda place, step: (
+            10_000 + (3_600 * step if place >= 4 else 3_240 * step if place else 0)
+        ),
+    )
+    answer = answer_question(line)
+    assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
+
+
 @pytest.mark.parametrize("committed", [None, 0])
 def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> None:
     """A topic without readers gets ten times the group's capacity; the answer does not change."""
