@@ -56,7 +56,7 @@ LIMITS: Final = frozenset(
     (
         *("AUTO_COMMIT_S", "DAY_S", "WEEK_S", "_GIGABYTE", "NINE_IN_TEN", "_MEDIAN_CHI2"),
         *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
-        *("_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
+        *("AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
         *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S", "_UNKNOWN"),
         *("SAMPLES_NEEDED", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from others
     )

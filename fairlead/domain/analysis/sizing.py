@@ -4,7 +4,7 @@ Belongs here: the smallest number that keeps up, and a remedy if more consumers 
 not: capacities (`capacities`).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, NamedTuple
@@ -91,7 +91,9 @@ def size(
     alone = [
         sized(np.flatnonzero(members), partitions)
         for members, partitions in sole_readers(problem)
-        if late and outlook.capacities[members].any()
+        if late
+        and (speeds := outlook.capacities[members]).any()
+        and surely_too_much(outlook.arrivals[partitions], target_utilisation * speeds)
     ]
     # The sentence is about the set that lacks the most consumers, or has the fewest to spare.
     short = max([*sizes, *alone], key=lambda of_set: of_set.wanted - of_set.members.size)
@@ -186,18 +188,26 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return how many members of capacity `room`, beside those of `rooms`, are not surely too few.
+    """Return the number of members of capacity `room` that are needed beside those of `rooms`.
 
-    Loads above the largest capacity are cut to it.
+    Best fit, decreasing: each partition, the largest first, goes to the member with the least
+    sufficient room, else to an additional member. At most 11/9 of the optimum. Loads above the
+    largest capacity are cut to it.
 
     Examples
     --------
     >>> missing_members(np.full(9, 40.0), np.full(3, 94.0), 94.0)
     2
     """
-    loads = np.minimum(loads, max(room, float(rooms.max(initial=0.0))))
-
-    def enough(more: int) -> bool:
-        return not surely_too_much(loads, np.append(rooms, np.full(more, room)))
-
-    return bisect_left(range(loads.size), 1, key=enough)
+    most = max(room, float(rooms.max(initial=0.0)))
+    left, more = sorted(rooms.tolist()), 0
+    for load in np.sort(np.minimum(loads, most))[::-1].tolist():
+        if load <= 0:
+            break
+        place = bisect_left(left, load - SLACK)
+        if place == len(left):
+            more += 1
+            insort(left, max(room, load) - load)
+        else:
+            insort(left, left.pop(place) - load)
+    return more

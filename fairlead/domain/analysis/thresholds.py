@@ -8,11 +8,11 @@ from typing import Final
 
 #: Number of steps between samples from which a speed, a pause or a habit is not chance.
 STEPS: Final = 5
-#: Number of samples that a group needs in all, since a plan or a change of members: `STEPS` steps.
+#: Number of samples that a group needs in all, and since a plan: `STEPS` steps.
 SAMPLES_NEEDED: Final = STEPS + 1
 #: Steps. Number of steps that count as recent, if more are available.
 RECENT_STEPS: Final = 20
-#: Number of commits, turns or peers from which a usual value is known.
+#: Number of commits or peers from which a usual value is known.
 SEVERAL: Final = 3
 #: Number of records below which counts and ages are chance.
 FEW_RECORDS: Final = 10

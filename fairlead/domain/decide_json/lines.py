@@ -32,7 +32,7 @@ _SNAPSHOT_KEYS: Final = frozenset(
     {"at", "begin", "end", "committed", "owners", "stable_end", "reports"}
 )
 _LARGEST_OFFSET: Final = 2**63 - 1
-#: Maximum number of partitions: an analysis takes 2.5 KB of memory for each.
+#: Maximum number of partitions: an analysis takes 5 KB of memory for each.
 _LARGEST_TOTAL: Final = 1_000_000
 
 

@@ -1,11 +1,12 @@
 """Number of consumers that a group needs."""
 
 import numpy as np
+import pytest
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.peers import Peers
-from fairlead.domain.analysis.sizing import Size, size
+from fairlead.domain.analysis.sizing import Size, missing_members, size, surely_too_much
 
 
 def sized(
@@ -91,3 +92,14 @@ def test_without_capacities_no_number_is_given() -> None:
 
 def test_any_arrivals_need_one_consumer() -> None:
     assert sized([0.001] * 3, [100.0] * 3).wanted == 1
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_packing_is_near_its_lower_bound(seed: int) -> None:
+    """Best fit decreasing takes at most 11/9 of the minimum, plus one."""
+    rng = np.random.default_rng(seed)
+    loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
+    least = int(np.ceil(loads.sum() / 95.0))
+    result = missing_members(loads, np.zeros(0), 95.0)
+    assert least <= result <= 11 / 9 * max(least, int((loads > 47.5).sum())) + 1
+    assert not surely_too_much(loads, np.full(result, 95.0))
