@@ -57,7 +57,11 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         yield _keys(kafka)
         if not names:
             detail = f"discovery covers none of the {plural(len(listed), 'group')} that Kafka lists"
-            yield Finding("groups", "warning", detail, "discovery.include of fairlead.toml")
+            yield (
+                Finding("groups", "warning", detail, "discovery.include of fairlead.toml")
+                if listed
+                else Finding("groups", "ok", "Kafka lists no groups yet")
+            )
             return
         samples = gateway.snapshot(names[:_ASKED]).samples
         columns = ["group", "group_type", "topics", "members", "member_ids", "subscriptions"]
