@@ -34,8 +34,8 @@ class Habits:
     #: Mean records of a commit of each partition, float64 of shape (P,). Without a commit, the mean
     #: of the owner's other partitions.
     per_commit: Float64
-    #: Seconds for which a partition has had records to commit and no commit, under all owners, and
-    #: under the present one; float64 of shape (P,).
+    #: Seconds for which each partition has had records to commit, but no commit. `owned_s` counts
+    #: only the time under the present owner. float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
     #: Usual time between commits of a member, float64 of shape (M,): a step at least. Infinite if
@@ -45,8 +45,8 @@ class Habits:
     #: also more than its second longest wait so far. float64 of shape (M,), (P,).
     silence_s: Float64
     patience_s: Float64
-    #: Members, and partitions, that are committed less often than samples are taken: bool of shape
-    #: (M,), (P,).
+    #: Members that commit, and partitions that are committed, less often than samples are taken:
+    #: bool of shape (M,), (P,).
     rare: Mask
     committed_rarely: Mask
 
@@ -96,7 +96,7 @@ def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
 
 
 def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
-    """Return the second longest time without a commit that ended with one, in seconds, (P,)."""
+    """Return the second longest wait that ended with a commit, in seconds, (P,)."""
     began = np.where(still, 0, np.arange(1, len(series))[:, None])
     began = np.maximum.accumulate(began, axis=0)[:-1]
     ended = still[:-1] & series.committed_again[1:]

@@ -8,8 +8,8 @@ how the application commits:
 
 - If it commits in every step between samples (automatic commits come every 5 s), the lag of a
   sample is as old as the last commit. Members that keep up show its largest age.
-- If it commits less often, only the sample after a commit counts: records that had arrived before
-  the sample ahead of the commit, and were not committed, are a backlog.
+- If it commits less often, only the sample after a commit counts. The backlog consists of records
+  that had arrived before the previous sample, and that the commit did not include.
 - If producers send batches less often than samples are taken, the lag may have arrived just now.
   Earlier records that a commit left are a backlog.
 - Records behind an open transaction are no lag: consumers that read committed cannot read them.
@@ -59,9 +59,9 @@ class Commits(Stalls):
     #: Records that a member consumed in each step, float64 of shape (S, M). Without partitions that
     #: changed hands or are stuck, and without records that were read again.
     consumed: Float64
-    #: In each step, bool of shape (S, M): whether a member had a backlog at the end (busy); kept
-    #: its partitions, and no log was replaced (steady).
+    #: Whether a member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
+    #: Whether it kept its partitions in each step, and no log was replaced; the same shape.
     steady: Mask
     #: Mean seconds of reading that are not yet committed, because commits of a member's partitions
     #: are rare, float64 of shape (M,).
@@ -73,7 +73,7 @@ class Commits(Stalls):
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
-        """Return the same with `consumed` in usual records; `costs`: float64 of shape (P,)."""
+        """Return the findings with `consumed` in usual records; `costs`: float64 of shape (P,)."""
         return replace(self, consumed=self.per_member.sum(self.taken * costs))
 
     @property
@@ -147,7 +147,7 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
 
 
 def _with_chance(records: Float64) -> Float64:
-    """Return the largest number of records if their mean number is known."""
+    """Return the largest number of records that chance explains, given their mean number."""
     return records + 3.0 * np.sqrt(records) + 1.0
 
 
@@ -168,8 +168,7 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`.
 
-    Partitions are committed independently of each other: the root of the sum of squares of their
-    commits' records.
+    Partitions are committed independently, so their mean records per commit are added as squares.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))

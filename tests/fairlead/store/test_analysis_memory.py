@@ -72,7 +72,7 @@ def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision
 
 
 def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: Decision) -> None:
-    """A group that could not be read once keeps its capacities."""
+    """A group keeps its capacities if one attempt to read it fails."""
     record_decision(store, replace(no_plan, findings=SICK))
     record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
     assert store.memories(["orders"]).capacities == {"orders": SICK.capacities}

@@ -59,7 +59,7 @@ TAMPERING: Final = (
 groups = st.sampled_from(["orders", "billing"])
 planners = st.sampled_from(PLANNERS)
 everybody = st.sampled_from([*PLANNERS, *PLANNERS, APPROVER])
-#: Counted back from the newest, which most operations affect; -1 does not exist.
+#: Versions, counted back from the newest (0), which most operations affect; -1: does not exist.
 versions = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
 proposals = st.builds(
     Propose,

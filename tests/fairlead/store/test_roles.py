@@ -215,7 +215,7 @@ def test_forbidden_statements_are_refused(
 def test_functions_of_a_user_do_not_replace_guards(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """Functions that are found first on a search path cannot cause gaps in versions."""
+    """A user's function `max` that hides the built-in one cannot cause gaps in versions."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:

@@ -20,7 +20,7 @@ Offsets = tuple[int | None, int | None, int | None]
 """Begin, end, committed."""
 
 # Each case's offsets, oldest first; None: the sample does not have the partition. A case named
-# GROUP/CASE is a partition of that group, any other has a group of its own.
+# GROUP/CASE is a partition of GROUP; each other case is a group with one partition.
 CASES: dict[str, list[Offsets | None]] = {
     # The rule of lag.
     "committed": [(0, 100, 40)],
