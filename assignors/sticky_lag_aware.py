@@ -68,7 +68,7 @@ def sticky_lag_aware(
     Assignment
         With outcome, a reason for every move, and the frontier: the highest load after each number
         of moves, also beyond `max_moves`. The highest load never rises (except when counts are
-        evened out, see above). A larger `max_moves` never leads to a higher one.
+        evened out, see above). A larger `max_moves` never leads to a higher load.
 
     Notes
     -----

@@ -38,7 +38,7 @@ class Findings:
         The forecast with the present owners. `loss_s`: None if retention deletes no unread record.
         `catch_up_s`: None if the group will never be within its objective.
     consumers_wanted, consumers_why
-        Number of consumers that are enough, and the reason. None: unknown, or no number is enough.
+        Number of consumers that are enough, and the reason. None: unknown, or more would not help.
     costs
         Known costs of records: topic to partition to low, value and high.
     remembered_costs

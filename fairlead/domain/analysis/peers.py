@@ -46,7 +46,7 @@ class Peers:
         return cls(reader_set, of_topic[problem.topic_of])
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return the other members of its reader set that are in `among`, bool of shape (M,)."""
+        """Return the other members in the reader set of `member`; `among`: bool of shape (M,)."""
         others = among & (self.reader_set == self.reader_set[member])
         others[member] = False
         return np.flatnonzero(others)

@@ -47,7 +47,8 @@ Fetched = TypeVar("Fetched")
 #: Seconds. Maximum time of a call of the client during a round, and of a read of the log.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
-#: Seconds between two steps after a round; and if, in addition, no rebalance request is pending.
+#: Seconds between two steps after a round, if a rebalance request is pending or the log is not
+#: confirmed; otherwise.
 _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
 #: Seconds. The client counts milliseconds: less than this counts as no time left.

@@ -88,7 +88,7 @@ class RejoinPolicy:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether to ask now for a round with this member; true until `unsettle`."""
+        """Whether to ask now for a rebalance that includes this member; true until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:

@@ -107,7 +107,7 @@ class Recording:
 
     @cached_property
     def lags(self) -> Float64:
-        """Seconds since the log's end was at the committed offset, float64 of shape (L, P)."""
+        """Time lag: seconds since the log ended at the committed offset, float64, (L, P)."""
         ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():

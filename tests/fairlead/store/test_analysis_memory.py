@@ -137,7 +137,7 @@ def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
 
 
 def test_old_plan_request_does_not_count(store: PlanStore) -> None:
-    """The age is by the database's clock, not the planner's."""
+    """The database's clock measures the age, not the planner's."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*standing_requests(store.engine, EVER)] == ["orders"]
     assert standing_requests(store.engine, timedelta(minutes=3)) == {}

@@ -107,7 +107,7 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
 def test_group_with_a_plan_converts_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """The group passes through range, follows plans, converts back, and loses no record."""
+    """The group uses range for a time, follows plans, converts back, and loses no record."""
     plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
     values: list[list[bytes]] = [members.values]
 

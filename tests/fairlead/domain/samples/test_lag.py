@@ -178,7 +178,7 @@ COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 
 def test_group_that_commits_every_five_minutes_never_stops() -> None:
-    """A commit that is not due yet is no silence, and a lag that a commit removes does not grow."""
+    """Time until the next usual commit is not silence; lag that a commit removes is not growth."""
     reported = {
         status
         for last in range(30, 61)

@@ -149,7 +149,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer."""
+    """A response to a request."""
 
     status: int
     headers: Mapping[str, str]
