@@ -27,7 +27,7 @@ _WORTH = 1e-3
 _ROUNDING = 1e-9
 # Number of receivers compared in one array computation, the least loaded first.
 _AT_ONCE = 4
-# With more partitions of a member than this, receivers are compared one by one, to save memory.
+# If the giver has more partitions than this, receivers are compared one by one, to save memory.
 _MANY = 10_000
 
 

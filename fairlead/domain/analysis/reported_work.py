@@ -47,7 +47,7 @@ _ROUNDING_S: Final = 0.4e-3
 _ALIKE: Final = 0.1
 #: Seconds. Largest error of a difference, because reports are in whole milliseconds.
 _EXACT_S: Final = 2e-3
-#: Relative standard error if there is only one record, so that it is unknown: any large number.
+#: Relative standard error of a mean of one record: unknown, so any large number.
 _UNKNOWN: Final = 1e6
 #: Numbers of newest steps that are compared with earlier steps, to find a change.
 _NEWEST: Final = (32, 16, 8, 4, 2)
@@ -67,7 +67,7 @@ _WAITING: Final = 0.3
 class ReportSeries:
     """The reports in a group's samples: L samples, P partitions, M consumers as in `SampleSeries`.
 
-    Values are float64 of shape (L, P) or, from `elapsed_s`, (L, M), unless stated otherwise.
+    Values are float64 of shape (L, P) or, from `elapsed_s` on, (L, M), unless stated otherwise.
     """
 
     #: Consumer that wrote each partition's report, int32; -1: no report, or not by a member.
@@ -78,7 +78,7 @@ class ReportSeries:
     squares_s2: Float64
     #: Tokens of consumers as numbers, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created; of these, waiting for records, in the application.
+    #: Seconds since each consumer was created; of these, waiting for records; in the application.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
@@ -94,7 +94,7 @@ class ReportSeries:
 class MeasuredWork:
     """The work of M consumers, with K pairs of a partition and a consumer.
 
-    Values are float64 of shape (K,) or, from `busy`, (M,), unless stated otherwise.
+    Values are float64 of shape (K,) or, from `busy` on, (M,), unless stated otherwise.
     """
 
     #: Partition and consumer of each pair, intp.
@@ -252,7 +252,7 @@ def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
     """Return `MeasuredWork.offsets_per_record`; arguments are of shape (S, K).
 
     The lower of two ratios: the median of all steps, which is right if consumers skipped records in
-    a few, and the newest steps' ratio, which is right if only older records are compacted.
+    few of them, and that of the newest steps, which is right if only older records are compacted.
     """
     usual = np.nanmedian(quotient(offsets, records, np.nan), axis=0)
     newest = (records > 0)[::-1].cumsum(axis=0)[::-1] <= STEPS
@@ -301,7 +301,7 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
-        # Without a change both have the same spread. A few records may lack the rare long ones.
+        # Without a change both have the same spread. A few records may not include rare long ones.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
@@ -346,8 +346,8 @@ class _Steps:
         known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
         advance = np.maximum(np.diff(series.committed, axis=0), 0)
         possible = (self.work >= 0).all(axis=0) & (~known | (records <= advance))
-        # The squares are at least those of equal times: one time for each record and for the rest
-        # of its batch, and one for the record in progress at the first of the two reports.
+        # Equal times have the smallest sum of squares. There are at most 2 n + 1 times: of each of
+        # n records, of the rest of its batch, and of the record in progress at the earlier report.
         least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
         possible &= least_s2 <= squares_s2 + _EXACT_S**2
         linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]

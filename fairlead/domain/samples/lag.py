@@ -146,7 +146,7 @@ def partition_statuses(series: SampleSeries) -> list[str]:
 
 
 def _patience(interval_s: Float64 | np.float64) -> Float64:
-    """Return the seconds without a commit that are a stall, for usual commit intervals."""
+    """Return the seconds without a commit that count as a stall, given usual commit intervals."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 

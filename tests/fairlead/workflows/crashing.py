@@ -136,7 +136,7 @@ class Transaction:
     Attributes
     ----------
     name
-        Name of the step; approvals and entries have separate names.
+        Name of the current step; approvals and outbox entries in it have names of their own.
     """
 
     name = ""
