@@ -103,7 +103,7 @@ def candidates(
 
 
 def _limited(name: str, options: Mapping[str, Any], max_moves: int | None) -> Mapping[str, Any]:
-    """Return an assignor's options with the policy's `max_moves`, unless their own is smaller."""
+    """Return an assignor's options with the limit `max_moves`, unless theirs is smaller."""
     limits = [most for most in (options.get("max_moves"), max_moves) if most is not None]
     if not limits or "max_moves" not in option_defaults(name):
         return options
@@ -184,7 +184,7 @@ def _pays(part: Analysis, owner: Int32) -> bool:
 
 
 def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
-    """Return the reader sets with a late member or an unowned partition, the largest lag first.
+    """Return the reader sets that are behind or lack an owner, the set with the largest lag first.
 
     For each set: its partitions, bool of shape (P,), and an analysis in which the other sets have
     no arrivals, backlog or capacity.
@@ -210,10 +210,10 @@ def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
 
 
 def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
-    """Return how many moves of an overloaded group come before one that makes a member late.
+    """Return how many moves come before the first that brings another member over the objective.
 
-    None: no move makes a member late that was in time, or the group is not overloaded. A member
-    without a measured capacity counts with its largest possible capacity.
+    None: there is no such move, or the group is not overloaded. A member without a measured
+    capacity counts with its largest possible capacity.
     """
     before, horizon_s = analysis.owner, planning_horizon_s(analysis)
     at_most = np.where(analysis.outlook.capacities > 0, analysis.estimates.speeds.at_most, 0.0)
@@ -295,8 +295,8 @@ def planning_horizon_s(basis: Basis) -> float:
 def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
     """Return the time lag that new owners avoid, and whether it is slight.
 
-    In seconds, summed over the partitions of all members that give or get one, at the end of the
-    planning horizon. Slight: a share below `BETTER`, and a member stays over the objective.
+    In seconds at the end of the planning horizon, summed over the partitions of all members whose
+    partitions change. Slight: a share below `BETTER`, and such a member stays over the objective.
     """
     outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now

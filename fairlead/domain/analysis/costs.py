@@ -27,7 +27,7 @@ CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 #: smaller difference changes no plan.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
-#: Largest standard deviation of a known cost's logarithm: the 90 % interval is within a quarter.
+#: Largest standard deviation of a known cost's logarithm: its 90 % interval is 25 % to each side.
 KNOWN: Final = 0.135
 #: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
 #: topic are alike, and consumers on equal machines even more so. If most partitions deviate by
@@ -45,7 +45,7 @@ _MOST: Final = 1e6
 #: Maximum number of rounds of reweighting, and the largest change of a logarithm that ends them.
 ROUNDS: Final = 30
 NEAR: Final = 1e-3
-#: Share of all arrivals, tolerance of the median: of costs within it, the lowest is the median.
+#: Share of all arrivals that the lower half may lack: of two middle costs, the lower one counts.
 _EQUAL: Final = 0.003
 
 

@@ -36,8 +36,8 @@ from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL,
 #: Number of commits that show a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
 
-#: After this number of recent plans, the next plan waits; the first wait in seconds is doubled with
-#: each further plan. So a mistake of the analysis cannot move partitions all day.
+#: Number of recent plans after which the next plan has to wait, and the first wait in seconds. Each
+#: further plan doubles the wait, so that a mistake of the analysis cannot cause moves all day.
 AT_ONCE: Final = 20
 FIRST_BACKOFF_S: Final = 3600.0
 #: Seconds. A plan that took effect longer ago is not recent.

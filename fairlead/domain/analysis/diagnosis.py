@@ -386,7 +386,7 @@ def _drained(basis: Basis) -> Float64:
 
 
 def _overloaded(basis: Basis) -> Diagnosis | None:
-    """Check each reader set, and the members that alone read some topics: no other can help."""
+    """Check each reader set, and the only readers of some topics: no other member can help them."""
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
     read = ~of_owner(basis.estimates.silent, basis.owner, none=False)

@@ -140,7 +140,7 @@ class Outlook:
         )
 
     def _time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
-        # The largest time lag falls in proportion to the backlog: partitions are read in turns.
+        # The time lag of the most delayed partition falls in proportion to the whole backlog.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)

@@ -87,7 +87,7 @@ def size(
         return _SetSize(members, partitions, wanted)
 
     sizes = [sized(*of_set) for of_set in sets]
-    # The members that alone read some topics may be too few, although other members have time.
+    # The only readers of some topics may be too few although other members have time.
     alone = [
         sized(np.flatnonzero(members), partitions)
         for members, partitions in sole_readers(problem)

@@ -27,7 +27,7 @@ _FASTER: Final = 1.5
 _OTHERS: Final = 2
 #: Minimum number of changes of owner for a partition that is stuck under several owners.
 _HANDED_ON: Final = 2
-#: Stands for all owners, for a partition that is compared with the partitions of all.
+#: Used in place of an owner for partitions that are compared with those of all owners.
 _ANY_OWNER: Final = -1
 
 
