@@ -102,7 +102,7 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
     topics
         Topics that the group's members read or the group has committed.
     members
-        Subscribed topics of each member. If there are none, the group has left nothing: it has no
+        Subscribed topics of each member. Without any, no topic counts as left: the group has no
         members, or its subscriptions are not known.
 
     Examples

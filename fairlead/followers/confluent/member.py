@@ -47,8 +47,8 @@ Fetched = TypeVar("Fetched")
 #: Seconds. Maximum time of a call of the client during a round, and of a read of the log.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
-#: Seconds between two steps after a round, if a rebalance request is pending or the log is not
-#: confirmed; otherwise.
+#: Seconds between two steps after a round: while a rebalance request is pending or the log is not
+#: confirmed, and at other times.
 _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
 #: Seconds. The client counts milliseconds: less than this counts as no time left.
@@ -402,7 +402,7 @@ class FollowingMember:
         return self.generation is not None and self.generation.key == self._client.identity()
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
-        """Give up all owned partitions; the client itself knows only range's share."""
+        """Give up all owned partitions; the client's own list has only the share by range."""
         self._range_share = None
         self._next_step_at = float("-inf")
         self.touched = False

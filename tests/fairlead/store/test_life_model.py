@@ -167,7 +167,7 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on a group, with the version's absolute number."""
+        """Return the operation on a group, with the version counted from the first, not the last."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)

@@ -30,7 +30,7 @@ from tests.fixtures.plans import SNAPSHOT_AT, make_draft
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
 
-#: The points of a run, in order, and the state of its plan at each; None: no plan exists.
+#: Crash points of a planning run, in order, with the plan's state at each; None: no plan exists.
 PLANNING: Final = {
     "lag uncommitted": None,
     "lag committed": None,
