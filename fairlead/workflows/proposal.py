@@ -106,7 +106,7 @@ def _weighed(
     published: StoredPlan | None,
     now: datetime,
 ) -> Weighed:
-    """Return the decision that is stored beside the present versions, and the policy's answer."""
+    """Return the decision to store, which depends on present versions, and the policy's answer."""
     if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy has changed: the draft replaces the version
     answer = weigh(draft, policy, draft.statuses, now)
@@ -134,7 +134,7 @@ def weigh(
 
 
 def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
-    """Store decisions; drafts become the next versions, and are approved if the policy says so.
+    """Store decisions; drafts become the next versions, and are approved if the policy allows it.
 
     If a step is repeated, a version that was approved before keeps its state.
     """

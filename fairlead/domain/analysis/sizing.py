@@ -20,7 +20,7 @@ from fairlead.domain.analysis.thresholds import NAMED
 
 #: Records a second. Maximum rounding error of a sum of loads.
 SLACK: Final = 1e-6
-#: Number of partition sizes for which the number of larger partitions is checked.
+#: Maximum number of loads for which `surely_too_much` counts the larger partitions that fit.
 _SIZES: Final = 64
 
 

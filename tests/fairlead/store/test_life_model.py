@@ -167,7 +167,7 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on a group, with the version counted from the first, not the last."""
+        """Return the operation on a group; its version was counted back from the newest one."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)
