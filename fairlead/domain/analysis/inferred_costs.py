@@ -32,7 +32,7 @@ from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. Minimum length of a stretch: several commits, so that their exact times matter little.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations; the newest of each consumer are used, at least one.
+#: Maximum number of equations: equally many of each consumer, the newest, and at least one.
 _MOST: Final = 300
 #: Relative error of an equation; `AUTO_COMMIT_S` adds the error of its commits' times.
 _OFF: Final = 0.03
