@@ -39,7 +39,7 @@ def failing_at_once() -> Iterator[None]:
     Raises
     ------
     Failure
-        In place of an error of `CANNOT_HEAL`, with its message.
+        The code raised an error of `CANNOT_HEAL`. The failure has its message, and is not retried.
     """
     try:
         yield

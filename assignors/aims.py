@@ -42,7 +42,7 @@ _HIGHEST_COST = 2**60
 
 
 def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | None:
-    """Return the best assignment in all aims, given one with the best loads and kept partitions.
+    """Return the best assignment in all aims; `owner` is one with the best loads and fewest moves.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """Return, per row of earlier owners, whether arcs lead to other members, bool (A,) each."""
+        """Return for each row of earlier owners whether each arc leads elsewhere, bool (A,)."""
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []
@@ -220,13 +220,14 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return the price of a unit of each aim: more than all less important aims gain on a cycle.
+    """Return the price of a unit of each aim: more than less important aims can gain together.
 
     Parameters
     ----------
     aims
         The least important first: the cost of each arc in the aim's unit, and the maximum number of
-        such arcs on a simple cycle of the network. A flow is optimal if no cycle improves it.
+        such arcs on a simple cycle of the network. A flow is optimal if no cycle improves it, so
+        only gains on one cycle matter.
     """
     prices, gain = [], 0
     for costs, arcs in aims:

@@ -77,7 +77,7 @@ class Network:
 
 
 def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
-    """Assign with decreasingly minimal loads, then the most kept, then the most near partitions.
+    """Return the owners with the most even loads, then the fewest moves, then the nearest replicas.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class Windows:
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """List each member's levels from `low` to `high`, and an arc each for all below and above.
+    """List each member's levels from `low` to `high`; one arc for all below, one for all above.
 
     The price of a level is its rank: only the order matters, and small prices solve faster.
     """
@@ -275,7 +275,7 @@ def _solve_in(
 
 
 def decode(problem: Problem, network: Network, flow: Int64, *, turns: bool = False) -> Int32:
-    """Return the owners for a flow: owners keep their first partitions, the rest is dealt.
+    """Return the owners for a flow: owners keep their first partitions, others are dealt out.
 
     Parameters
     ----------

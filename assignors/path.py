@@ -67,7 +67,8 @@ class Goal:
     ) -> "Goal":
         """Compute the lower bound of the highest load, and the band above it.
 
-        With `enough`, the band reaches at least up to that load, and plans stop at its edge.
+        `enough`: a load that is good enough. The band reaches at least up to it, and the plan does
+        not continue below the band's upper end.
         """
         bound = load_lower_bound(problem, weights)
         slack = max(bound.load * band, band_floor)

@@ -46,7 +46,7 @@ class Bounds:
 
 
 class _Step(NamedTuple):
-    """Partitions and their new owners, the traffic saved per move, and the higher new load."""
+    """A move or exchange: traffic saved per move, highest load after it, new owners, moves."""
 
     worth: float
     peak: float
@@ -59,7 +59,7 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition moves to such a member if the member has room, or is exchanged for one of its
+    If such a member has room, the partition moves there; or it is exchanged for one of the member's
     partitions, whichever saves more per moved partition. No topic's largest share on a member
     grows.
 

@@ -27,7 +27,7 @@ _WORTH = 1e-3
 _ROUNDING = 1e-9
 # Number of receivers compared in one array computation, the least loaded first.
 _AT_ONCE = 4
-# With more partitions of a member than this, receivers are compared one by one, to save memory.
+# If the giver has more partitions than this, receivers are compared one by one, to save memory.
 _MANY = 10_000
 
 
@@ -315,7 +315,7 @@ def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """Return the weight to exchange for each of `mine` so that both members have equal loads."""
+    """Return the weight to get back for each of `mine` so that both members have equal loads."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

@@ -47,15 +47,15 @@ def sticky_lag_aware(
     band_floor
         Do nothing while the highest load is at most this many records above the lower bound.
     enough
-        Load at which to do nothing, and to stop, in the unit of loads. None: only the band decides.
+        Highest load that needs no further move, in the unit of loads; None: only the band decides.
     horizon
         Seconds ahead for which work is predicted; 0, or unknown rates: only lag counts.
     max_moves
         Maximum number of moved partitions; None: as many as help. Orphans are always placed.
     max_count_skew
-        Allowed excess of the spread of partition counts over `sticky`'s; None: counts do not
-        matter. Counts that exceed it at first are evened out, if `max_moves` allows; only this may
-        raise the highest load.
+        How far the spread of members' partition counts may exceed that of `sticky`; None: no limit.
+        If the present counts exceed it, they are evened out first, if `max_moves` suffices.
+        Only this step may raise the highest load.
     max_topic_count_skew
         Maximum partitions of one topic on a member beyond its even share; None: no limit.
     effort
@@ -66,15 +66,15 @@ def sticky_lag_aware(
     Returns
     -------
     Assignment
-        With outcome, a reason for every move, and the frontier: the load by number of moves, also
-        beyond `max_moves`. The highest load never rises (except by `max_count_skew`, see
-        above), and is never higher with a larger `max_moves`.
+        With outcome, a reason for every move, and the frontier: the highest load after each number
+        of moves, also beyond `max_moves`. The highest load never rises (except when counts are
+        evened out, see above). A larger `max_moves` never leads to a higher load.
 
     Notes
     -----
     Greedy: the next step is the one that removes the most excess load for each partition moved
-    (`relief`). If the band cannot be reached, last steps that together relieve almost nothing are
-    omitted. Partitions without work never move for load.
+    (`relief`). If the band cannot be reached, the last steps are omitted if together they
+    relieve almost nothing. Partitions without work never move for load.
 
     Examples
     --------

@@ -360,7 +360,7 @@ def reloaded(before: Settings) -> Settings:
 
 
 def _problem(path: Path, problem: ErrorDetails) -> str:
-    """Return where a wrong setting was set, its key, and the error."""
+    """Return the file or variable that has an invalid setting, the setting's key, and the error."""
     keys = [*problem["loc"]]
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, WrongAt):

@@ -95,8 +95,8 @@ def plan_of(
 class MemoryPlanTopic:
     """The partition of a plan topic with a group's plans, in memory.
 
-    `open` fits a `Follower`'s `open_source`; each call returns a new connection, which reads from
-    the beginning.
+    Pass `open` to a `Follower` as `open_source`. Each call returns a new connection, which reads
+    from the beginning.
     """
 
     def __init__(self, topic: str = "fairlead.plans") -> None:
@@ -156,7 +156,7 @@ class _Connection:
         return new
 
     def moved(self) -> bool:
-        """Whether the topic has more partitions than before: never."""
+        """Return False: the topic always has one partition."""
         return False
 
     def at_end(self) -> bool:

@@ -15,8 +15,8 @@ from orchestration.definitions import defs
 from orchestration.jobs import planning
 from orchestration.runs import known_cohorts, run_requests
 
-#: Dagster's connections: time-out of a query, maximum age of a connection that is used again, and
-#: their number beside the first. A lost connection fails a query, so the age is only seconds.
+#: Dagster's connections: time-out of a query, milliseconds; maximum age for reuse, seconds; maximum
+#: number beside the first. The age is short, because a query fails on a lost connection.
 _STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 60_000, 5, 20
 
 

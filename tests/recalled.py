@@ -15,9 +15,9 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20
-#: Records a minute that a consumer reads from each partition: if behind, and if not.
+#: Records a minute read from each partition, by a consumer that is behind, and by any other.
 BUSY, IDLE = 30, 6
-#: Offset that each partition must have committed, so that earlier samples can be invented.
+#: Minimum committed offset of a partition whose earlier commits are invented, so that all are > 0.
 CONSUMED: Final = 2 * MINUTES * BUSY
 #: Records of a partition. A larger lag is a backlog.
 BEHIND: Final = 10
@@ -26,14 +26,16 @@ BEHIND: Final = 10
 def recalled(
     row: dict[str, Any], minutes: int = MINUTES, *, every: timedelta = timedelta(minutes=1)
 ) -> pa.Table:
-    """Return samples of a group in each minute before a sample, and the sample, oldest first.
+    """Return invented samples from before a real one, and then the real one, oldest first.
 
     Parameters
     ----------
     row
-        A sample of the group: a row of `SAMPLES`.
+        The real sample: a row of `SAMPLES`.
+    minutes
+        Number of invented samples.
     every
-        Time between two of these samples.
+        Time between two samples.
     """
     end, committed, owner = (np.array(row[key], int) for key in ("end", "committed", "owner"))
     lag = np.maximum(end - np.maximum(committed, 0), 0)

@@ -72,9 +72,9 @@ def _steps(
 def _thin(
     files: SampleFiles, intervals: Iterable[Sequence[SampleFile]], keep: Collection[str]
 ) -> None:
-    """Remove the files of old intervals that are not needed.
+    """Remove the unneeded files of old intervals.
 
-    Record which intervals need several files, so that later calls do not read them again.
+    Record which intervals need several files, so that later calls do not read these files again.
     """
     known, several = files.read_json(_THINNED), dict[str, str]()
     for interval in intervals:

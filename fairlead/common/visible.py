@@ -55,9 +55,9 @@ def _cut(line: str) -> str:
 
 
 def on_page(value: object) -> object:
-    """Return a value for a page; text is made visible.
+    """Return a value for a page, with invisible characters of texts escaped.
 
-    For `finalize` of a Jinja environment, which escapes HTML afterwards.
+    Pass it as `finalize` to a Jinja environment, which escapes HTML afterwards.
     """
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value

@@ -168,7 +168,7 @@ def _compare(
 
 
 def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
-    """Return the effect of a number of partitions, measured if it is the present number."""
+    """Return the effect of `count` partitions: measured for the present number, else expected."""
 
     def load(worth: Float64) -> Float64:
         present = count == shares.partitions

@@ -1,6 +1,6 @@
-"""Requests for plans, which the analysis of samples makes, and whether they are open.
+"""Requests for plans: the analysis of samples makes them, and decisions answer them.
 
-Belongs here: the requests, and comparing them with decisions. Does not: sampling and analysing
+Belongs here: the requests, and which of them are open. Does not: sampling and analysing
 (`fairlead.workflows`), cadences (`cohorts`), starting runs.
 """
 
@@ -52,12 +52,12 @@ def unanswered(
     """Return the open requests, which no decision has answered.
 
     A decision after the last sample answers a request. A decision between the first and the last
-    sample answers it only for the time `again`: the plan may be waiting for a person.
+    sample answers it only for the time `again`, in which its plan may wait for approval.
 
     Parameters
     ----------
     requests
-        By group.
+        Group to its request.
     decided_at
         Group to the time of its last decision, if any.
     again

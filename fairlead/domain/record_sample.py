@@ -48,10 +48,10 @@ class LogWindow:
 
 
 class Runs(NamedTuple):
-    """Runs of offsets: a run of each of P partitions in each of T turns, int64 of shape (T, P).
+    """Runs of offsets to read: in each of T turns one run of each partition, int64 of shape (T, P).
 
-    Run number t P + p belongs to partition p in turn t. The runs of the first turns are also spread
-    evenly, in case reading stops early.
+    Run number t P + p belongs to partition p in turn t. A partition's runs are in random order, so
+    that the first turns are a fair sample if reading stops early.
 
     Parameters
     ----------

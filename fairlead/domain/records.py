@@ -35,10 +35,10 @@ class Findings:
     diagnosis, names, evidence
         As in `fairlead.domain.analysis.diagnosis.Diagnosis`.
     forecast_time_lag_s, utilisation, loss_s, catch_up_s
-        The forecast with the present owners; `loss_s` is None if retention deletes no unread
-        record, `catch_up_s` if the group will never be within its objective.
+        The forecast with the present owners. `loss_s`: None if retention deletes no unread record.
+        `catch_up_s`: None if the group will never be within its objective.
     consumers_wanted, consumers_why
-        Number of consumers that are enough, None if not known or if more do not help; and why.
+        Number of consumers that are enough, and the reason. None: unknown, or more would not help.
     costs
         Known costs of records: topic to partition to low, value and high.
     remembered_costs
@@ -285,7 +285,7 @@ class StoredPlan:
     four_eyes, shadow, rolled_back_from
         As in `PlanDraft`.
     lease_until
-        Time at which consumers stop following the plan unless it is renewed; None: not followed.
+        Time until which consumers follow the plan if the lease is not renewed; None: not followed.
     """
 
     group: str
@@ -376,7 +376,7 @@ class SeenAdoption:
     observed_at
         Time of the read assignment.
     planned, as_planned
-        Number of partitions with a planned owner, and of those that their planned owner owns.
+        Number of partitions with a planned owner, and how many of them this owner owns.
     """
 
     group: str

@@ -139,7 +139,7 @@ class TopicLog:
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
-        turns, complete = 0, 0  # complete turns, and their number of records
+        turns, complete = 0, 0  # complete turns (a run of each partition), and their records
 
         def over() -> bool:
             return self._bytes - before > MOST_BYTES or time.monotonic() - began > MOST_S
@@ -165,7 +165,7 @@ class TopicLog:
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Yield partition and key of a turn's records until `over` returns true."""
+        """Yield partition and key of the records in one run per partition, until `over()`."""
         unfinished = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
             [TopicPartition(self._topic, number, int(begin[number])) for number in unfinished]

@@ -187,7 +187,7 @@ class KafkaBroker(processes.Service):
         self._properties.write_text("".join(lines))
 
     def _format(self, java: Path, classpath: str) -> None:
-        shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of an interrupted format
+        shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # left by an interrupted format
         cluster_id = self._new_cluster_id()
         result = subprocess.run(
             [

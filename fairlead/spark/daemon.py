@@ -4,8 +4,8 @@ Belongs here: the imports. Does not: the work (`lag`, `planning`), nor Spark's p
 starts the module that `spark.python.daemon.module` names.
 """
 
-import pandas as pd  # PyArrow imports this for its first array
-import pyarrow.dataset as ds  # and this for its first file
+import pandas as pd  # PyArrow would import pandas for its first array
+import pyarrow.dataset as ds  # PyArrow would import this module for its first file
 from pyspark import worker
 from pyspark.daemon import manager
 

@@ -104,7 +104,7 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
     about = (
         PageAct.act == verb,
         PageAct.outcome == "agreed",
-        PageAct.at > func.now() - timedelta(days=1),  # as long as in people_for (SQL)
+        PageAct.at > func.now() - timedelta(days=1),  # the period of people_for (SQL), too
     )
     return _read(
         engine,

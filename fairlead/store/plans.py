@@ -70,7 +70,7 @@ from fairlead.store.shared_statements import (
 
 #: Maximum number of groups whose plans end in one transaction.
 _AT_ONCE: Final = 500
-#: With an exact time, Postgres reads only its day.
+#: The time is exact, so that Postgres reads only the table of that day.
 _LAG: Final = text("""
     SELECT topic, lag, status FROM fairlead_raw.partition_lag
     WHERE group_id = :group AND snapshot_at = :newest AND status IS NOT NULL

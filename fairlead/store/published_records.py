@@ -50,15 +50,15 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 
 
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the epoch of each group's next record; new for a first record or after a withdrawal.
+    """Return the epoch of each group's next record.
 
-    New epochs are the time in milliseconds: higher than any earlier epoch, including epochs that a
-    lost or restored database does not have.
+    It is new if the group has no record, or a withdrawn plan, or if `beyond` has an epoch. A new
+    epoch is the time in milliseconds: higher than all earlier ones, even if the database lost them.
 
     Parameters
     ----------
     beyond
-        Group to an epoch that a new one must exceed; None: the group may keep its epoch.
+        Group to an epoch that the next one must exceed; None: it may stay the same.
     """
     known = {
         row.group_id: row
@@ -90,7 +90,7 @@ def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
 def record_sent(
     connection: Connection, records: Sequence[tuple[str, int, Kind, PublishedRecord]]
 ) -> None:
-    """Store the newest records of groups: group, version, kind, record."""
+    """Store the newest record of each group; `records`: group, version, kind and record."""
     if not records:
         return
     rows = [

@@ -55,7 +55,7 @@ class BackOff:
     evidence: str
 
     def __str__(self) -> str:
-        """Return a sentence with the group, the end, the version and the evidence."""
+        """Return a sentence with the group, the end of back-off, the version and the evidence."""
         return (
             f"group {self.group} is in back-off until {self.until:%Y-%m-%d %H:%M} UTC: version "
             f"{self.version} caused a regression: {self.evidence}"

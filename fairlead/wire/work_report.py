@@ -31,7 +31,7 @@ NUMBERS: Final = len(_WIDTHS)
 #: Reported as `paused` if times are unknown: the application takes or processes records in several
 #: threads or tasks.
 TIMES_UNKNOWN: Final = 36**3 - 1
-#: Largest value of each counter, which means "at least"; -1: no counter.
+#: Largest value of each counter, also written for all higher counts; -1: not a counter.
 _LARGEST: Final = np.array([-1 if name == "p" else 36**w - 1 for name, w in _WIDTHS.items()])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NO_DIGIT: Final = 255
@@ -53,17 +53,17 @@ class WorkReport:
     waiting_ms
         Milliseconds of `elapsed_ms` in which the consumer waited for records.
     handler_ms
-        Milliseconds of `elapsed_ms` in the application, between two calls of the client.
+        Milliseconds of `elapsed_ms` in which the application ran, between two calls of the client.
     calls
-        Calls that returned records.
+        Number of calls that returned records.
     records
-        Records of the partition.
+        Number of processed records of the partition, before the committed offset.
     busy_ms
         Milliseconds in which the application processed these records.
     busy_squares_ms2
-        Sum of the squares of the milliseconds for each record.
+        Sum over these records of the squared processing time of each.
     paused
-        Number of paused partitions; or `TIMES_UNKNOWN`.
+        Number of paused partitions; `TIMES_UNKNOWN` if processing times cannot be measured.
     at_ms
         Time of the report by the consumer's clock, in milliseconds since the epoch.
     """

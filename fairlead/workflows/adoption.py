@@ -22,7 +22,7 @@ from fairlead.wire.fit import fit
 
 #: Seconds between two checks.
 CHECK_EVERY_S: Final = 1.0
-#: Seconds. Two heartbeats at clients' default `heartbeat.interval.ms`.
+#: Seconds after which a member holds up its group: two of the default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
 #: Seconds. Time in which consumers can rejoin after a publication.
 PATIENCE_S: Final = 20.0
@@ -37,7 +37,7 @@ class Adoption:
     planned
         Number of partitions with an owner in the plan, fitted to the live members.
     as_planned
-        Number of partitions that their planned owner has.
+        Number of partitions that their planned owner owns.
     holders
         Members that own partitions planned for others, ascending.
     """
@@ -206,10 +206,10 @@ def check(
     live
         Describes groups as they are now.
     wait_s
-        Seconds. Time for which to check groups again if their plan was not checked before and is
-        not completely followed.
+        Seconds for which a group is checked again until it follows its plan completely, if the
+        plan was not checked before.
     log
-        Called with a line before the check.
+        Called with a line of text before the check.
     """
     followed = plans.in_state("published", groups=groups)
     new = {group for group, _ in plans.unobserved(followed)}

@@ -35,20 +35,20 @@ def roll_back_regressions(
 ) -> list[StoredPlan]:
     """Record published plans that made their groups worse, and create their rollbacks.
 
-    If the policy approves plans automatically, the rollback needs to meet none of its other
-    conditions, such as an improvement. Under other policies rollbacks wait for a person. Also
+    If the policy approves plans automatically, the rollback is approved even if it does not meet
+    other conditions, such as an improvement. Under other policies rollbacks wait for a person. Also
     creates the rollbacks that an earlier call did not create because of a crash.
 
     Parameters
     ----------
     regressions
-        Group to its possible regression; uncertain ones are left out.
+        Group to its possible regression; uncertain regressions are ignored.
     live
         Returns the present description of a group.
 
     Returns
     -------
-    The new versions. A first plan has none: the publication pass withdraws it.
+    The new versions. A group's first plan is not replaced: the publication pass withdraws it.
     """
     sure = {group: analysed for group, analysed in regressions.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():

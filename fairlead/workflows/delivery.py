@@ -61,7 +61,7 @@ class PublishOptions:
 
 
 def accepted(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedRecord | None:
-    """Read a record like followers; None: followers refuse it."""
+    """Read a record as followers do; None: followers refuse it."""
     if record.value is None:
         return None
     try:

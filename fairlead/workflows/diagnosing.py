@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 #: Minimum number of groups for several processes, each of which takes seconds to start.
 MANY: Final = 1_000
 
-#: The state of a group that exists and has no members, in Kafka's words.
+#: Kafka's name for the state of a group without members.
 _EMPTY: Final = "Empty"
 _NO_MEMBERS: Final = Findings(
     diagnosis="unknown",
@@ -81,9 +81,9 @@ def diagnose(
     Parameters
     ----------
     archive
-        Has earlier samples, and possibly these.
+        The archive of earlier samples; it may have the newest sample already.
     seen
-        Parts of the newest sample; each group is in one.
+        Parts of the newest sample; each group is in one part.
     policies
         From the settings.
     memory

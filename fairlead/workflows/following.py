@@ -70,7 +70,7 @@ def follow(
         assigned = gateway.assigned_by_brokers(groups)
         if not assigned:
             return []
-        unusable = _ensure(topic)  # also without a plan: brokers assign only once it exists
+        unusable = _ensure(topic)  # even without a plan: brokers assign only once it exists
         wanted = {plan.group: plan for plan in published(assigned)}
         described_groups = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
@@ -156,5 +156,5 @@ def send_members(
 
 
 def read_by(group: BrokerGroup) -> set[str]:
-    """Return the topics that some consumer of a group subscribes to."""
+    """Return the topics that at least one consumer of a group subscribes to."""
     return {topic for consumer in group.consumers for topic in consumer.topics}

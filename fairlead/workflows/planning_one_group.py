@@ -60,7 +60,7 @@ def plan_group(
     gateway
         Gateway to the cluster.
     archive
-        Has the samples of the last day; only read.
+        The archive with the samples of the last day; it is not changed.
     group
         A group of the cluster.
     policies

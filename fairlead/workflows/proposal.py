@@ -60,9 +60,9 @@ def carry_out(
 
     The decision becomes 'no change', and the present version stays, in these cases:
 
-    - A waiting version still fits the group, and is approved or a rollback. Or the draft would also
-      wait for a person and lacks the improvement that the policy requires: people need not review
-      the same plan again.
+    - A waiting version still fits the group, and is approved or a rollback.
+    - A waiting version still fits the group, and the draft would also wait for a person, but lacks
+      the improvement that the policy requires: people need not review the same plan again.
     - A version was made from a newer snapshot.
     - The published version has the same assignment, or would be as good if followed: a group that
       does not follow one version would not follow another.
@@ -106,7 +106,7 @@ def _weighed(
     published: StoredPlan | None,
     now: datetime,
 ) -> Weighed:
-    """Return the decision to store, given the present versions, and the policy's answer."""
+    """Return the decision to store, which depends on present versions, and the policy's answer."""
     if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy has changed: the draft replaces the version
     answer = weigh(draft, policy, draft.statuses, now)
@@ -134,7 +134,7 @@ def weigh(
 
 
 def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
-    """Store decisions; drafts become next versions, approved if that is the policy's answer.
+    """Store decisions; drafts become the next versions, and are approved if the policy allows it.
 
     If a step is repeated, a version that was approved before keeps its state.
     """

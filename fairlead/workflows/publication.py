@@ -37,8 +37,8 @@ FIRST_ATTEMPT_S: Final = 5.0
 def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tuple[list[str], str]:
     """Return the groups that need a pass according to the database, and why others wait.
 
-    Groups are due with an approved plan that is not frozen, a pending record, a lease of which a
-    third is over, a plan to withdraw, or a request from a page. After a failed attempt, a plan
+    A group is due if it has an approved plan that is not frozen, a pending record, a lease of which
+    a third is over, a plan to withdraw, or a request from a page. After a failed attempt, a plan
     is due again at the time stored with the attempt.
     """
     freezes = read_freezes(plans.engine)

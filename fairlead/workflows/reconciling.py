@@ -65,7 +65,7 @@ AT_ONCE: Final = 100
 #: Maximum steps of a group in a pass: finish a pending record, send a plan, check that no step is
 #: left.
 STEPS: Final = 3
-#: Time until a plan that was not sent is tried again: after a temporary error, and after others.
+#: Time until the next attempt to send a plan: after a temporary error, and after other errors.
 SOON: Final = timedelta(seconds=30)
 LATER: Final = timedelta(minutes=10)
 _HELD: Final = "another operation on this plan is in progress, or it was frozen just now"
@@ -93,12 +93,12 @@ class StepResult:
     record
         The record in the plan topic; None: nothing was sent.
     kind
-        Of the record.
+        The record's kind.
     passing
         Whether the reason of an alarm is temporary.
     hidden_from
-        Offset from which another producer's open transaction hides the partition, if it hides the
-        record: reading again in this pass would not find it, and would send it again.
+        Offset from which another producer's open transaction hides records; None: this record is
+        visible. The pass ends for a group with a hidden record: it would send the record again.
     """
 
     group: str
@@ -385,7 +385,7 @@ class _Pass:
     def _not_sent(
         self, approved: StoredPlan, objection: Objection, step: NextStep
     ) -> StepResult | None:
-        """Return why an approved plan waits, or end it if the objection does."""
+        """Return why an approved plan waits; end the plan if the objection is permanent."""
         if not objection.ends:
             return _alarm(approved, objection)
         if step.action is Action.DISCARD and self.plans.mark_stale(approved, reason=step.reason):
@@ -398,9 +398,9 @@ class _Pass:
         described: Mapping[str, LiveGroup | GroupError],
         lock: PartitionLock,
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
-        """Confirm entries in the topic, discard entries that do not fit, return the rest.
+        """Confirm entries found in the topic, discard those that do not fit, return the rest.
 
-        A replaced entry counts as sent, too: followers may have read it before.
+        An entry whose record has been replaced counts as sent, too: followers may have read it.
         """
         outbox = self.plans.outbox()
         outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries
@@ -488,8 +488,8 @@ class _Pass:
     def _objection(self, plan: StoredPlan, described: _Described) -> Objection | None:
         """Return why a plan may not be sent; None if it may.
 
-        A damaged document ends a plan that is being sent, since it would block the group. An
-        approved plan stays, so that a person can inspect it.
+        If the document is damaged, a plan that is being sent ends, since it would block the group;
+        an approved plan stays, so that a person can inspect it.
         """
         document, damage = _read(plan)
         if document is None:

@@ -77,8 +77,8 @@ def take(
     Parameters
     ----------
     store
-        Has the memories of groups and the plans that brokers follow, and stores the diagnoses;
-        None: groups are not diagnosed.
+        The store of the groups' memories, the plans that brokers follow, and the diagnoses; None:
+        groups are not diagnosed.
 
     Returns
     -------

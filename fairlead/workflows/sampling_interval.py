@@ -9,9 +9,9 @@ from typing import Final
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
 
-#: Share of the interval by which a sample may be early: half of the time between two ticks.
+#: Share of the interval by which a sample may be early: half a tick, with three ticks per interval.
 _EARLY: Final = 1 / 6
-#: Maximum share of the time for analysing.
+#: Maximum share of the time that the analysis may take.
 _ANALYSING: Final = 0.5
 
 
@@ -35,7 +35,7 @@ def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
 
 
 def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
-    """Whether a sample is due at a moment."""
+    """Whether a sample is due at this time."""
     return taken is None or wait_s(taken, settings, at) <= (
         _EARLY * interval(taken, settings).total_seconds()
     )

@@ -19,7 +19,7 @@ from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.proposal import Outcome, carry_out
 
-#: Decisions in a transaction: few, so that others do not wait long for a group's lock.
+#: Maximum decisions in a transaction, so that others do not wait long for a group's lock.
 AT_ONCE: Final = 500
 
 

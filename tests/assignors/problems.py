@@ -100,15 +100,15 @@ def kept(problem: Problem, owner: Int32) -> int:
 
 
 def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
-    """Return the first aims of `sticky`: loads in descending order, then minus kept partitions."""
+    """Return the first aims of `sticky`: descending loads, then the negated number kept."""
     return loads(problem, owner), -kept(problem, owner)
 
 
 def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
-    """Return the third aim of `sticky`, three figures to minimise in this order.
+    """Return the third aim of `sticky`: three figures to minimise, the most important first.
 
-    The largest ratio of a share to the topic's even share, minus the number of shares, and the sum
-    of squared shares. A share is one member's partitions of one topic.
+    They are the largest ratio of a share to the topic's even share, the negated number of shares,
+    and the sum of squared shares. A share: the partitions of one topic that one member owns.
     """
     shares = Counter(
         (topic, member)
@@ -127,7 +127,7 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
 def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
     """Return the fourth aim of `sticky`.
 
-    Minus the number of partitions that are back at each earlier owner, newest owner first.
+    For each earlier owner, newest first: the negated number of partitions that return to it.
     """
     rows = [] if problem.earlier is None else list(problem.earlier)
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)

@@ -14,7 +14,7 @@ MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
 
 
 def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
-    """Draw a group in which half of the members own all partitions; some move several times."""
+    """Draw a group in which half of the members own everything; some partitions move repeatedly."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(3, 8))]
     count = rng.randint(10, 60)

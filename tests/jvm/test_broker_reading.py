@@ -48,7 +48,7 @@ def test_new_members_topic_is_found_within_seconds(
     The topic is created with a broker's first plan, and rebalance triggers end after 11 seconds.
     """
     cluster = Cluster(broker)
-    assert MEMBERS not in cluster.admin.list_topics().topics  # these are the broker's first tests
+    assert MEMBERS not in cluster.admin.list_topics().topics  # this test must be the broker's first
     allow(cluster, AclOperation.READ)
     cluster.create(PLANS, 1, compact=True)
     eventually(lambda: jmx_of(broker, checks)["Complete"], "it has read the plans")

@@ -1,4 +1,4 @@
-"""Leaders of both languages make the same decisions, and read and write the same notes."""
+"""Leaders of both languages make the same decisions, and read and write the same user data."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, withdrawn=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
-    """Draw members for the case's names: static, dynamic or with one name; some own partitions."""
+    """Draw members for the case's names: static, dynamic or of equal name; some own partitions."""
     members = []
     for number, (name, topics) in enumerate(case.subscriptions.items()):
         kind = rng.choice(["static", "told", "dynamic", "dynamic", "twin", "silent"])
@@ -110,7 +110,7 @@ NOTES = [
     [*map(encode_note, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
 )
 def test_notes_of_assignments_are_equal(checks: Checks, user_data: bytes) -> None:
-    """Both languages write and read the same note; other bytes are no note."""
+    """Both languages read and write the same notes in user data, and ignore other bytes."""
     note = decode_assignment(user_data)
     written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())
     assert written == encode_note(note).decode()

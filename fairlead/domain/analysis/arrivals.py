@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fairlead.domain.analysis.sample_series import NONE, Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import DEVIATIONS
 
-#: Lengths of the stretches that are compared, in steps from now.
+#: Lengths of the stretches that are compared, in steps back from now.
 STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
 #: The median of a squared standard normal deviate.
 _MEDIAN_CHI2: Final = 0.4549
@@ -28,7 +28,7 @@ _MEDIAN_CHI2: Final = 0.4549
 class Rates:
     """Arrival rates of P partitions, arrays of shape (P,)."""
 
-    #: Records a second, and its standard deviation, float64; 0: unknown.
+    #: Records a second, and their standard deviation, float64; 0: unknown.
     per_s: Float64
     deviation: Float64
     #: Whether the arrivals of at least one step are known, bool.
@@ -40,7 +40,7 @@ class Rates:
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    If a rate changes by a half, the change shows after 64 usual records.
+    A change of a rate by half is noticed after about 64 records at the usual rate.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _differs(
     """Whether earlier arrivals differ from later ones by more than chance."""
     inner = np.maximum(span, 1e-9)
     difference = np.abs(count / inner - ring / ring_span)
-    # The variance if both had the same rate; with one record more, so that it is never 0.
+    # The variance if both rates are equal. One record is added, so that it is never 0.
     together = (count + ring + 1.0) / (inner + ring_span)
     variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
     return difference > DEVIATIONS * np.sqrt(variance)
@@ -113,9 +113,9 @@ def _differs(
 def _scatter(series: SampleSeries) -> Float64:
     """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
 
-    From differences between consecutive steps, so that slow changes do not count; their median, so
-    that a few quick changes do not count. Limited to what the next step reverts: a real change
-    lasts, scatter reverts.
+    Differences between consecutive steps are used, so that slow changes do not count, and their
+    median, so that a few quick changes do not count. Only the part of a difference that the next
+    step reverts counts: scatter is reverted, a real change lasts.
     """
     ones = np.ones(series.partitions)
     least = 8

@@ -26,10 +26,10 @@ from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
 #: The assignor that uses the forecast; the others use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: A plan is good enough if no member exceeds the mean utilisation by more than this share of the
-#: unused capacity: the next small change of arrivals then needs no new plan.
+#: Share of the unused capacity by which a member may exceed the mean utilisation in a plan that is
+#: good enough. Small changes of arrivals then need no new plan.
 ROOM: Final = 0.25
-#: Horizons. Maximum time over which a plan's effect is added up.
+#: Number of horizons. Longest time over which a plan's effect is added up.
 FURTHEST: Final = 20.0
 
 
@@ -68,9 +68,9 @@ def candidates(
     Parameters
     ----------
     max_moves
-        Maximum number of owned partitions that assignors with such an option move.
+        Maximum number of owned partitions to move, for assignors that have this option.
     racks_only
-        Whether partitions move only for racks, because the group is within its objective.
+        Whether moves only reduce rack traffic, because the group is within its objective.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def candidates(
             assignment = _run(analysis, name, limited, racks_only=racks_only)
         except InvalidProblemError as error:
             return Failure(name, str(error))
-        except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
+        except Exception as error:  # noqa: BLE001 - the other assignors run nevertheless
             return Failure(name, f"The assignor failed: {error!r}")
         if broken := violations(analysis.problem, assignment):
             return Failure(name, f"The assignment is invalid: {'; '.join(broken)}")
@@ -103,7 +103,7 @@ def candidates(
 
 
 def _limited(name: str, options: Mapping[str, Any], max_moves: int | None) -> Mapping[str, Any]:
-    """Return an assignor's options; of two `max_moves`, the smaller one."""
+    """Return an assignor's options with the limit `max_moves`, unless theirs is smaller."""
     limits = [most for most in (options.get("max_moves"), max_moves) if most is not None]
     if not limits or "max_moves" not in option_defaults(name):
         return options
@@ -139,9 +139,9 @@ def _run(
 
 
 def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
-    """Plan each reader set that needs it, without the moves that are not worth it in their set.
+    """Plan each reader set that needs a plan, except sets whose plans are not worth their moves.
 
-    If no set's moves are worth it, those of the first set stay, so that the reason has their gain.
+    If no set's plan is worth it, return that of the first set, so that the reason has its gain.
     """
     problem, left = analysis.problem, options.get("max_moves")
     parts = reader_set_parts(analysis)
@@ -184,10 +184,10 @@ def _pays(part: Analysis, owner: Int32) -> bool:
 
 
 def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
-    """Return the reader sets that are late or lack an owner, the set with the largest lag first.
+    """Return the reader sets that are behind or lack an owner, the set with the largest lag first.
 
-    Of each set its partitions, bool of shape (P,), and an analysis in which the other sets have no
-    arrivals, backlog or capacity.
+    For each set: its partitions, bool of shape (P,), and an analysis in which the other sets have
+    no arrivals, backlog or capacity.
     """
     problem, outlook, peers = analysis.problem, analysis.outlook, analysis.estimates.peers
     unowned = peers.of_partition[problem.assignable & (problem.owner < 0)]
@@ -210,9 +210,10 @@ def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
 
 
 def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
-    """Return how many moves bring no other member of an overloaded group over the objective.
+    """Return how many moves come before the first that brings another member over the objective.
 
-    None: all moves. Members without a measured capacity count with their largest possible one.
+    None: there is no such move, or the group is not overloaded. A member without a measured
+    capacity counts with its largest possible capacity.
     """
     before, horizon_s = analysis.owner, planning_horizon_s(analysis)
     at_most = np.where(analysis.outlook.capacities > 0, analysis.estimates.speeds.at_most, 0.0)
@@ -232,7 +233,7 @@ def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
 
 
 def _in_racks(plan: Assignment, owner: Int32, *, racks_only: bool) -> Assignment:
-    """Return a plan with other owners, and the reasons for its moves."""
+    """Return a plan with owners that reduce rack traffic, and a reason for each move."""
     before, racks = plan.problem.owner, plan.problem.racks
     reasons = {index: why for index, why in plan.reasons.items() if owner[index] != before[index]}
     for index in np.flatnonzero((owner != plan.owner) & (owner != before)).tolist():
@@ -249,14 +250,13 @@ def _late(analysis: Analysis, owner: Int32) -> float:
 
 
 def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
-    """Return the problem with the work of partitions, their work until the horizon, and enough.
+    """Return a problem with partitions' work, their work until the horizon, (P,), and `enough`.
 
-    The work has shape (P,). A plan is good enough if no member has more than `enough` of its
-    capacity to do until the horizon.
+    A plan is good enough if each member can do its work until the horizon in `enough` seconds.
 
-    Weights are backlogs. A held partition has no work, so that it stays, and its arrivals reduce
-    its owner's capacity. Work is capped at one member's capacity, so that beside a partition that
-    is too large the others still improve.
+    The problem's weights are backlogs. A held partition has no work, so that it is not moved, and
+    its arrivals reduce its owner's capacity. A partition's work is at most one member's capacity,
+    so that a partition that is too large does not keep the others from improving.
     """
     outlook, owner, horizon_s = analysis.outlook, analysis.owner, planning_horizon_s(analysis)
     fastest = float(outlook.capacities.max(initial=0.0))
@@ -281,8 +281,8 @@ def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
 def planning_horizon_s(basis: Basis) -> float:
     """Return the time over which each member's load is added up, in seconds.
 
-    Long enough to read the whole backlog: over a shorter time, members would get mostly backlog,
-    and later too few arrivals.
+    Long enough to read the whole backlog. Over a shorter time, some members would get little
+    more than backlog, and have too few arrivals once it has been read.
     """
     outlook, problem, horizon_s = basis.outlook, basis.problem, basis.rules.horizon_s
     spare = outlook.capacities[problem.readers].sum() - outlook.arrivals[problem.assignable].sum()
@@ -295,8 +295,8 @@ def planning_horizon_s(basis: Basis) -> float:
 def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
     """Return the time lag that new owners avoid, and whether it is slight.
 
-    Seconds, summed over the partitions of the members that change, once the backlog can have been
-    read. Slight: a share below `BETTER`, and the members stay over the objective.
+    In seconds at the end of the planning horizon, summed over the partitions of all members whose
+    partitions change. Slight: a share below `BETTER`, and such a member stays over the objective.
     """
     outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now

@@ -41,12 +41,12 @@ from fairlead.domain.analysis.thresholds import (
 
 #: Assumed ratio of capacity to lower bound of a member that was never at its limit.
 FASTER: Final = 1.3
-#: Maximum ratio of capacity to lower bound; with fewer than `SEVERAL` measured peers, also to the
-#: assumed capacity.
+#: Largest possible capacity, as a multiple of the lower bound; if fewer than `SEVERAL` peers were
+#: measured, also as a multiple of the assumed capacity.
 MORE: Final = 2.0
 #: Seconds. Age up to which a measurement is used unchanged.
 FRESH_S: Final = 6 * 3600.0
-#: Maximum ratio of a member's speeds in two stretches that may be due to chance.
+#: Largest ratio of a member's speeds in two stretches that chance explains.
 _NOISE: Final = 1.03
 #: Records a second. Largest speed, so that sums stay finite.
 LARGEST_RATE: Final = 1e18
@@ -74,7 +74,7 @@ class Speeds:
     #: Largest possible capacity: more than `per_s` for members that were never at their limit and
     #: have bounds near the capacity of measured peers.
     at_most: Float64
-    #: The same, but more if fewer than `SEVERAL` peers were measured.
+    #: `at_most`, or `MORE` times as much if fewer than `SEVERAL` peers were measured.
     surely_at_most: Float64
 
 
@@ -95,7 +95,7 @@ def intervals(commits: Commits, member: int, *, by_commit: bool) -> Intervals:
     if by_commit:
         samples = samples[1:][marked]
     busy = np.concatenate(([False], marked & commits.busy[:, member]))
-    busy[1:-1] |= busy[:-2] & busy[2:]  # nothing may be committed in a single step
+    busy[1:-1] |= busy[:-2] & busy[2:]  # a busy member may commit nothing in a single step
     busy = busy[samples]
     limited = busy[1:] & busy[:-1] if by_commit else busy[1:]
     unsteady = np.concatenate(([0], (~steady).cumsum()))[samples]
@@ -153,7 +153,7 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
 
 
 def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
-    """Return records a second, of intervals on the last axis, without a share at both ends."""
+    """Return records a second over the last axis, without the slowest and fastest share `ends`."""
     count = records.shape[-1]
     cut = int(ends * count)
     middle = (records / seconds).argsort(axis=-1)[..., cut : count - cut]
@@ -180,7 +180,7 @@ def remembered(
     merged = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for name, new in observed.items():
         if name not in merged or _replaces(new, merged[name], now):
-            # The largest: there may be nearly no time between samples.
+            # The speed may be nearly infinite, if nearly no time passed between samples.
             per_s = min(new.records_per_s, LARGEST_RATE)
             merged[name] = replace(new, records_per_s=per_s)
     return dict(sorted(merged.items()))
@@ -214,8 +214,8 @@ def speeds(
 ) -> Speeds:
     """Return the assumed capacity of each member.
 
-    Old measurements are raised, up to `FASTER` times from `FRESH_S` to a day: a member that was
-    slow yesterday may be used again.
+    Measurements older than `FRESH_S` are raised with their age, up to `FASTER` times after a day,
+    so that a member that was slow yesterday is used again.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def speeds(
         From `remembered`.
     arrivals, at_rest
         Arrivals in each member's partitions, records a second, float64 of shape (M,). Whether the
-        member has no backlog, bool of shape (M,): it can process its arrivals.
+        member has no backlog, and so can process its arrivals, bool of shape (M,).
     reader_set
         As in `Peers`.
     """

@@ -25,28 +25,28 @@ class Habits:
     per_member: PerMember
     #: Lag of each partition that is no backlog (`at_rest`), int64 of shape (P,).
     rest: Int64
-    #: Whether a partition kept its owner in each step, and was committed in such a step; bool of
-    #: shape (S, P).
+    #: Whether a partition kept its owner in each step, and whether it did so and was committed;
+    #: bool of shape (S, P).
     retained: Mask
     committed: Mask
     #: Whether a member committed any partition in each step, bool of shape (S, M).
     marked: Mask
-    #: Mean records of a commit of each partition, float64 of shape (P,). Without a commit, the mean
+    #: Mean records per commit of each partition, float64 of shape (P,). Without a commit, the mean
     #: of the owner's other partitions.
     per_commit: Float64
-    #: Seconds for which a partition has had records to commit and no commit, under all owners, and
-    #: under the present one; float64 of shape (P,).
+    #: Seconds for which each partition has had records to commit, but no commit. `owned_s` counts
+    #: only the time under the present owner. float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
-    #: Usual time between commits of a member, float64 of shape (M,): a step at least. Infinite if
-    #: it never committed although it had records to commit.
+    #: Usual seconds between commits of a member, at least one step, float64 of shape (M,). Infinite
+    #: if it had records to commit and never committed.
     interval_s: Float64
-    #: Seconds without a commit that are unusual: several intervals of the member; for a partition
-    #: also more than its second longest wait so far. float64 of shape (M,), (P,).
+    #: Seconds without a commit that are unusual: for a member, several of its commit intervals; for
+    #: a partition, also more than its second longest wait so far. float64 of shape (M,), (P,).
     silence_s: Float64
     patience_s: Float64
-    #: Members, and partitions, that are committed less often than samples are taken: bool of shape
-    #: (M,), (P,).
+    #: Members that commit, and partitions that are committed, less often than samples are taken:
+    #: bool of shape (M,), (P,).
     rare: Mask
     committed_rarely: Mask
 
@@ -57,7 +57,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     same = (owner[1:] == owner[:-1]) & (owner[1:] >= 0)
     retained, uncommitted = same & series.in_one_log[:-1], series.lag > rest
     if series.latest:
-        # Without a commit, consumers that start at the end have no lag, but arrivals to commit.
+        # Consumers that start at the end have records to commit but no lag before a commit.
         arrived = np.vstack((np.zeros_like(rest), series.arrived)).cumsum(axis=0)
         uncommitted |= (series.committed < 0) & (arrived > 0)
     committed = same & series.committed_again
@@ -67,7 +67,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     unread = uncommitted[:-1] & ~series.committed_again & series.in_one_log[:-1]
     usual_s = np.where(np.isfinite(interval_s), interval_s, series.step)
     silence_s = np.maximum(SEVERAL * usual_s, max(STEPS * series.step, STUCK_S))
-    # Consumers that read one partition after another let each wait.
+    # Consumers that read one partition after another leave the others waiting.
     waited_s = CLEARLY * _waited_twice(series, unread)
     return Habits(
         series=series,
@@ -88,7 +88,7 @@ def commit_habits(series: SampleSeries) -> Habits:
 
 
 def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
-    """Return for how long `still`, (S, N), then `now`, (N,), have been true; seconds, (N,)."""
+    """Return the seconds, (N,), for which `still`, (S, N), and then `now`, (N,), have been true."""
     holds = np.logical_and.accumulate(np.vstack((still, now))[::-1], axis=0)
     first = len(series) - holds.sum(axis=0)
     since: Float64 = series.at[np.minimum(first, len(series) - 1)]
@@ -96,7 +96,7 @@ def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
 
 
 def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
-    """Return the second longest time without a commit that ended with one, in seconds, (P,)."""
+    """Return the second longest wait that ended with a commit, in seconds, (P,)."""
     began = np.where(still, 0, np.arange(1, len(series))[:, None])
     began = np.maximum.accumulate(began, axis=0)[:-1]
     ended = still[:-1] & series.committed_again[1:]
@@ -108,15 +108,16 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     """Return the usual times between commits of N members or partitions, and whether they are rare.
 
-    Rare: more than a tenth of the steps, and more than one, had records to commit and no commit.
+    Rare: of the steps with records to commit, more than a tenth and more than one had no commit.
 
     Parameters
     ----------
     marked, due
-        Whether each committed in a step, and had records to commit: bool of shape (S, N).
+        Whether each member or partition committed in a step, and whether it had records to commit;
+        bool of shape (S, N).
     """
     marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
-    # Time since the last commit does not lengthen the usual interval, once there are several.
+    # With several commits, the time since the last one does not lengthen the usual interval.
     until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
     due_s = series.seconds @ (until_last & due)
     never = np.where(steps_due > 0, np.inf, 0.0)
@@ -135,8 +136,8 @@ def _records_per_commit(series: SampleSeries) -> Float64:
 def at_rest(series: SampleSeries) -> Int64:
     """Return the largest lag of each partition at rest, records, int64 of shape (P,).
 
-    At rest: nothing happens in a step, and since the last commit there were arrivals in one step at
-    most, for example a transaction's marker. Before the first commit: there were no arrivals.
+    A partition is at rest in a step without arrivals and commits, if records arrived in at most one
+    step since the last commit (a transaction's marker, for example), or in none before the first.
     """
     steps = np.arange(len(series) - 1)[:, None]
     last = np.maximum.accumulate(np.where(series.advanced > 0, steps, -1), axis=0)
@@ -146,7 +147,7 @@ def at_rest(series: SampleSeries) -> Int64:
     quiet = (since <= (last >= 0)) & (series.arrived == 0) & (series.advanced == 0)
     quiet &= series.in_one_log[:-1]
     small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
-    # Without a quiet step: a lag of one record in every sample is a transaction's marker.
+    # Even without a quiet step, a lag of one record in every sample is a transaction's marker.
     marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0
     largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest

@@ -8,10 +8,10 @@ how the application commits:
 
 - If it commits in every step between samples (automatic commits come every 5 s), the lag of a
   sample is as old as the last commit. Members that keep up show its largest age.
-- If it commits less often, only the sample after a commit counts: records that had arrived before
-  the sample ahead of the commit, and were not committed, are a backlog.
+- If it commits less often, only the sample after a commit counts. The backlog consists of records
+  that had arrived before the previous sample, and that the commit did not include.
 - If producers send batches less often than samples are taken, the lag may have arrived just now.
-  Earlier records that a commit left are a backlog.
+  Only earlier records that a commit left are a backlog.
 - Records behind an open transaction are no lag: consumers that read committed cannot read them.
 - A lag that a partition has while nothing happens is no backlog: the marker of a transaction, or
   records that an application collects until it has a hundred.
@@ -56,12 +56,12 @@ class Commits(Stalls):
 
     #: Records of each partition that count as consumed in each step, int64 of shape (S, P).
     taken: Int64
-    #: Records that a member consumed in each step, float64 of shape (S, M). Without partitions that
-    #: changed hands or are stuck, and without records that were read again.
+    #: Records that a member consumed in each step, float64 of shape (S, M). Excludes partitions
+    #: that changed owners, are stuck or are throttled, and records that were read again.
     consumed: Float64
-    #: In each step, bool of shape (S, M): whether a member had a backlog at the end (busy); kept
-    #: its partitions, and no log was replaced (steady).
+    #: Whether a member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
+    #: Whether a member kept its partitions in each step, and no log was replaced; the same shape.
     steady: Mask
     #: Mean seconds of reading that are not yet committed, because commits of a member's partitions
     #: are rare, float64 of shape (M,).
@@ -69,11 +69,11 @@ class Commits(Stalls):
     #: Records that wait to be read, certainly or probably, float64 of shape (P,). 0 for stuck and
     #: throttled partitions.
     backlog: Float64
-    #: Age of a lag that each member's commits explain, seconds, float64 of shape (M,).
+    #: Largest age of a lag that each member's commits explain, seconds, float64 of shape (M,).
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
-        """Return the same with `consumed` in usual records; `costs`: float64 of shape (P,)."""
+        """Return the findings with `consumed` in usual records; `costs`: float64 of shape (P,)."""
         return replace(self, consumed=self.per_member.sum(self.taken * costs))
 
     @property
@@ -116,7 +116,7 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     [6.0, 6.0, 6.0, 6.0, 38.0, 6.0]
     """
     if not series.members:
-        # A member that owns nothing, so that the code below need not handle groups without members.
+        # With a member that owns nothing, the code below need not handle groups without members.
         series = replace(series, members=("",))
     found = stalls(commit_habits(series), waits)
     per_member, stalled = found.per_member, found.stuck | found.throttled
@@ -147,7 +147,7 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
 
 
 def _with_chance(records: Float64) -> Float64:
-    """Return the largest number of records if their mean number is known."""
+    """Return the largest number of records that chance explains, given their mean number."""
     return records + 3.0 * np.sqrt(records) + 1.0
 
 
@@ -168,8 +168,7 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`.
 
-    Partitions are committed independently of each other: the root of the sum of squares of their
-    commits' records.
+    Partitions are committed independently, so their mean records per commit are added as squares.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))
@@ -183,10 +182,10 @@ def _explained_ages(
     """Return the age of a lag that each member's commits explain, seconds, float64 of shape (M,).
 
     The age of a commit in a sample is between 0 and the commit interval; the median is half of it.
-    The lower quartile of the members' medians is used for the whole group: three quarters of a
-    group are rarely behind. If samples and commits are in phase, a member has about the same age in
-    every sample, and commits explain it. The result is at most a step, since these members commit
-    within every step.
+    The lower quartile of the members' medians is used for the whole group, because more than three
+    quarters of a group are rarely behind. If samples and commits are in phase, a member has about
+    the same age in every sample, and commits explain it. The result is at most a step, since these
+    members commit within every step.
 
     `arrived`, `lag`: records of each member in each step, float64 of shape (S, M).
     """

@@ -21,13 +21,13 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, Places, Sample
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
-"""Topic to partition to three numbers."""
+"""Topic to partition to three numbers: see `Costs.intervals`, and `Costs.rows`."""
 
 #: Ratio to the usual cost, and number of standard errors, from which decisions use a cost: a
 #: smaller difference changes no plan.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
-#: Standard deviation of a logarithm; the 90 % interval of a known cost is within a quarter of it.
+#: Largest standard deviation of a known cost's logarithm: its 90 % interval is 25 % to each side.
 KNOWN: Final = 0.135
 #: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
 #: topic are alike, and consumers on equal machines even more so. If most partitions deviate by
@@ -42,10 +42,10 @@ MEDIAN_TO_DEVIATION: Final = 1.4826
 #: Bounds of a cost, and of its deviation: a remembered cost beyond them is invalid.
 _LEAST: Final = 1e-6
 _MOST: Final = 1e6
-#: Rounds of reweighting, and the change in a logarithm that ends them.
+#: Maximum number of rounds of reweighting, and the largest change of a logarithm that ends them.
 ROUNDS: Final = 30
 NEAR: Final = 1e-3
-#: Share of all arrivals. If two costs are both the median within this share, the lower one counts.
+#: Share of all arrivals that the lower half may lack: of two middle costs, the lower one counts.
 _EQUAL: Final = 0.003
 
 
@@ -138,7 +138,7 @@ class Costs:
 
 
 def _by_topic(problem: Problem, chosen: Mask, values: Float64) -> CostRows:
-    """Return some rows of values, float64 of shape (P, 3), to five digits."""
+    """Return the chosen rows of values, float64 of shape (P, 3), rounded to five digits."""
     rows: dict[str, dict[str, list[float]]] = {}
     for place in np.flatnonzero(chosen).tolist():
         topic, partition = problem.partition_name(place)
@@ -196,7 +196,7 @@ def reported_costs(
     own, common = np.zeros(read.size), np.zeros(count)
     for _ in range(ROUNDS):
         last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
-        # A partition's own deviation is what its prior and its pairs leave of it.
+        # `share`: variance of a partition's own deviation, given its prior and its pairs.
         wide = max(COST, MEDIAN_TO_DEVIATION * float(np.median(np.abs(own))))
         share = 1.0 / (total + 1.0 / (wide**2 + own**2 / FREEDOM))
         reduced = square - sums.T @ (sums * share[:, None])

@@ -33,14 +33,14 @@ from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL, WEEK_S
 
-#: Commits to wait for a plan's effect: the first may be of records read before the plan.
+#: Number of commits that show a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
 
-#: Back-off after this number of recent plans: seconds, doubled with each further plan, so that no
-#: mistake of the analysis moves partitions all day.
+#: Number of recent plans after which the next plan has to wait, and the first wait in seconds. Each
+#: further plan doubles the wait, so that a mistake of the analysis cannot cause moves all day.
 AT_ONCE: Final = 20
 FIRST_BACKOFF_S: Final = 3600.0
-#: Seconds. Plans that took effect earlier are not recent.
+#: Seconds. A plan that took effect longer ago is not recent.
 LATELY_S: Final = 2 * 86_400.0
 
 Outcome = Literal["plan", "no change"]
@@ -229,7 +229,7 @@ def _waits(analysis: Analysis) -> str | None:
 def _commits_s(analysis: Analysis) -> float:
     """Return the seconds in which commits of the median member show the effect of a plan.
 
-    The longest interval of any member would delay plans for all others.
+    The median, because a single member that commits rarely would delay plans for all others.
     """
     commits = analysis.estimates.commits
     known = np.isfinite(commits.interval_s)
@@ -261,7 +261,7 @@ def _choice(
 def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, float, int]:
     """Return the sort key of candidates, the smaller the better.
 
-    If racks count, all time lags within the objective are equal.
+    If racks count, all time lags within the objective count as equal.
     """
     forecast = candidate.forecast
     time_lag_s, far = forecast.time_lag_s, 0.0
@@ -303,7 +303,7 @@ def _reduces_traffic(analysis: Analysis) -> bool:
 
 
 def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> bool:
-    """Whether a reduction of rack traffic is worth a plan: by its price, else by its share."""
+    """Whether a reduction of rack traffic is worth a plan: by price, or by share if unpriced."""
     rules, total = analysis.rules, float(traffic.per_s.sum())
     saved = cost_per_day(traffic.daily_gb(per_s), rules.price_per_gb)
     if saved is not None:

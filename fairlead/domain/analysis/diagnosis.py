@@ -11,7 +11,7 @@ diagnosis:
 2. stuck partition: it waits while its owner commits others.
 3. throttled partition: it falls behind while its owner keeps up with others or waits for records.
 4. unbalanced: a partition without an owner is behind.
-5. unknown: the capacity of no member that is behind is known.
+5. unknown: no member that is behind has a known capacity.
 6. hot partition: more arrives than the fastest member can process.
 7. overloaded: more arrives than all members that read it can process.
 8. slow member: its measured capacity is below `SLOW` times the median of its peers.
@@ -21,7 +21,7 @@ diagnosis:
 12. recovering: over the objective now, and within it at the horizon.
 13. healthy: within the objective now and at the horizon.
 
-5 to 11 are checked only if a member is forecast over the objective.
+5 to 11 are checked only if a member is forecast to exceed the objective.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ from fairlead.domain.worst_first import SOON_S
 #: usual between machines.
 SLOW: Final = 0.7
 #: Largest ratio of expected to shortest possible catch-up time for which a recovering group needs
-#: no plan: it would save less than its moves cost.
+#: no plan, since a plan would save less than its moves cost.
 EVENLY: Final = 1.35
 #: Join names, at most three.
 a_few = partial(listed, at_most=NAMED)
@@ -347,7 +347,7 @@ def _lag_s(basis: Basis) -> Float64:
 
 
 def _no_capacity(basis: Basis) -> Diagnosis | None:
-    """Return unknown if the capacity of no member that is behind is known."""
+    """Return unknown if no member that is behind has a known capacity."""
     if basis.estimates.speeds.per_s[basis.late].any():
         return None
     names = basis.members(basis.late)
@@ -386,7 +386,7 @@ def _drained(basis: Basis) -> Float64:
 
 
 def _overloaded(basis: Basis) -> Diagnosis | None:
-    """Check each reader set, and the only readers of some topics: other members cannot help."""
+    """Check each reader set, and the only readers of some topics: no other member can help them."""
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
     read = ~of_owner(basis.estimates.silent, basis.owner, none=False)
@@ -486,7 +486,7 @@ def _catching_up(basis: Basis) -> Diagnosis | None:
 
 
 def _unmeasured(basis: Basis) -> Diagnosis | None:
-    """Return unknown if more arrives at every member than is known that it can process."""
+    """Return unknown if every member's arrivals reach its known capacity, perhaps a lower bound."""
     readers = _readers(basis)
     used = basis.outlook.utilisation(basis.owner)[readers]
     if used.min(initial=np.inf) < 1.0:

@@ -91,7 +91,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
 def _rates(question: Question, observations: Observations, unsubscribed: Mask) -> Rates:
     """Return arrivals; a partition without samples gets the mean of its topic's other partitions.
 
-    Topics without a subscriber do not count, unless no topic has one.
+    Topics without a subscriber do not count, unless no topic has a subscriber.
     """
     rates, topic_of = observations.rates, question.problem.topic_of
     if observations.work is not None:

@@ -4,7 +4,7 @@ Belongs here: the figures that compare assignments. Does not: the estimates they
 (`arrivals`, `commits`, `capacities`).
 
 A member gets `a` records a second, can process `c`, and has a backlog of `B`: its backlog at the
-horizon H is max(0, B + (a - c) H), and its time lag is that divided by `a`.
+horizon H is max(0, B + (a - c) H), and its time lag is this backlog divided by `a`.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """Loads of M members, shape (M,): records a second, records, seconds."""
+    """Loads of members, (M,): arrivals a second, backlog, age of the oldest record in seconds."""
 
     arrivals: Float64
     waiting: Float64
@@ -73,9 +73,9 @@ class Outlook:
     capacities
         Records a second, float64 of shape (M,).
     costs
-        Usual records for a record of each partition, float64 of shape (P,).
+        Cost of a record of each partition, in usual records, float64 of shape (P,).
     unread
-        Partitions that may not be read: their losses are forecast so, bool of shape (P,).
+        Partitions whose losses are forecast as if they were not read, bool of shape (P,).
     retention
         Distance of retention from the group; None: retention deletes nothing.
     objective_s
@@ -98,7 +98,7 @@ class Outlook:
         return self.arrivals / self.costs
 
     def in_records(self, per_s: float, partitions: Mask) -> float:
-        """Convert a rate from usual records to records of the mix of some partitions, bool (P,)."""
+        """Convert a rate from usual records to average records of some partitions, bool (P,)."""
         total = float(self.arrivals[partitions].sum())
         return per_s * float(self.records[partitions].sum()) / total if total > 0 else per_s
 
@@ -117,7 +117,7 @@ class Outlook:
     def forecast_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's time lag at the horizon, float64 of shape (M,).
 
-        At most the present time lag plus the horizon; the present one if no capacity is known.
+        At most the present time lag plus the horizon; the present time lag without a capacity.
         """
         return self._time_lag(self._loads(owner), horizon_s)
 
@@ -140,7 +140,7 @@ class Outlook:
         )
 
     def _time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
-        # The most delayed partition stays so until the whole backlog has been read.
+        # The time lag of the most delayed partition falls in proportion to the whole backlog.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
@@ -245,5 +245,5 @@ def _finite(seconds: float) -> float | None:
 
 
 def _seconds(records: Float64, per_s: Float64) -> Float64:
-    """Return the seconds in which records arrive; a day if none arrive."""
+    """Return the seconds in which this many records arrive; a day if there are no arrivals."""
     return quotient(records, per_s, np.where(records > 0, DAY_S, 0.0))

@@ -5,8 +5,8 @@ records wait. Does not: who was at a limit (`commits`), nor reported work (`cost
 
 A consumer at its limit spends all its time on its records. Let c be the cost of a partition's
 record and v the speed of the consumer, in usual records a second: in a stretch of t seconds in
-which it reads n records of each partition, sum(c n) = v t. Clients read partitions in turns and
-plans move them, so stretches have different shares, and each is one equation. The prior is that of
+which it reads n records of each partition, sum(c n) = v t. Each stretch is one equation. Equations
+differ, because clients read partitions in turns and plans move partitions. The prior is that of
 `costs`: most deviations are small, and a few are large.
 """
 
@@ -30,9 +30,9 @@ from fairlead.domain.analysis.costs import (
 from fairlead.domain.analysis.sample_series import Float64, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
-#: Seconds. The length of a stretch: several commits, so that their exact times matter little.
+#: Seconds. Minimum length of a stretch: several commits, so that their exact times matter little.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations; the newest of each consumer are used, at least one.
+#: Maximum number of equations: equally many of each consumer, the newest, and at least one.
 _MOST: Final = 300
 #: Relative error of an equation; `AUTO_COMMIT_S` adds the error of its commits' times.
 _OFF: Final = 0.03
@@ -51,7 +51,7 @@ def inferred_costs(
 ) -> Costs:
     """Return the costs of P partitions; parameters as of `costs.reported_costs`.
 
-    The unknowns are logarithms: Newton's method, with Student's t priors by reweighting.
+    Newton's method finds the logarithms; reweighting makes the priors Student's t distributions.
     O(E² (P + M)) a round, for E equations and M consumers.
     """
     member, seconds, records = _stretches(series, commits)
@@ -99,7 +99,7 @@ def inferred_costs(
     usual[read] = logarithm
     logarithm -= weighted_median(usual, weights)
     own -= weights[read] @ own
-    # Their precision, for unknown speeds of consumers.
+    # The precision of costs, if the speeds of consumers are unknown.
     free[read.size + topics.size :] = _ANY**2
     square = (matrix * free) @ matrix.T + np.diag(variance)
     gain = np.linalg.solve(square, matrix * free)
@@ -111,8 +111,8 @@ def inferred_costs(
 def _stretches(series: SampleSeries, commits: Commits) -> tuple[Places, Float64, Float64]:
     """Return stretches of time in which a consumer was at its limit.
 
-    The consumer, intp of shape (E,); the seconds, float64 of shape (E,); the records of each
-    partition, float64 of shape (E, P).
+    Returns each stretch's consumer, intp of shape (E,), its seconds, float64 of shape (E,), and its
+    records of each partition, float64 of shape (E, P).
     """
     total = np.vstack((np.zeros((1, series.partitions)), commits.taken.cumsum(axis=0)))
     members = np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist()

@@ -4,7 +4,7 @@ Belongs here: the speed of the first offsets of logs, and the time until one ove
 Does not: reading speeds (`capacities`).
 
 Kafka deletes whole segments: the first offset of a log stays the same for a while and then jumps.
-Between jumps it is extrapolated along the line through them, by at most one jump.
+After the last jump, it is extrapolated along the line through the jumps, by at most one jump.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Retention:
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
-    """Return the distance of retention from all samples; None: no first offset has moved.
+    """Compute the distance of retention from samples; None: no first offset has moved.
 
     `arrivals`, records a second, is the assumed speed of a first offset that jumped only once.
     """

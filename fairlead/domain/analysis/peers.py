@@ -20,9 +20,10 @@ from fairlead.domain.analysis.sample_series import Int32, Mask, Places
 
 @dataclass(frozen=True, eq=False)
 class Peers:
-    """Sets of M members and P partitions, as int32."""
+    """The reader sets of M members and P partitions."""
 
-    #: Number of the reader set of each member and partition (P,); -1: no subscriber.
+    #: Number of the reader set of each member, int32 of shape (M,), and of each partition, int32 of
+    #: shape (P,); -1: no subscriber.
     reader_set: Int32
     of_partition: Int32
 
@@ -45,16 +46,16 @@ class Peers:
         return cls(reader_set, of_topic[problem.topic_of])
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return the other members of a member's reader set among some, bool of shape (M,)."""
+        """Return the other members in the reader set of `member`; `among`: bool of shape (M,)."""
         others = among & (self.reader_set == self.reader_set[member])
         others[member] = False
         return np.flatnonzero(others)
 
 
 def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
-    """Yield sets of members, and the partitions that no other member may read.
+    """Yield each topic's subscribers, and the partitions that only these members may read.
 
-    For the subscribers of each topic: bool of shape (M,), and bool of shape (P,). Nothing if all
+    As bool of shape (M,), and bool of shape (P,). Equal sets are yielded once, and nothing if all
     subscriptions are equal.
 
     Examples
@@ -70,7 +71,7 @@ def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
     subscribes[problem.subscription_topics, member] = True
     sets, of_topic = np.unique(subscribes, axis=0, return_inverse=True)
     sets_read = sets.any(axis=1)
-    beyond = sets.astype(np.float32) @ ~sets.T  # members of each set that each other set lacks
+    beyond = sets.astype(np.float32) @ ~sets.T  # [i, j]: members of i that are not in j
     for number in np.flatnonzero(sets_read).tolist():
         only = sets_read & (beyond[:, number] == 0)
         yield sets[number], only[of_topic][problem.topic_of]

@@ -22,13 +22,13 @@ class Question:
     problem: Problem
     #: At least one sample, of the same partitions; its members begin with `problem.members`.
     series: SampleSeries
-    #: Of the policy.
+    #: The policy's rules.
     rules: Rules = field(default_factory=Rules)
     #: Member name to capacity: `PlanDecision.capacities` of the last analysis.
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
-    #: Whether the memory was invalid, which the evidence mentions.
+    #: Whether remembered values were invalid and ignored; the evidence mentions this.
     forgotten: bool = False
     #: Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
     changes: Sequence[float] = ()

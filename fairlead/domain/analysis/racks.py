@@ -92,7 +92,7 @@ def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float 
 
 
 def _filled(problem: Problem, sizes: Float64) -> Float64:
-    """Return sizes, unknown ones replaced by the mean of the topic, or else of the group."""
+    """Return sizes; unknown sizes are replaced by the mean of the topic, or else of the group."""
     known = ~np.isnan(sizes)
     topics = len(problem.topics)
     counted = np.bincount(problem.topic_of[known], minlength=topics)

@@ -45,14 +45,14 @@ _LEAST_RECORDS: Final = 20
 _ROUNDING_S: Final = 0.4e-3
 #: Largest difference of offsets per record that does not matter.
 _ALIKE: Final = 0.1
-#: Seconds. Largest error of a difference, for the same reason.
+#: Seconds. Largest error of a difference, because reports are in whole milliseconds.
 _EXACT_S: Final = 2e-3
-#: Standard error of the mean of one record, as a share: any large number.
+#: Relative standard error of a mean of one record: unknown, so any large number.
 _UNKNOWN: Final = 1e6
 #: Numbers of newest steps that are compared with earlier steps, to find a change.
 _NEWEST: Final = (32, 16, 8, 4, 2)
-#: Minimum ratio of time in the application to waiting, if no record takes any time: with less, the
-#: application may work while the consumer waits.
+#: Minimum ratio of time in the application to waiting, if records take almost no time. Below it,
+#: other threads may process the records while the consumer waits.
 _WORKS: Final = 0.2
 #: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
 _KNOWN_SHARE: Final = 0.8
@@ -67,7 +67,7 @@ _WAITING: Final = 0.3
 class ReportSeries:
     """The reports in a group's samples: L samples, P partitions, M consumers as in `SampleSeries`.
 
-    Values are float64 of shape (L, P) or, from `elapsed_s`, (L, M), unless stated otherwise.
+    Values are float64 of shape (L, P) or, from `elapsed_s` on, (L, M), unless stated otherwise.
     """
 
     #: Consumer that wrote each partition's report, int32; -1: no report, or not by a member.
@@ -78,7 +78,7 @@ class ReportSeries:
     squares_s2: Float64
     #: Tokens of consumers as numbers, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created; of these, waiting for records, in the application.
+    #: Seconds since each consumer was created; of these, waiting for records; in the application.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
@@ -94,14 +94,14 @@ class ReportSeries:
 class MeasuredWork:
     """The work of M consumers, with K pairs of a partition and a consumer.
 
-    Values are float64 of shape (K,) or, from `busy`, (M,), unless stated otherwise.
+    Values are float64 of shape (K,) or, from `busy` on, (M,), unless stated otherwise.
     """
 
     #: Partition and consumer of each pair, intp.
     partition: Places
     member: Places
-    #: Since the last change of the mean: records, seconds per record, and their standard error as a
-    #: share.
+    #: Since the last change of the mean: records, seconds per record, and the relative standard
+    #: error of these seconds.
     records: Float64
     mean_s: Float64
     error: Float64
@@ -110,7 +110,7 @@ class MeasuredWork:
     #: Offsets by which commits advanced per record, at least 1: compaction, transaction markers and
     #: aborted transactions leave offsets without a record.
     offsets_per_record: Float64
-    #: Share of the time (NaN: unknown) and seconds in which each consumer did not wait for records.
+    #: Time in which each consumer did not wait for records: as a share (NaN: unknown), in seconds.
     busy: Float64
     busy_s: Float64
     #: Share of the newest steps in which each consumer waited; 0: unknown.
@@ -219,8 +219,8 @@ class MeasuredWork:
 def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     """Return the work that consumers report, from the samples of about the last hour.
 
-    A mean covers all steps, or those since its last change: means of the newest and of earlier
-    steps differ by more than `DEVIATIONS` standard errors.
+    A mean covers all steps, or those since its last change. It has changed if the means of the
+    newest and of earlier steps differ by more than `DEVIATIONS` standard errors.
     """
     steps, count = _Steps(reports, series), len(series.members)
     pair_of = np.where(steps.counts, np.arange(series.partitions) * count + steps.by, -1)
@@ -249,10 +249,10 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 
 
 def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
-    """Return `MeasuredWork.offsets_per_record`, from S steps and K pairs, shapes (S, K).
+    """Return `MeasuredWork.offsets_per_record`; arguments are of shape (S, K).
 
-    The lower of two ratios, of all steps and of the newest ones: consumers may skip records in some
-    steps, and older records may be compacted, unlike new ones.
+    The lower of two ratios: the median of all steps, which is right if consumers skipped records in
+    few of them, and that of the newest steps, which is right if only older records are compacted.
     """
     usual = np.nanmedian(quotient(offsets, records, np.nan), axis=0)
     newest = (records > 0)[::-1].cumsum(axis=0)[::-1] <= STEPS
@@ -290,9 +290,9 @@ class _Means(NamedTuple):
 def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     """Return the means since the last change of each pair, and `MeasuredWork.slower`.
 
-    From the longest newest stretch to the shortest, each is compared with the rest of the last
-    stretch that differed: a mean that changes several times counts since its last change. `work`:
-    records, seconds and squares of S steps and K pairs, float64 of shape (3, S, K).
+    The newest 32 steps are compared with earlier steps, then the newest 16, and so on. After a
+    change, only steps since that change are compared, so that the last of several is found.
+    `work`: records, seconds and squares, float64 of shape (3, S, K).
     """
     since, slower = work.sum(axis=1), 1.0
     for steps in (count for count in _NEWEST if count < work.shape[1]):
@@ -301,7 +301,7 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
-        # Without a change both have the same spread. A few records may lack the rare long ones.
+        # Without a change both have the same spread. A few records may not include rare long ones.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
@@ -310,7 +310,7 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
 
 
 def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:
-    """Return the median ratio of the consumers' seconds per record; 1 unless all became slower."""
+    """Return the median ratio of newest to earlier seconds per record; 1 if not all slowed down."""
     before_s, now_s = (
         np.bincount(member[chosen], (means.seconds * newest.records)[chosen])
         for means in (earlier, newest)
@@ -346,8 +346,8 @@ class _Steps:
         known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
         advance = np.maximum(np.diff(series.committed, axis=0), 0)
         possible = (self.work >= 0).all(axis=0) & (~known | (records <= advance))
-        # The squares are at least those of equal times: one time for each record and for the rest
-        # of its batch, and one for the record in progress at the first of the two reports.
+        # Equal times have the smallest sum of squares. There are at most 2 n + 1 times: of each of
+        # n records, of the rest of its batch, and of the record in progress at the earlier report.
         least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
         possible &= least_s2 <= squares_s2 + _EXACT_S**2
         linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]
@@ -397,8 +397,8 @@ class _Steps:
 def _timed(reports: ReportSeries) -> Mask:
     """Return whether each consumer's newest report has times, bool of shape (M,).
 
-    An application works in the same way all the time. Its consumer needs some records to notice
-    that other threads process them.
+    The newest report counts for all steps: an application does not change how it works, but its
+    consumer needs some records to notice that other threads process them.
     """
     reported = reports.token >= 0
     newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)
@@ -409,8 +409,8 @@ def _timed(reports: ReportSeries) -> Mask:
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of reports at all samples but the last, in seconds, shape (S, M).
 
-    A value that appears in a sample may have been written right after the previous sample. The
-    first sample is counted as one step after it. Including the time that a sample takes.
+    A new value in a sample may have been written right after the previous sample. Before the first
+    sample, one is assumed a step earlier. The age includes the time that a sample takes.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.diff(elapsed_s, axis=0, prepend=np.nan) == 0

@@ -126,7 +126,7 @@ class SampleSeries:
 
         A partition without a leader for some seconds still has the same log. Values missing only in
         the last sample are extrapolated, unless half of them are missing. In a sample without any
-        owners, a partition gets its owner before and after, if that is the same.
+        owners, a partition gets the owner of both neighbours, if they have the same one.
 
         Examples
         --------
@@ -208,7 +208,7 @@ class SampleSeries:
 
     @property
     def owned_s(self) -> Float64:
-        """Seconds for which each partition has had its present owner, at most, shape (P,)."""
+        """Longest time for which each partition can have had its present owner, seconds, (P,)."""
         same = np.logical_and.accumulate((self.owner == self.owner[-1])[::-1], axis=0)
         before = np.maximum(len(self) - 1 - same.sum(axis=0), 0)
         seconds: Float64 = self.now - self.at[before]
@@ -247,7 +247,7 @@ class SampleSeries:
 
     @cached_property
     def position(self) -> Int64:
-        """Position of the group: its commit, or its start without a commit.
+        """Position of the group: its commit, or where it starts if there is no commit.
 
         int64 of shape (L, P), within the log; -1 if the log is unknown.
         """

@@ -20,13 +20,13 @@ from fairlead.domain.analysis.thresholds import NAMED
 
 #: Records a second. Maximum rounding error of a sum of loads.
 SLACK: Final = 1e-6
-#: Number of partition sizes for which the number of larger partitions is checked.
+#: Maximum number of loads for which `surely_too_much` counts the larger partitions that fit.
 _SIZES: Final = 64
 
 
 @dataclass(frozen=True)
 class Size:
-    """Number of consumers now, and the smallest number that keeps up, with a sentence.
+    """Number of consumers now, the smallest number that keeps up, and a sentence for people.
 
     `wanted` is None if it is unknown, or if more consumers do not help.
     """
@@ -83,11 +83,11 @@ def size(
         more = missing_members(outlook.arrivals[partitions], there, median(rooms[rooms > 0]))
         wanted = max(there.size + more, 1)
         if not late and not measured[members].any():
-            wanted = min(wanted, members.size)  # they keep up without a known limit
+            wanted = min(wanted, members.size)  # they keep up, and their limits are unknown
         return _SetSize(members, partitions, wanted)
 
     sizes = [sized(*of_set) for of_set in sets]
-    # The only readers of some topics may be too few while other members have time.
+    # The only readers of some topics may be too few although other members have time.
     alone = [
         sized(np.flatnonzero(members), partitions)
         for members, partitions in sole_readers(problem)

@@ -21,13 +21,13 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: Minimum ratio of the arrivals of another partition of the owner to the records read of the
-#: throttled one, and minimum number of such others: clients share their time more evenly.
+#: A partition is throttled if its owner keeps up with at least `_OTHERS` partitions that each get
+#: `_FASTER` times the records read from it: clients share their time more evenly.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
 #: Minimum number of changes of owner for a partition that is stuck under several owners.
 _HANDED_ON: Final = 2
-#: In place of an owner: such a partition is compared with those of all owners.
+#: Used in place of an owner for partitions that are compared with those of all owners.
 _ANY_OWNER: Final = -1
 
 
@@ -74,8 +74,8 @@ def stalls(habits: Habits, waits: Mask | None) -> Stalls:
 def foreign_partitions(series: SampleSeries) -> Mask:
     """Return the partitions with commits beyond the end of their log, bool of shape (P,).
 
-    At each of the newest samples, and by more than the arrivals while a sample is taken: end
-    offsets are read before commits. Nothing is unread in an empty log.
+    In each of the newest samples, the commit must be beyond the end by more than arrives during a
+    sample, because end offsets are read before commits. Empty logs do not count.
     """
     meanwhile = SAMPLE_S * (series.arrived / series.seconds[:, None]).max(axis=0, initial=0.0)
     filled = series.end > np.maximum(series.begin, 0)
@@ -97,10 +97,10 @@ def silent_members(habits: Habits) -> Mask:
 def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
     """Return whether partitions wait while others are read to their end several times, (P,).
 
-    Others of the same owner; or all others, if the partition has had several owners meanwhile: a
-    record that cannot be processed stops one consumer after the other. A client that reads one
-    backlog after another lets partitions wait, too. If the owner reads none to its end, others
-    count that are committed together.
+    The others have the same owner. If the partition has had several owners meanwhile, all others
+    count: a record that cannot be processed stops one consumer after another. Reading to the end
+    is needed, because a client that reads one backlog after another lets partitions wait, too. If
+    no other is read to its end, those count that are committed at the same time as another.
     """
     series, owner = habits.series, habits.series.owner
     changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)
@@ -142,13 +142,13 @@ def newest_steps(series: SampleSeries) -> int:
 def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner has time for them.
 
-    Clients share their time evenly. So the cause is not the owner's speed if it reads others that
-    get more records to their end, or if it waits for records: a quota or the network limits it.
+    Clients share their time evenly. So if the owner reads busier partitions to their end, or waits
+    for records, its speed is not the cause: a quota or the network limits the partition.
     Uses the newest steps in which the present owner committed something.
 
     Returns
     -------
-    bool of shape (P,), and the records of each that are read a second, float64 of shape (P,).
+    The partitions, bool of shape (P,), and the records read from each a second, float64 of (P,).
     """
     series, owner, count = habits.series, habits.series.owner[-1], newest_steps(habits.series)
     counts = habits.retained & (series.owner[1:] == owner)

@@ -6,13 +6,13 @@ rule, which are in its module.
 
 from typing import Final
 
-#: Number of steps between samples from which a speed, a pause or a habit is not chance.
+#: Minimum number of steps between samples that establish a speed, a pause or a habit.
 STEPS: Final = 5
-#: Number of samples that a group needs in all, and since a plan: `STEPS` steps.
+#: Minimum number of samples of a group, and of samples since its last plan: `STEPS` steps.
 SAMPLES_NEEDED: Final = STEPS + 1
 #: Steps. Number of steps that count as recent, if more are available.
 RECENT_STEPS: Final = 20
-#: Number of commits or peers from which a usual value is known.
+#: Minimum number of commits or peers that establish a usual value.
 SEVERAL: Final = 3
 #: Number of records below which counts and ages are chance.
 FEW_RECORDS: Final = 10

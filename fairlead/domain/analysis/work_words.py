@@ -16,7 +16,7 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Float64
 from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
-#: Minimum number of usual partitions of a consumer that proves it, not its records, slow.
+#: Minimum number of partitions of usual cost that show that a consumer, not its records, is slow.
 _USUAL: Final = 6
 
 

@@ -102,7 +102,7 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
     topics
         Topics that the group's members read or the group has committed.
     members
-        Subscribed topics of each member. If there are none, the group has left nothing: it has no
+        Subscribed topics of each member. Without any, no topic counts as left: the group has no
         members, or its subscriptions are not known.
 
     Examples
@@ -146,7 +146,7 @@ def partition_statuses(series: SampleSeries) -> list[str]:
 
 
 def _patience(interval_s: Float64 | np.float64) -> Float64:
-    """Return the seconds without a commit that are a stall, for usual commit intervals."""
+    """Return the seconds without a commit that count as a stall, given usual commit intervals."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 

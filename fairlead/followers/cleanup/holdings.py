@@ -1,6 +1,6 @@
-"""The partitions for which a consumer has local state: KIP-54's listener pattern, for any client.
+"""The partitions for which a consumer of any client has local state, as KIP-54 recommends.
 
-Belongs here: the partitions that a rebalance takes and adds. Does not: a client's listener
+Belongs here: the partitions that a rebalance removes and adds. Does not: a client's listener
 (`kafka_python`, `aiokafka`).
 """
 
@@ -49,7 +49,7 @@ class Holdings(Generic[Partition]):
         partitions
             The assigned partitions.
         keep
-            Partitions that stay: a cooperative client lists only added ones.
+            Partitions that stay assigned; a cooperative client passes only the added ones.
         """
         now = {*partitions, *keep}
         removed, new = self._held - now, now - self._held

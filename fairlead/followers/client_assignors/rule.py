@@ -1,8 +1,7 @@
 """Assignors without the pipeline: a group's leader assigns by lag.
 
-Belongs here: the problem from the members' subscriptions, and their sticky user data. Does not: the
-rules (`assignors`), fetching lags (`lags`), a client's own types
-(`kafka_python`, `aiokafka`).
+Belongs here: building the problem from the members' subscriptions and sticky user data. Does not:
+the rules (`assignors`), fetching lags (`lags`), a client's own types (`kafka_python`, `aiokafka`).
 """
 
 import logging
@@ -48,12 +47,13 @@ class DirectRule:
     options
         Options of the rule.
     fetch_lags, group, connection
-        Fetches lags; the group, and a consumer's configuration. Assignors by lag need them.
+        Function that fetches lags, group id, and a consumer's configuration; only for assignors
+        that use lag.
 
     Raises
     ------
     ConfigurationError
-        An option does not exist, or there is no way to fetch lags for an assignor by lag.
+        An option does not exist, or an assignor that uses lag has no group or no connection.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class DirectRule:
     def assign(
         self, members: Sequence[JoinedMember], partition_counts: Mapping[str, int]
     ) -> Shares:
-        """Decide for the whole group, as its leader: member id to topic to partition numbers."""
+        """Return the leader's assignment: member id to topic to partition numbers."""
         problem = Problem.of(
             partition_counts,
             {member.member_id: self._member(member) for member in members},

@@ -151,7 +151,7 @@ class PlanConsumer(Consumer):
         if isinstance(topics, str):
             raise TypeError(f"PlanConsumer: topics is the text {topics!r}; give a list of names")
         if self._closed:
-            super().subscribe([])  # raises: closed
+            super().subscribe([])  # raises the client's error for a closed consumer
         topics = list(topics)
         if not all(isinstance(topic, str) for topic in topics):
             raise TypeError(f"PlanConsumer: topics are {topics!r}; give a list of names")

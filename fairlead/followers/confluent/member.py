@@ -47,7 +47,8 @@ Fetched = TypeVar("Fetched")
 #: Seconds. Maximum time of a call of the client during a round, and of a read of the log.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
-#: Seconds between two steps of a member that owns its share, and of a member that expects nothing.
+#: Seconds between two steps after a round: while a rebalance request is pending or the log is not
+#: confirmed, and at other times.
 _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
 #: Seconds. The client counts milliseconds: less than this counts as no time left.
@@ -149,7 +150,7 @@ class FollowingMember:
     client, listener, reader
         The consumer, the log, and the plans.
     clock, rng
-        The time; spreads load.
+        The time source; spreads rebalance requests over time.
     """
 
     def __init__(
@@ -193,8 +194,8 @@ class FollowingMember:
         self._share: list[Pair] | None = []
         #: Whether the application's assign callback ran, and its revoke callback did not.
         self._announced_share = False
-        # Monotonic time. Until then, this member does not announce itself: rounds brought no
-        # decision.
+        # Monotonic time until which this member does not announce itself, because earlier rounds
+        # ended without a decision.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
         # Time to repeat the assignment record, if this member wrote it; see `_repeat_if_due`.
@@ -343,7 +344,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join once the log is confirmed, or after two seconds; at once if silent."""
+        """Join once the log is confirmed, after two seconds, or immediately if silent."""
         try:
             self._listener.open()
         except ConfigurationError:
@@ -401,7 +402,7 @@ class FollowingMember:
         return self.generation is not None and self.generation.key == self._client.identity()
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
-        """Give up all partitions; the client's argument is range's share."""
+        """Give up all owned partitions; the client's own list has only the share by range."""
         self._range_share = None
         self._next_step_at = float("-inf")
         self.touched = False
@@ -494,7 +495,8 @@ class FollowingMember:
     def _ask_if_log_changed(self) -> None:
         """Ask for a rebalance if the coordination topic has grown or was replaced since the round.
 
-        All members must read the next decision in the same log; others find the new log meanwhile.
+        All members must read the next decision in the same log. The request is delayed until the
+        other members have found the new log, too.
         """
         generation = self.generation
         if generation is None or self.state not in SETTLED | {State.AGREEING}:
@@ -597,7 +599,7 @@ class FollowingMember:
         self._raise(error)
 
     def _settle(self, generation: Generation, verdict: Verdict) -> None:
-        """Enter the state of a verdict, and schedule a rebalance request at a random time."""
+        """Enter the state that a verdict leads to, and schedule its rebalance request."""
         round_ = generation.round
         where = f"Group {self._group}, generation {round_.me.generation}"
         if verdict.listed and round_.assignment is not None:

@@ -88,11 +88,11 @@ class RejoinPolicy:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether to ask now for a round with this member; true until `unsettle`."""
+        """Whether to request a rebalance that includes this member now; true until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
-        """Whether to ask now, to adopt a newer or renewed plan; true until `unsettle`."""
+        """Whether to request a rebalance for a newer or renewed plan now; true until `unsettle`."""
         if not self._for_plan:
             self._for_plan = self._schedule.due(
                 seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until

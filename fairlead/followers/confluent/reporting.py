@@ -151,7 +151,7 @@ def _is_on(setting: Any) -> bool:
 
 
 def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
-    """Return offsets without the metadata that this class added."""
+    """Return offsets without the metadata that `Reporting` added."""
     return [
         _with_metadata(its, None)
         if its.error is None and str(its.metadata).startswith(PREFIX)
@@ -163,7 +163,7 @@ def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
 def _partitions(messages: list[Message]) -> Iterable[Any]:
     """Return a key for each message, equal for messages of one partition; None: an error.
 
-    Without the topic, keys of a single topic compare faster.
+    If all messages are of one topic, keys are partition numbers, which compare faster.
     """
     if any(map(Message.error, messages)):
         return [None if message.error() else _pair(message) for message in messages]

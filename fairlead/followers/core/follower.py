@@ -157,7 +157,8 @@ class Follower:
         owned
             The consumer's partitions.
         outside
-            Whether the consumer is in no group; clients do not inform their assignors.
+            Whether the consumer is in no group. Callers pass this, because clients do not inform
+            their assignors when they leave.
         """
         with self._lock:
             (self._status.leave if outside else self._status.join)()

@@ -125,7 +125,7 @@ class Meter:
         self._given_up = True
 
     def asked(self) -> None:
-        """End the measurement of the records taken before: the application asks for more."""
+        """End the measurement of the previous records, because the application asks for more."""
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
@@ -173,7 +173,7 @@ class Meter:
         return run
 
     def begin(self) -> None:
-        """Start the time of the records that were just returned: the consumer worked until now."""
+        """Time the returned records from now; until now, the consumer did its own work."""
         self.since = self._clock()
 
     def took(self, batch: Batch) -> Batch:

@@ -67,7 +67,7 @@ class RejoinSchedule:
         lapsed
             Whether `seen` is a plan that was not followed because its lease had expired.
         turn_s
-            Seconds for which only other members ask.
+            Seconds for which only other members may request a rebalance.
         """
         self._settled, self._lapsed = seen, lapsed
         self._at = None
@@ -81,7 +81,7 @@ class RejoinSchedule:
         lapsed: bool = False,
         lease_until: datetime | None = None,
     ) -> bool:
-        """Whether to ask now; true once for a plan, and once for each renewal of an expired one.
+        """Whether to request a rebalance now: once per plan, and per renewal of an expired plan.
 
         Parameters
         ----------

@@ -107,7 +107,7 @@ class Recording:
 
     @cached_property
     def lags(self) -> Float64:
-        """Time lag: seconds since the commit was the log's end, float64 of shape (L, P)."""
+        """Time lag: seconds since the log ended at the committed offset, float64, (L, P)."""
         ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
@@ -184,7 +184,7 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
 
 
 def _a_step_apart(at: Sequence[datetime]) -> list[int]:
-    """Return the indices of ascending moments at least a step apart, chosen from the last back.
+    """Return the indices of ascending moments at least a step apart, chosen backwards.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
 
-#: Seconds between batches: much less than between samples, so that these see a steady load.
+#: Seconds between batches: much shorter than a sampling interval, so that samples show steady load.
 BATCH_S: Final = 0.25
 
 

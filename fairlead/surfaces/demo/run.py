@@ -193,7 +193,7 @@ class _Demo:
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
         """Wait until every group has read all records; return seconds since now by group id.
 
-        `records`: number of records by name of the scenario; no more arrive.
+        `records`: scenario name to number of records. Call after the last record has been sent.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):

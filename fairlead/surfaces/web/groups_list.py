@@ -24,7 +24,7 @@ from fairlead.surfaces.next_step import FOLLOWS, follows, next_step, why_no_samp
 from fairlead.surfaces.offers import Desk, of_freeze
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
-#: Groups on the page; filters find the others.
+#: Maximum number of groups on the page; filters find the others.
 MOST_GROUPS: Final = 200
 #: Diagnosis of groups that were not analysed yet.
 NOT_ANALYSED: Final = "not analysed"

@@ -1,4 +1,4 @@
-"""Metadata of steps are small for any number of groups, size of groups, and length of names."""
+"""A step's metadata stay small if there are many groups, large groups and long names."""
 
 from dataclasses import replace
 from typing import Any

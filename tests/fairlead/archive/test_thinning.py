@@ -69,7 +69,7 @@ def test_tidying_does_not_change_the_analysis(
     taken: dict[int, tuple[set[str], bool]],
     tidied: list[int],
 ) -> None:
-    """However many samples and tidyings there are, exactly the needed samples are left."""
+    """After any number of calls of `tidy`, exactly the samples that the analysis needs are left."""
     path = tmp_path_factory.mktemp("archive")
     archive = SampleArchive(str(path))
     ids = {before: append(archive, before, *groups) for before, (groups, _) in taken.items()}

@@ -67,7 +67,7 @@ def test_steps_come_to_an_end(group: Situation) -> None:
 
 @given(situations())
 def test_no_invalid_plan_is_sent(group: Situation) -> None:
-    """No plan with an objection, no damaged document, no plan without an approval."""
+    """Plans with an objection, with a damaged document or without an approval are not sent."""
     action = decide(group).action
     if action is Action.SEND:
         assert group.on_its_way == "plan" or group.approved

@@ -1,4 +1,4 @@
-"""The planner's view of groups whose members redistribute the partitions assigned by range."""
+"""Samples of groups whose members agree on an assignment that differs from range's."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

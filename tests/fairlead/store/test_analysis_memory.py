@@ -72,7 +72,7 @@ def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision
 
 
 def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: Decision) -> None:
-    """A group that could not be read once keeps its capacities."""
+    """A group keeps its capacities if one attempt to read it fails."""
     record_decision(store, replace(no_plan, findings=SICK))
     record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
     assert store.memories(["orders"]).capacities == {"orders": SICK.capacities}
@@ -137,7 +137,7 @@ def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
 
 
 def test_old_plan_request_does_not_count(store: PlanStore) -> None:
-    """The age is by the database's clock, not the planner's."""
+    """The database's clock measures the age, not the planner's."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*standing_requests(store.engine, EVER)] == ["orders"]
     assert standing_requests(store.engine, timedelta(minutes=3)) == {}

@@ -24,7 +24,7 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_decision_has_the_source_of_its_policies(engine: Engine, draft: MakeDraft) -> None:
-    """The source is the file of the policies."""
+    """The source is the name and hash of the file with the policies."""
     record_decision(PlanStore(engine, "fairlead.toml, SHA-256 0123456789ab"), draft())
     stored = rows(engine, "SELECT settings FROM fairlead.decision")
     assert stored == [("fairlead.toml, SHA-256 0123456789ab",)]
@@ -33,7 +33,7 @@ def test_decision_has_the_source_of_its_policies(engine: Engine, draft: MakeDraf
 def test_candidates_are_read_back_unchanged(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """Candidates have metrics, the assignor's details; failed ones are last."""
+    """Metrics, the assignor's details and the order stay the same; failed candidates are last."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)

@@ -59,7 +59,7 @@ TAMPERING: Final = (
 groups = st.sampled_from(["orders", "billing"])
 planners = st.sampled_from(PLANNERS)
 everybody = st.sampled_from([*PLANNERS, *PLANNERS, APPROVER])
-#: Counted back from the newest, which most operations affect; -1 does not exist.
+#: Versions, counted back from the newest (0), which most operations affect; -1: does not exist.
 versions = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
 proposals = st.builds(
     Propose,
@@ -167,7 +167,7 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on a group, with the version's absolute number."""
+        """Return the operation on a group; its version was counted back from the newest one."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)

@@ -74,7 +74,7 @@ RELATIONS = """
         AND relkind IN ('r', 'p', 'v') AND NOT relispartition
 """
 EVENT = "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason"
-#: Refused in addition to `test_rights_are_exactly_these`, while a plan waits for approval.
+#: Further statements that each role may not run, tried while a plan waits for approval.
 REFUSED = {
     "fairlead_planner": [
         "UPDATE fairlead_raw.plan SET state = 'approved'",
@@ -215,7 +215,7 @@ def test_forbidden_statements_are_refused(
 def test_functions_of_a_user_do_not_replace_guards(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """Functions that are found first on a search path cannot cause gaps in versions."""
+    """A user's function `max` that hides the built-in one cannot cause gaps in versions."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:
@@ -319,7 +319,7 @@ def test_four_eyes_exclude_the_proposer(
 def test_planner_cannot_disable_four_eyes(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """A group in the owner's table needs four eyes for any row that the planner inserts."""
+    """Groups in the owner's table need four eyes, whatever the planner inserts."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

@@ -30,7 +30,7 @@ from tests.fixtures.plans import SNAPSHOT_AT, make_draft
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
 
-#: The points of a run, in order, and the state of its plan at each; None: no plan exists.
+#: Crash points of a planning run, in order, with the plan's state at each; None: no plan exists.
 PLANNING: Final = {
     "lag uncommitted": None,
     "lag committed": None,
@@ -136,7 +136,7 @@ class Transaction:
     Attributes
     ----------
     name
-        Name of the step; approvals and entries have separate names.
+        Name of the current step; approvals and outbox entries in it have names of their own.
     """
 
     name = ""

@@ -91,7 +91,7 @@ def group(
 
 @pytest.fixture
 def fleet(services: Services, group: Group) -> Iterator[Fleet]:
-    """Return the same group, for consumers of the classic protocol."""
+    """Return the means to add consumers of the classic protocol to the group."""
     fleet = Fleet(services, group.name, group.kafka.plan_topic, [group.topic])
     yield fleet
     fleet.close()
@@ -99,7 +99,7 @@ def fleet(services: Services, group: Group) -> Iterator[Fleet]:
 
 @pytest.fixture
 def members(group: Group) -> Iterator[BrokerAssigned]:
-    """Return the same group, for plain consumers of the consumer protocol."""
+    """Return the means to add plain consumers of the consumer protocol to the group."""
     with BrokerAssigned(group.kafka, **{"group.remote.assignor": "fairlead"}) as members:
         yield members
 
@@ -107,7 +107,7 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
 def test_group_with_a_plan_converts_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """The group passes through range, follows plans, converts back, and loses no record."""
+    """The group uses range for a time, follows plans, converts back, and loses no record."""
     plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
     values: list[list[bytes]] = [members.values]
 

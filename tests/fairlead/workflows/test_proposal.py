@@ -172,7 +172,7 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves to NEW, if only partition 0 is where ANOTHER assigns it.
+#: The moves to NEW if ANOTHER is not followed: partitions 1 and 2 have each other's owner.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 

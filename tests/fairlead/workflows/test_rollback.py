@@ -26,7 +26,7 @@ pytestmark = pytest.mark.postgres
 Step = Callable[..., StoredPlan]
 NOW = SNAPSHOT_AT + timedelta(days=1)
 
-#: Shares of version 2. Version 1, the store's usual draft, gives orders-1 only partition 0.
+#: Shares of version 2. In version 1, the default of `draft`, orders-1 has only partition 0.
 SECOND = {
     "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
     "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),

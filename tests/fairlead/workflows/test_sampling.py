@@ -129,7 +129,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     assert archive.taken() == again.taken
     standing = standing_requests(store.engine, timedelta(hours=1))[group]
     assert standing.request == again.requests[group]
-    assert standing.since < standing.at  # it is the same request
+    assert standing.since < standing.at  # the second sample renewed the first one's request
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [group], PlanStore(create_store_engine(nowhere)))

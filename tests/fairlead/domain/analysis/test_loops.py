@@ -87,7 +87,7 @@ def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
 
 
 def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
-    """Return a loop of members with six partitions each, one of which is hot."""
+    """Return a loop with six partitions per member; the first partition of the topic is hot."""
     count = len(speeds)
     uneven = Group(
         rates=steady(np.array([hot] + [4.0] * (6 * count - 1))),

@@ -60,7 +60,7 @@ def far_after(decision: PlanDecision) -> float:
 
 
 def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
-    """Before, all traffic is from the other rack; after exchanging partitions, there is none."""
+    """At first all traffic is between racks; the members exchange partitions, and none is left."""
     decision = decide(question())
     assert (decision.outcome, decision.diagnosis.name) == ("plan", "healthy")
     assert decision.for_racks

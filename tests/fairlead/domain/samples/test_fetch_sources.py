@@ -39,7 +39,7 @@ def test_sources_of_the_newest_sample_have_the_given_order() -> None:
 def test_racks_that_have_just_changed_are_not_known() -> None:
     """While a broker restarts, its partitions have other leaders, which must not cause a plan.
 
-    Each sample numbers its sets of racks separately.
+    The numbers of rack sets differ between samples: only the racks themselves are compared.
     """
     other = sample(1, racks=[["r2"], ["r1"]], rack_set=[1, 1, 1])
     racks, _ = sources(other, sample(0))

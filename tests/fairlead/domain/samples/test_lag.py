@@ -20,7 +20,7 @@ Offsets = tuple[int | None, int | None, int | None]
 """Begin, end, committed."""
 
 # Each case's offsets, oldest first; None: the sample does not have the partition. A case named
-# GROUP/CASE is a partition of that group, any other has a group of its own.
+# GROUP/CASE is a partition of GROUP; each other case is a group with one partition.
 CASES: dict[str, list[Offsets | None]] = {
     # The rule of lag.
     "committed": [(0, 100, 40)],
@@ -178,7 +178,7 @@ COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 
 def test_group_that_commits_every_five_minutes_never_stops() -> None:
-    """A commit that is not due yet is no silence, and a lag that a commit removes does not grow."""
+    """Time until the next usual commit is not silence; lag that a commit removes is not growth."""
     reported = {
         status
         for last in range(30, 61)

@@ -107,7 +107,7 @@ def row_of(*groups: GroupDescription, **answers: Any) -> dict[str, Any]:
 
 
 def test_row_has_all_answers_about_a_group() -> None:
-    """Partitions are ordered by topic; missing commits, owners and other values are marked."""
+    """Partitions are ordered by topic; missing commits and owners are -1, other values are None."""
     static = member("n", "t1", owned={"t1": [0]}, instance_id="n", rack="r1", generation=4)
     group = described(
         member("m", "t0", owned={"t0": [1]}, generation=None), static, topic_ids={"t0": "dDA"}

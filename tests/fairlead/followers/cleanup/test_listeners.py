@@ -70,7 +70,7 @@ def test_only_lost_partitions_are_cleaned_up(fleet: Fleet) -> None:
     eventually(lambda: journals["b"].changes()[1:] == [("lost", [1])], "b has given up one")
     eventually(lambda: len(journals["a"].changes()) == 3, "a has got it")
     assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]
-    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # so it could commit all of them
+    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # so a could commit all partitions
 
 
 @pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)

@@ -36,7 +36,7 @@ def test_failed_client_is_no_longer_shared() -> None:
 
 
 def test_forked_process_makes_its_own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parent's clients have no threads in the child process."""
+    """A fork copies a client without its threads, so the child process needs a new client."""
     client = clients.shared_client(AdminClient, NOWHERE)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert clients.shared_client(AdminClient, NOWHERE) is not client

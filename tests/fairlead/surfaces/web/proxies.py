@@ -1,4 +1,4 @@
-"""Parts in front of the pages: an issuer of tokens with its keys, and raw requests.
+"""A token issuer with its keys, and raw requests, as proxies in front of the pages send them.
 
 Belongs here: keys, tokens, the loopback server that publishes keys, and requests with any
 headers. Does not: assertions.
@@ -149,7 +149,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer."""
+    """A response to a request."""
 
     status: int
     headers: Mapping[str, str]

@@ -20,7 +20,7 @@ REVIEWS = 60
 
 
 class Reviews:
-    """Replacement for the maker of reviews; the test decides when each is ready."""
+    """Replacement for `review_page`; the test decides when reviews are ready."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -45,7 +45,7 @@ class Reviews:
 
 @pytest.fixture
 def reviews(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reviews]:
-    """Return the replacement for the maker of reviews."""
+    """Return the replacement for `review_page`, which the pages use during the test."""
     reviews = Reviews()
     monkeypatch.setattr("fairlead.surfaces.web.app.review_page", reviews)
     yield reviews
