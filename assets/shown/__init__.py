@@ -1,7 +1,7 @@
 """Metadata of each step about the groups of one cohort, as the Dagster UI shows it.
 
 Each step shows a few numbers, with the same keys in every run, so that Dagster plots them over
-time; a table of groups, worst first, except for lag; and a sentence and a link for the group that
+time; a table of groups or partitions, worst first; and a sentence and a link for the group that
 needs attention most. For a plan that waits for approval, it also shows the moves, and how to
 approve or reject it.
 

@@ -1,11 +1,12 @@
 """Metadata of `partition_lag`: lag and statuses of partitions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assets.presentation import ROWS, table
 from fairlead.common.words import listed
 
 _HEALTHY: Final = "OK"
@@ -38,6 +39,7 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     lag = lag.filter(pc.is_valid(lag["status"]))
     counted = lag.group_by("status").aggregate([([], "count_all")]).to_pylist()
     statuses = {row["status"]: row["count_all"] for row in counted}
+    heaviest = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
     total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # the sum can exceed int64
     return {
         "status": listed(sorted(f"{count:,} {status}" for status, count in statuses.items())),
@@ -47,4 +49,18 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         "partitions with lag": pc.sum(pc.greater(lag["lag"], 0)).as_py() or 0,
         "partitions not OK": lag.num_rows - statuses.get(_HEALTHY, 0),
         "partitions of topics that the groups have left": left_partitions,
+        "heaviest partitions": table([_row(row) for row in lag.take(heaviest).to_pylist()]),
+    }
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "group": row["group"],
+        "topic-partition": f"{row['topic']}-{row['partition']}",
+        "lag": row["lag"],
+        "owner": row["member"],
+        "arrive/s": row["arrival_rate"],
+        "commit/s": row["consumption_rate"],
+        "behind (s)": row["time_lag_s"],
+        "status": row["status"],
     }
