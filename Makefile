@@ -94,8 +94,9 @@ bench-reaction: install
 bench-store: install
 	$(BIN)/python -m benchmarks.store
 
+# While `make dev` runs.
 pictures: install
-	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/ui/test_person.py tests/ui/test_two_people.py
+	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/ui/test_two_people.py
 	$(BIN)/python -m tests.ui.pictures
 
 # The wheel and the source it can be built from; the build needs no network.

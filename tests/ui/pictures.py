@@ -1,40 +1,121 @@
-"""The pictures in the documentation: screenshots of the last run of the UI's tests.
+"""The pictures in the documentation: `make pictures`, while `make dev` runs.
 
-`make pictures` runs these tests and then this module.
+`make dev` must have proposed the first plan of `payments`, which this module approves. The two
+pictures of people who act on pages come from the last run of the UI's tests.
 """
 
+import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from playwright.sync_api import Page, expect, sync_playwright
+
+from fairlead.surfaces.demo.scenario import PAYMENTS
+from fairlead.surfaces.links import asset_url, lineage_url
+from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
+from tests.ui.browser import obtain
+from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH
 from tests.ui.running import ROOT, SCREENSHOTS
 
 PICTURES: Final = ROOT / "docs" / "pictures"
-#: Screenshots in the documentation; the others help with failed tests.
-SHOWN: Final = (
-    "asset-graph",
-    "materialize",
-    "assignment_plan",
-    "review",
-    "launchpad",
-    "plan_adoption",
-    "act-approve",
-    "act-frozen",
-    "why-groups",
-    "why-owners",
-    "why-partition",
-)
+FROM_TESTS: Final = ("act-approve", "act-frozen")
+DAGSTER: Final = f"http://127.0.0.1:{DAGSTER_PORT}"
+PAGES: Final = f"http://127.0.0.1:{PAGES_PORT}"
+GROUP: Final = PAYMENTS.name
+
+
+@contextmanager
+def browsing() -> Iterator[Page]:
+    """Yield a page of a headless browser."""
+    chromium = obtain()
+    assert chromium is not None
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium.program,
+            env={**chromium.environment()},
+            args=["--no-sandbox", "--disable-gpu"],
+        )
+        context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, locale="en-US")
+        context.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        yield context.new_page()
+        browser.close()
+
+
+def asset_page(asset: str) -> str:
+    """Return the address of an asset's page for the group."""
+    return str(asset_url(DAGSTER, asset, GROUP))
+
+
+def take(page: Page, name: str) -> None:
+    """Take a picture of the visible part of a page."""
+    page.wait_for_timeout(2_000)  # clock: Dagster's pages move for a moment
+    page.screenshot(path=PICTURES / f"{name}.png")
+
+
+def plan(page: Page) -> None:
+    """Look at the assets and the proposed plan, and approve it."""
+    page.goto(lineage_url(DAGSTER))
+    expect(page.get_by_text("plan_adoption", exact=True).last).to_be_visible()
+    take(page, "asset-graph")
+    page.get_by_role("button", name="Materialize all").click()
+    page.get_by_text("Select a partition or create one").first.click()
+    page.get_by_text(GROUP, exact=True).locator("visible=true").last.click()
+    page.keyboard.press("Escape")
+    take(page, "materialize")
+    page.goto(asset_page("assignment_plan"))
+    review = page.get_by_role("link", name="Open the review")
+    expect(review).to_be_visible()
+    take(page, "assignment_plan")
+    review.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(GROUP)
+    take(page, "review")
+    page.goto(asset_page("assignment_plan"))
+    page.locator('a[href*="/jobs/approve/playground"]').first.click()
+    editor = page.locator(".CodeMirror").first
+    expect(editor).to_contain_text("reason:")
+    editor.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text(' "agreed with the team"')
+    launch = page.get_by_role("button", name="Launch Run")
+    expect(launch).to_be_enabled()
+    take(page, "launchpad")
+    launch.click()
+    page.wait_for_url(re.compile("/runs/"))
+
+
+def follow(page: Page) -> None:
+    """Look at the plan's adoption, the list of groups, and the reason of a move."""
+    followed = page.get_by_text("(100.0 %)")
+    for _ in range(60):
+        page.goto(asset_page("plan_adoption"))
+        page.wait_for_timeout(10_000)  # clock: an open page does not always show later events
+        if followed.count():
+            break
+    take(page, "plan_adoption")
+    page.goto(PAGES)
+    take(page, "why-groups")
+    page.get_by_role("link", name=GROUP, exact=True).click()
+    page.get_by_role("link", name="Owners", exact=True).click()
+    take(page, "why-owners")
+    page.get_by_role("region", name="Changes of owners").get_by_role("link").first.click()
+    take(page, "why-partition")
 
 
 def main() -> int:
-    """Copy the screenshots into the documentation; return 1 if any is missing."""
-    missing = [name for name in SHOWN if not (SCREENSHOTS / f"{name}.png").exists()]
+    """Take the pictures; return 1 if one of the tests' is missing."""
+    missing = [name for name in FROM_TESTS if not (SCREENSHOTS / f"{name}.png").exists()]
     if missing:
         sys.stderr.write(f"{SCREENSHOTS} lacks {', '.join(missing)}: run the tests of the UI\n")
         return 1
-    PICTURES.mkdir(exist_ok=True)
-    for name in SHOWN:
+    for name in FROM_TESTS:
         shutil.copyfile(SCREENSHOTS / f"{name}.png", PICTURES / f"{name}.png")
+    with browsing() as page:
+        plan(page)
+        follow(page)
     return 0
 
 
