@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -162,9 +162,9 @@ horizon = "PT30S"
         )
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Return a headless browser."""
+@contextmanager
+def headless() -> Iterator[Browser]:
+    """Run a headless browser."""
     chromium = obtain()
     assert chromium is not None
     with sync_playwright() as playwright:
@@ -184,6 +184,13 @@ def browser() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return a headless browser."""
+    with headless() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -7,17 +7,14 @@ pictures of people who act on pages come from the last run of the UI's tests.
 import re
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from fairlead.surfaces.demo.scenario import PAYMENTS
 from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
-from tests.ui.browser import obtain
-from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH
+from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, headless
 from tests.ui.running import ROOT, SCREENSHOTS
 
 PICTURES: Final = ROOT / "docs" / "pictures"
@@ -25,24 +22,6 @@ FROM_TESTS: Final = ("act-approve", "act-frozen")
 DAGSTER: Final = f"http://127.0.0.1:{DAGSTER_PORT}"
 PAGES: Final = f"http://127.0.0.1:{PAGES_PORT}"
 GROUP: Final = PAYMENTS.name
-
-
-@contextmanager
-def browsing() -> Iterator[Page]:
-    """Yield a page of a headless browser."""
-    chromium = obtain()
-    assert chromium is not None
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium.program,
-            env={**chromium.environment()},
-            args=["--no-sandbox", "--disable-gpu"],
-        )
-        context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, locale="en-US")
-        context.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        yield context.new_page()
-        browser.close()
 
 
 def asset_page(asset: str) -> str:
@@ -113,7 +92,11 @@ def main() -> int:
         return 1
     for name in FROM_TESTS:
         shutil.copyfile(SCREENSHOTS / f"{name}.png", PICTURES / f"{name}.png")
-    with browsing() as page:
+    with headless() as browser:
+        context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, locale="en-US")
+        context.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        page = context.new_page()
         plan(page)
         follow(page)
     return 0

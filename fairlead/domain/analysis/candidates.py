@@ -193,7 +193,7 @@ def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
     unowned = peers.of_partition[problem.assignable & (problem.owner < 0)]
     time_lag = outlook.forecast_time_lag(problem.owner, analysis.rules.horizon_s)
     numbers = {*peers.reader_set[analysis.late].tolist(), *unowned.tolist()}
-    if len(numbers) < 1 or problem.equal_subscriptions:
+    if not numbers or problem.equal_subscriptions:
         return [(problem.assignable, analysis)]
     parts = []
     for number in sorted(numbers, key=lambda its: -time_lag[peers.reader_set == its].max()):

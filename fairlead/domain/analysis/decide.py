@@ -181,8 +181,7 @@ def _hold(analysis: Analysis) -> str | None:
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
-    late = (part for _, part in reader_set_parts(analysis))
-    if not analysis.late.any() or all(map(catches_up, late)):
+    if not analysis.late.any() or all(catches_up(part) for _, part in reader_set_parts(analysis)):
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
 

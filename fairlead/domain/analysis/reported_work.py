@@ -47,7 +47,7 @@ _ROUNDING_S: Final = 0.4e-3
 _ALIKE: Final = 0.1
 #: Seconds. Largest error of a difference, because reports are in whole milliseconds.
 _EXACT_S: Final = 2e-3
-#: Relative standard error of a mean of one record: unknown, so any large number.
+#: Relative standard error of a mean of one record. One record does not show it: a large number.
 _UNKNOWN: Final = 1e6
 #: Numbers of newest steps that are compared with earlier steps, to find a change.
 _NEWEST: Final = (32, 16, 8, 4, 2)

@@ -24,7 +24,7 @@ record Group(List<Member> members, Map<String, Integer> partitionCounts) {
      * One member.
      *
      * @param instanceId {@code group.instance.id}, of static members, or null
-     * @param owned the partitions that a cooperative member still owns; an eager member has given up all of its own
+     * @param owned the partitions that a cooperative member still owns; empty for an eager member, which has revoked all of them
      */
     record Member(
         String memberId, Collection<String> topics, String instanceId, Notes.Subscribed note,
