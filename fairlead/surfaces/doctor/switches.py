@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from fairlead.common.words import span
@@ -17,7 +18,9 @@ from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, dagster_home
 
-_PLANNING: Final = ("planning_sensor", "planning_schedule")
+#: Starts planning runs for the plan requests of samples; off by default.
+SENSOR: Final = "planning_sensor"
+_PLANNING: Final = (SENSOR, "planning_schedule")
 _SAMPLES: Final = "group_samples"
 _OLD: Final = timedelta(minutes=15)
 
@@ -32,6 +35,22 @@ def examine_dagster(settings: Settings) -> Iterator[Finding]:
         how = f"`fairlead up` creates it; or set {HOME_VARIABLE} to Dagster's home"
         yield Finding("dagster", "warning", detail, how)
         return
+    try:
+        state = read_switches(home)
+    except OSError as error:
+        yield Finding("dagster", "failed", str(error), "check the storage in its dagster.yaml")
+        return
+    yield from findings(state)
+
+
+def read_switches(home: Path) -> dict[str, Any]:
+    """Return the answer of `orchestration.switches` for a Dagster home.
+
+    Raises
+    ------
+    OSError
+        Dagster cannot read its storage.
+    """
     completed = subprocess.run(
         [sys.executable, "-m", f"{PIPELINE}.switches"],
         capture_output=True,
@@ -40,10 +59,14 @@ def examine_dagster(settings: Settings) -> Iterator[Finding]:
         env={**os.environ, HOME_VARIABLE: str(home)},
     )
     if completed.returncode:
-        detail = f"{home}: {completed.stderr.strip().rpartition(chr(10))[2]}"
-        yield Finding("dagster", "failed", detail, "check the storage in its dagster.yaml")
-        return
-    yield from findings(json.loads(completed.stdout))
+        raise OSError(f"{home}: {completed.stderr.strip().rpartition(chr(10))[2]}")
+    switches: dict[str, Any] = json.loads(completed.stdout)
+    return switches
+
+
+def planning_on(switches: Mapping[str, Any]) -> list[str]:
+    """Return which of the sensor and the schedule of planning are on."""
+    return [name for name in _PLANNING if name in switches["on"]]
 
 
 def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
@@ -65,16 +88,14 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(_SAMPLES, "warning", detail, _start(_SAMPLES))
     else:
         yield from _ticked(_SAMPLES, state["ticked"].get(_SAMPLES))
-    planning = [name for name in _PLANNING if name in state["on"]]
+    planning = planning_on(state)
     if not planning:
         detail = f"{' and '.join(_PLANNING)} are off: nothing is planned automatically"
-        yield Finding(
-            "planning", "warning", detail, f"fairlead up --plan, or {_start('planning_sensor')}"
-        )
+        yield Finding("planning", "warning", detail, f"fairlead up --plan, or {_start(SENSOR)}")
         return
     yield Finding("planning", "ok", f"{', '.join(planning)} on")
-    if "planning_sensor" in planning:
-        yield from _ticked("planning_sensor", state["ticked"].get("planning_sensor"))
+    if SENSOR in planning:
+        yield from _ticked(SENSOR, state["ticked"].get(SENSOR))
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:

@@ -4,8 +4,9 @@ Belongs here: the command and the address of each part. Does not: messages to us
 """
 
 import os
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,10 @@ from typing import Final, TextIO
 from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import Settings
 from fairlead.spark.warm import WarmServer, forget
+from fairlead.surfaces.doctor.switches import SENSOR, planning_on, read_switches
 from fairlead.surfaces.links import LOCATION
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, furnish
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
-from fairlead.surfaces.up.planning_switch import describe, planning
 from fairlead.surfaces.web.server import HOST
 
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
@@ -116,7 +117,30 @@ def running(
             ) as supervisor,
         ):
             supervisor.wait_ready("code", "webserver", "pages")
-            yield describe(planning(at.dagster, turn_on=plan))
+            if plan:
+                _turn_on_planning(workspace, environment, tell)
+            yield _describe_planning(home)
+
+
+def _turn_on_planning(
+    workspace: Path, environment: Mapping[str, str], tell: Callable[[str], None]
+) -> None:
+    command = (sys.executable, "-m", "dagster", "sensor", "start", SENSOR, "-w", str(workspace))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = done.stderr.strip().rpartition("\n")[2]
+        tell(f"Planning cannot be turned on ({why}); turn {SENSOR} on in Dagster, under Automation")
+
+
+def _describe_planning(home: Path) -> str:
+    try:
+        switches = planning_on(read_switches(home))
+    except OSError:
+        return "Whether planning is on is unknown; run `fairlead doctor` later"
+    if not switches:
+        return "Planning is off: to turn it on, run `fairlead up --plan`"
+    when = "when a sample shows that a plan helps" if SENSOR in switches else "at its times"
+    return f"Planning is on ({', '.join(switches)}): groups are planned {when}"
 
 
 def code(socket: Path) -> Part:
