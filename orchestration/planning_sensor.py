@@ -61,7 +61,7 @@ def planning_sensor(
         return dg.SkipReason(f"Run {under_way} is under way; plan requests wait for it.")
     failed = since_failure(context.instance, planning.name, now)
     if failed is not None and failed < AFTER_FAILURE:
-        wait = length((AFTER_FAILURE - failed).total_seconds())
+        wait = length(AFTER_FAILURE - failed)
         return dg.SkipReason(f"The last planning run failed; the next one starts in {wait}.")
     with store.open() as plans:
         every = current.sampling.every if taken is None else interval(taken, current.sampling)
@@ -103,13 +103,13 @@ def _why_nothing(
     """Return why no run is requested."""
     if taken is None:
         return "There is no sample yet: turn on the sensor group_samples."
-    ago = length((now - taken.began).total_seconds())
+    ago = length(now - taken.began)
     sampled = f"Of {plural(taken.groups, 'group')} sampled {ago} ago"
     if needed:
         return f"{sampled}, these have no partition in Dagster yet: {listed(sorted(needed))}."
     if not requests:
         return f"{sampled}, none needs a plan, or the sample is too old."
-    again = length(settings.planning.again.total_seconds())
+    again = length(settings.planning.again)
     return (
         f"{sampled}, those that need a plan had a decision within the last {again}: "
         f"{listed(sorted(requests))}."

@@ -12,7 +12,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers, Kind, Origin, plan_headers
 from fairlead.wire.signing import Signer
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 #: A signing key for tests only.
 SIGNER = Signer.from_text("tests:MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f")
@@ -72,10 +72,12 @@ def origin_of(services: Services, topic: str) -> Origin:
 
 
 def publish(topic: PlanTopic, group: str, value: bytes, headers: Headers) -> Position:
-    """Send one record as the only sender of its partition; wait until it is committed."""
+    """Send one record as the only sender of its partition; wait until readers can see it."""
     partition = topic.partition_for_key(group)
     with topic.open(partition) as channel:
         answer = channel.send([Outgoing(group, value, headers)])[group]
     if isinstance(answer, str):
         raise ConfigurationError(f"{topic.name} did not take the record of group {group}: {answer}")
-    return Position(partition, answer)
+    offset = answer
+    eventually(lambda: topic.held_up(partition, offset) is None, "the transaction ends")
+    return Position(partition, offset)

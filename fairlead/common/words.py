@@ -14,7 +14,6 @@ _NAMES: Final = 10
 _NAME: Final = 300
 _CUT: Final = 250
 _YEAR_S: Final = 365 * 86_400.0
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
 def as_text(value: Any) -> str:
@@ -111,17 +110,21 @@ def catch_up_time(seconds: float | None, since: datetime) -> str:
     return f"at {then:{'%H:%M' if then.date() == since.date() else '%Y-%m-%d %H:%M'}} UTC"
 
 
-def length(seconds: float | None) -> str:
-    """Write a duration.
+def length(duration: float | timedelta | None) -> str:
+    """Write a duration; a number is in seconds.
+
+    A negative duration is "0 s": clocks differ, so a recent event may seem to be in the future.
 
     Examples
     --------
-    >>> length(3.2), length(61), length(1800), length(7300), length(200_000), length(None)
-    ('3 s', '61 s', '30 min', '2 h', '2.3 days', 'unknown')
+    >>> length(-1), length(61), length(timedelta(hours=2)), length(200_000), length(None)
+    ('0 s', '61 s', '2 h', '2.3 days', 'unknown')
     """
     minute, hour, day = 60.0, 3600.0, 86_400.0
-    if seconds is None:
+    if duration is None:
         return "unknown"
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    seconds = max(seconds, 0.0)
     if seconds < 2 * minute:
         return f"{seconds:.0f} s"
     if seconds < 2 * hour:
@@ -167,25 +170,6 @@ def rate(per_s: float) -> str:
     if per_s >= 100:  # noqa: PLR2004 - no decimals from 100 on
         return f"{per_s:,.0f}/s"
     return f"{per_s:.3g}/s"
-
-
-def span(length: timedelta) -> str:
-    """Return a duration as text, in its two largest units.
-
-    A negative duration is "less than a minute": clocks differ by seconds, so a recent event may
-    seem to be in the future.
-
-    Examples
-    --------
-    >>> [span(timedelta(seconds=seconds)) for seconds in (-3, 40, 3_600, 90_061)]
-    ['less than a minute', 'less than a minute', '1 h', '1 d 1 h']
-    """
-    seconds_left, parts = max(0, int(length.total_seconds())), []
-    for unit, seconds in _UNITS:
-        count, seconds_left = divmod(seconds_left, seconds)
-        if count:
-            parts.append(f"{count:,} {unit}")
-    return " ".join(parts[:2]) or "less than a minute"
 
 
 def plural(count: int, what: str) -> str:

@@ -269,8 +269,8 @@ class Policy(_Rule):
         if self.objective <= self.horizon:
             return ""
         return (
-            f"the objective, {length(self.objective.total_seconds())}, is longer than the horizon, "
-            f"{length(self.horizon.total_seconds())}: lag is forecast too late"
+            f"the objective, {length(self.objective)}, is longer than the horizon, "
+            f"{length(self.horizon)}: lag is forecast too late"
         )
 
     def assignor_options(self, name: str) -> dict[str, Any]:

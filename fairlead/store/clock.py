@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Engine, func, select
 
-from fairlead.common.words import span
+from fairlead.common.words import length
 from fairlead.errors import ClocksApartError
 from fairlead.store.engine import transaction
 
@@ -35,7 +35,7 @@ def check_clock(engine: Engine) -> None:
     ahead = datetime.now(UTC) - database_time
     if abs(ahead) > APART:
         raise ClocksApartError(
-            f"This machine's clock is {span(abs(ahead))} "
+            f"This machine's clock is {length(abs(ahead))} "
             f"{'ahead of' if ahead > timedelta(0) else 'behind'} the database's: groups are not "
             "sampled until both agree. Synchronise them, for example by NTP"
         )

@@ -11,7 +11,7 @@ from fairlead.domain.figures import figure
 
 _FILTERS = (
     *("catch_up_time", "gigabytes", "listed", "moment", "number", "percent", "plural", "rate"),
-    *("span", "times"),
+    "times",
 )
 
 

@@ -241,7 +241,7 @@ def lag(
     change, and by planning runs. The status "left" marks topics that no member subscribes to;
     sums exclude them.
     """
-    from fairlead.common.words import span
+    from fairlead.common.words import length
     from fairlead.domain.work_text import time_per_record
     from fairlead.errors import GroupError
     from fairlead.store.lag_queries import read_lag, read_lag_by_member, read_lag_by_topic
@@ -273,7 +273,7 @@ def lag(
     age = datetime.now(UTC) - measured_at
     title = f"{group}, {as_text(measured_at)} UTC"
     if age < _DAY:
-        title += f", {span(age)} ago"
+        title += f", {length(age)} ago"
     labelled = [
         row
         | {"name": f"{row['topic']}-{row['partition']}", "takes": time_per_record(row)}

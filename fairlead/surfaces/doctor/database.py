@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, text
 
-from fairlead.common.words import span
+from fairlead.common.words import length
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding
 from fairlead.surfaces.offers import of_freeze
@@ -102,7 +102,7 @@ def _last_sample(engine: Engine) -> Finding:
     remedy = "run `fairlead up` or `fairlead sample`"
     if last is None:
         return Finding("samples", "warning", "no offset sample was taken yet", remedy)
-    detail = f"the last sample was taken {span(datetime.now(UTC) - last.began)} ago"
+    detail = f"the last sample was taken {length(datetime.now(UTC) - last.began)} ago"
     if last.overdue:
         detail += f"; one is due every {last.interval.total_seconds():.0f} s"
         return Finding("samples", "warning", detail, remedy)

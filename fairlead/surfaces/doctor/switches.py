@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from fairlead.common.words import span
+from fairlead.common.words import length
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, dagster_home
@@ -107,7 +107,7 @@ def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
         return
     then = datetime.fromtimestamp(at, UTC)
     old = now - then > _OLD
-    detail = f"the sensor last ran {span(now - then)} ago"
+    detail = f"the sensor last ran {length(now - then)} ago"
     yield Finding(sensor, "warning" if old else "ok", detail, how if old else "")
 
 

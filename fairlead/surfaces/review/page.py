@@ -15,7 +15,6 @@ from fairlead.common.words import (
     length,
     number,
     plural,
-    span,
 )
 from fairlead.domain.approval import PlanFacts, decide_approval
 from fairlead.domain.candidate_figures import improvement
@@ -92,7 +91,7 @@ def review_page(
         freezes=freezes_on(engine, group),
         resting=back_offs(engine, [group]).values(),
         policy=_policy(facts, policies),
-        age=span(facts.now - plan.snapshot_at),
+        age=length(facts.now - plan.snapshot_at),
         rows=ROWS,
         chosen=chosen,
         most_lag=max((max(row.lag_before, row.lag_after) for row in facts.consumers), default=0)

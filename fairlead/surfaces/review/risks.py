@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from fairlead.common.words import listed, number, percent, plural, span, times
+from fairlead.common.words import length, listed, number, percent, plural, times
 from fairlead.surfaces.review.facts import Facts
 
 #: Meaning of a partition's status for a person who decides whether to move it.
@@ -150,16 +150,16 @@ def _consumers(facts: Facts) -> Iterator[Risk]:
 
 def _time(facts: Facts) -> Iterator[Risk]:
     age = facts.now - facts.stored.snapshot_at
-    text = f"Lag and members were read {span(age)} ago; later changes are not in these figures."
+    text = f"Lag and members were read {length(age)} ago; later changes are not in these figures."
     yield Risk(serious=age > _OLD, topic="Age of the snapshot", text=text)
     expires_at = facts.stored.expires_at
     if expires_at is None:
         text = "The plan does not expire."
         yield Risk(serious=False, topic="Expiry", text=text)
     elif facts.expired:
-        text = f"The plan expired {span(facts.now - expires_at)} ago and cannot be published."
+        text = f"The plan expired {length(facts.now - expires_at)} ago and cannot be published."
         yield Risk(serious=True, topic="Expired", text=text)
     else:
         remaining = expires_at - facts.now
-        text = f"The plan expires in {span(remaining)}."
+        text = f"The plan expires in {length(remaining)}."
         yield Risk(serious=remaining < _SOON, topic="Expiry", text=text)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.common.words import span
+from fairlead.common.words import length
 from fairlead.domain.analysis.diagnosis import a_few
 from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED
 from fairlead.surfaces import next_step
@@ -20,7 +20,7 @@ TEMPLATES: Final = environment("web", "review")
 
 def ages(now: datetime) -> Callable[[datetime], str]:
     """Return a formatter of ages at a moment."""
-    return lambda at: f"{span(now - at)} ago"
+    return lambda at: f"{length(now - at)} ago"
 
 
 def minute(at: datetime) -> str:

@@ -49,8 +49,8 @@ def _missing_samples(last: SampleAge | None, parts: Mapping[str, PartState]) -> 
         yield "no sample was taken yet: turn on the sensor group_samples or run `fairlead sample`"
     elif last.overdue:
         yield (
-            f"no sample for {length(last.age.total_seconds())}, though one is due every "
-            f"{length(last.interval.total_seconds())}: do Dagster's daemon and the code location "
+            f"no sample for {length(last.age)}, though one is due every "
+            f"{length(last.interval)}: do Dagster's daemon and the code location "
             "run, and is the sensor group_samples on?"
         )
     else:
