@@ -70,7 +70,7 @@ class SimulatedCommits:
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return the seconds between commits of each member, and of no member, shape (M + 1,)."""
+        """Return each member's commit interval in seconds, (M + 1,); the last is for no member."""
         del step
         roster = self._reading.world.roster
         return np.full(len(roster.members) + 1, roster.commit_s)

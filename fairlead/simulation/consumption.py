@@ -19,7 +19,7 @@ class Reading:
     Parameters
     ----------
     world
-        N steps of P partitions and M members.
+        The input, with N steps, P partitions and M members.
     """
 
     def __init__(self, world: World) -> None:

@@ -18,7 +18,7 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 @dataclass(frozen=True)
 class Cadence:
-    """Intervals between samples and between decisions, and downtime of moved partitions, in s."""
+    """Intervals of samples and decisions, and downtime of moved partitions, in seconds."""
 
     sample_s: float = 60.0
     decision_s: float = 900.0

@@ -11,7 +11,7 @@ from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.world import Int32, Int64, World
 
-#: Seconds. Older samples are removed.
+#: Maximum age of a sample in seconds. Older samples are removed.
 OLDEST_S = 6 * 3600.0
 
 

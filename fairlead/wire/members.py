@@ -100,7 +100,7 @@ class AssignmentNote:
     Parameters
     ----------
     plan_version
-        Version of the plan that the assignment follows; None: it is the fallback.
+        Version of the plan that the assignment follows; None: the assignment is the fallback.
     seen
         The newest record of the plan topic that any member had read when the leader decided.
     fallback_reason
@@ -127,7 +127,7 @@ class AssignmentNote:
         Parameters
         ----------
         by_leader
-            Whether only records count that the leader itself had read.
+            Whether to consider only records that the leader itself had read.
 
         Examples
         --------

@@ -64,7 +64,7 @@ def partition_counts(
 def partition_for_key(group: str, count: int) -> int:
     """Return the partition that contains a group's records, in a topic of `count` partitions.
 
-    Kafka's default partitioner chooses it for the group id as the key.
+    It is the partition that Kafka's default partitioner chooses for the group id as key.
 
     Examples
     --------

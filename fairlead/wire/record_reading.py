@@ -27,7 +27,7 @@ from fairlead.wire.times import read_time
 #: Added to the end of each lease, because a follower's clock may be ahead of the planner's.
 SKEW: Final = timedelta(seconds=60)
 #: How far in the future an epoch may be. Epochs are times in milliseconds, and every new epoch is
-#: greater than the newest one. So a forged epoch far in the future must not be valid.
+#: greater than all earlier ones. So a forged epoch far in the future must not be valid.
 AHEAD: Final = timedelta(days=1)
 #: At most 18 digits, so that a number fits the integers of every client's language.
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")

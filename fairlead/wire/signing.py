@@ -4,7 +4,7 @@ Belongs here: keys as text, signing and verifying bytes. Does not: which bytes a
 (`record`).
 
 Needs the package `cryptography` of the extra `signed`. It is imported when a key is parsed, so that
-a configured key is either usable or an immediate error.
+an unusable key raises an error immediately.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Times in plans and headers, in a format that followers in every language read alike.
+"""Times in plans and headers, which followers in every language must read in the same way.
 
 Belongs here: the valid formats of a time. Does not: the meaning of times.
 """

@@ -44,9 +44,9 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     """Assigns partitions by the group's plan; the group leader decides for all members.
 
     Put an instance first in `partition_assignment_strategy`. aiokafka's own assignors are passed as
-    classes, but it accepts both. Kafka uses this assignor as soon as every member of the group has
-    it. It reads the plan topic on a daemon thread until `close`. `PlanConsumer` does all of this
-    automatically.
+    classes, but the consumer accepts both. Kafka uses this assignor as soon as every member of the
+    group has it. It reads the plan topic on a daemon thread until `close`. `PlanConsumer` does all
+    of this automatically.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class AiokafkaSource:
 
     @classmethod
     def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
-        """Connect; None: the topic does not exist, or may not be read.
+        """Connect; return None if the topic does not exist or may not be read.
 
         Parameters
         ----------

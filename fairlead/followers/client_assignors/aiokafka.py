@@ -38,8 +38,8 @@ _NOT_COMMITTED: Final = -1
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
     """Assigns by one of Fairlead's rules; base of the classes below.
 
-    Pass an instance to the consumer. aiokafka's own assignors are passed as classes, but it accepts
-    both.
+    Pass an instance to the consumer. aiokafka's own assignors are passed as classes, but the
+    consumer accepts both.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class DirectRule:
             except InvalidProblemError as error:
                 log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
         return Member(
-            sorted(set(member.topics)),  # other clients may repeat a partition
+            sorted(set(member.topics)),  # other clients may repeat topics and partitions
             owned={topic: sorted(set(owned)) for topic, owned in claim.owned.items()},
             generation=claim.generation,
             instance_id=member.instance_id or None,

@@ -43,11 +43,11 @@ from fairlead.wire.seals import Seal
 log = logging.getLogger(__name__)
 
 #: The topic is not compacted, because compaction would remove the record that decides. Members need
-#: a record for seconds, people and the planner for up to a day.
+#: a record for seconds; people and the planner need it for up to a day.
 COORDINATION_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
-    "compression.type": "gzip",  # the broker recompresses, so that every client can read it
+    "compression.type": "gzip",  # the broker then recompresses; every client can read gzip
 }
 COORDINATION_PARTITIONS: Final = 8
 #: Maximum number of records per read.
@@ -192,7 +192,7 @@ class AgreementLog:
         return entries
 
     def check(self, timeout_s: float) -> None:
-        """Set `broken` if the group's key now belongs to another partition, or the topic is new."""
+        """Set `broken` if the group's records are in another partition now, or in a new topic."""
         topic = self._partition.topic
         try:
             described = described_topic(self._admin, topic, timeout_s)
@@ -238,7 +238,7 @@ class AgreementLog:
         self._tail.close()
 
 
-@dataclass(frozen=True, repr=False)  # it holds secrets
+@dataclass(frozen=True, repr=False)  # its repr would contain secrets
 class KafkaCoordinationTopic:
     """The coordination topic of a cluster, as one group uses it.
 
@@ -249,9 +249,9 @@ class KafkaCoordinationTopic:
     connection
         librdkafka's connection settings.
     name
-        The topic.
+        The topic's name.
     secrets
-        Keys of the members' seals, from `seals.read_secrets`; empty: records have no seal.
+        Secrets for seals, as returned by `seals.read_secrets`; empty: records have no seal.
     """
 
     group: str
@@ -260,7 +260,7 @@ class KafkaCoordinationTopic:
     secrets: tuple[bytes, ...] = ()
 
     def open(self, timeout_s: float) -> AgreementLog:
-        """Return the group's part of the topic, from its end; makes two requests.
+        """Return the group's part of the topic, to be read from its end; makes two requests.
 
         Raises
         ------

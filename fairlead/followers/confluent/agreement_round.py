@@ -52,7 +52,7 @@ class Verdict:
     Parameters
     ----------
     share
-        The member's partitions.
+        The partitions that the member owns.
     listed
         Whether the assignment record lists the member. An unlisted member should request another
         rebalance.
@@ -203,7 +203,9 @@ class AgreementRound:
             return None
         if self._written_at is not None:
             return self._written_at + REPEAT_S
-        newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)  # stable
+        newest_last = sorted(
+            self.heard, key=lambda announcement: announcement.seen.rank
+        )  # sorted is stable
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
         complete_at = self._last_heard_at + self._patience_s(present)
@@ -254,7 +256,7 @@ def draw_up(
     state
         The writer's knowledge of the plan.
     now
-        Time-zone-aware; a plan with an expired lease is not followed.
+        The present time, time-zone-aware. A plan whose lease has expired is not followed.
     member
         The member that writes the assignment record.
     """

@@ -25,8 +25,8 @@ _CONNECTION_PREFIXES: Final = (
 #: Milliseconds. Longest time for which a broker may hold a fetch request without records. It is
 #: long, because each empty response costs broker and client time.
 _PATIENCE_MS: Final = 4_000
-#: Milliseconds. Shortest such time, librdkafka's default. Without this limit, a client with a short
-#: time-out would fetch in a loop.
+#: Milliseconds. Shortest time for which a broker may hold a fetch request, librdkafka's default.
+#: Without this limit, a client with a short time-out would fetch in a loop.
 _LEAST_MS: Final = 500
 #: Milliseconds. Time that librdkafka requires between the longest wait of a fetch and the time-out
 #: of its request.

@@ -46,7 +46,7 @@ _METADATA: Final = b"CGMDv2:"
 #: Seconds. An exception in a callback ends confluent-kafka's `poll` early only if the time-out of
 #: `poll` is less than 0.2 s.
 _CALL_S: Final = 0.199
-#: Seconds. Time that is assumed for one such call.
+#: Seconds. Assumed duration of a `poll` with the time-out `_CALL_S`.
 _CALLED_S: Final = 0.2
 
 
@@ -227,7 +227,7 @@ class PlanConsumer(Consumer):
     def commit(self, *args: Any, **kwargs: Any) -> list[TopicPartition] | None:
         """Commit offsets, as Consumer does."""
         if self._closed:
-            return super().commit(*args, **kwargs)  # raises an error
+            return super().commit(*args, **kwargs)  # raises an error for a closed consumer
         self._store()
         committed = super().commit(**self._reporting.with_reports(self, args, kwargs))
         return None if committed is None else without_reports(committed)
@@ -266,7 +266,7 @@ class PlanConsumer(Consumer):
                 if message is not None or wait_s <= 0 or self._disturbed or member.news:
                     return message
         except _BeganError as began:
-            began.__traceback__ = None  # the client keeps the exception, which would keep frames
+            began.__traceback__ = None  # the client keeps the exception; free its stack frames
             return None
         finally:
             self._waiting = False

@@ -24,13 +24,14 @@ _RESEND_EVERY_S: Final = 0.1
 _READ_BACK_S: Final = 3.0
 #: Seconds. Longest wait for an assignment record if this member has read the plan topic to its end.
 _LONGEST_S: Final = 4.0
-#: Seconds. Otherwise the longest wait is `read_timeout_s` plus this time.
+#: Seconds. While the plan topic is not read, the longest wait for an assignment record is this time
+#: plus `read_timeout_s`.
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"
 _INTERRUPTED: Final = "sending it was interrupted"
 #: Maximum number of records in a `Backlog`.
 _MOST_RECORDS: Final = 10_000
-#: Maximum number of partitions in them: five rounds of the largest group.
+#: Maximum number of partitions in the records of a `Backlog`: five rounds of the largest group.
 _MOST_NAMED: Final = 10 * MOST_PARTITIONS
 
 
@@ -107,14 +108,14 @@ class Generation:
 
     def announce(self, agreement_log: AgreementLog) -> None:
         """Announce the member to the others, and thereby give up its share from range."""
-        # Set the state first: after an interruption the share counts as given up.
+        # Set the state first, so that the share counts as given up after an interruption.
         self._become(RangeShare.GIVEN_UP)
         self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
         self._sent = agreement_log.append(self.round.me)
         self._resend_at = self.clock.monotonic() + _RESEND_EVERY_S
 
     def keep(self, reason: str | None) -> None:
-        """Keep the share from range; only if no other member can get any of it."""
+        """Keep the share from range; call only if no other member can get any of it."""
         self._become(RangeShare.KEPT)
         self.reason = reason
 

@@ -94,7 +94,8 @@ class LogListener:
     def open(self) -> None:
         """Open the log at its end, unless it is open and works.
 
-        Makes at most three requests. Each takes at most `REQUEST_S`, or a multiple after failures.
+        Makes up to three requests. Each takes at most `REQUEST_S`, or a multiple of it after
+        failures.
 
         Raises
         ------

@@ -51,7 +51,8 @@ _READ_S: Final = 0.02
 #: Seconds between two steps after a round, while a rebalance request is pending or the log is not
 #: confirmed.
 _SETTLED_S: Final = 0.2
-#: Seconds between two steps after a round at other times.
+#: Seconds between two steps after a round, while no rebalance request is pending and the log is
+#: confirmed.
 _AT_REST_S: Final = 3.0
 #: Seconds. With less time left, `fetch` returns, because the client counts in milliseconds.
 _SHORTEST_S: Final = 0.006
@@ -62,7 +63,8 @@ _LISTEN_S: Final = 2.0
 #: Seconds. If rebalances interrupt rounds for this long, this member stops announcing itself, so
 #: that it owns partitions again.
 _INTERRUPTED_S: Final = 3.0
-#: Seconds by which each member delays its rebalance request more than the member before it.
+#: Seconds. Member number n of an assignment, from 0, delays its requests for a rebalance by n times
+#: this.
 _TURN_S: Final = 4.0
 #: Seconds. The assignment record is written again after this time, well before the topic's
 #: retention removes it, because the planner reads it.
@@ -199,15 +201,16 @@ class FollowingMember:
         #: The present or last generation. The client may get the last generation again.
         self.generation: Generation | None = None
         self._counts: dict[str, int] = {}
-        #: Partitions that the client should have assigned; None: the application has chosen them.
+        #: The partitions that this member has assigned to the client; None: the application has
+        #: assigned others.
         self._share: list[Pair] | None = []
-        #: Whether the application's assign callback ran, and its revoke callback did not.
+        #: Whether the application's assign callback has run, and its revoke callback not yet.
         self._announced_share = False
         # Monotonic time until which this member does not announce itself, because earlier rounds
         # ended without a decision; and seconds spent in interrupted rounds.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
-        # Monotonic time to write the assignment record again; infinite if another member does.
+        # Monotonic time to write the assignment record again; infinite if another member wrote it.
         self._repeat_at = float("inf")
         self._logged_reason: str | None = None
         self._known_state: PlanState | None = None
@@ -486,7 +489,8 @@ class FollowingMember:
         """Read the log. If it is broken, open it again; records in between may be missed."""
         if not self._topics:
             return
-        if not self._listener.works and self.state is not State.AGREEING:  # else see `Generation`
+        # During an agreement round, `Generation` handles a broken log.
+        if not self._listener.works and self.state is not State.AGREEING:
             self._backlog.clear()
             try:
                 self._listener.open()

@@ -54,7 +54,7 @@ class ConfluentSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "ConfluentSource | None":
-        """Connect; None: the topic does not exist, or may not be read.
+        """Connect; return None if the topic does not exist or may not be read.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ class RejoinPolicy:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether a request is due by which this member takes part again; True until `unsettle`."""
+        """Whether a request to take part again is due; stays True until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:

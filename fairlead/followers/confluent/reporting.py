@@ -29,13 +29,14 @@ _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
 #: Seconds between two stores for single messages.
 _STORE_EVERY_S: Final = 0.1
-#: Minimum size of a batch whose offsets are stored immediately, at about 1 us per message.
+#: Minimum number of messages in a batch for its offsets to be stored immediately, which then costs
+#: about 1 us per message.
 _BATCH: Final = 16
 _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 
 
 class Reporting:
-    """The reports of one consumer.
+    """Adds reports of work to the commits of one consumer.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class Reporting:
             self.settings[_ON_COMMIT] = lambda error, offsets: callback(
                 error, without_reports(offsets)
             )
-        #: Partition to the last message returned from it, for messages whose offset is not stored.
+        #: Partition to its last returned message, if the offset of that message is not stored yet.
         self._handed_out: dict[Progress, Message] = {}
         self._next_store_at = float("-inf")
 

@@ -13,7 +13,7 @@ from fairlead.wire.partitions import Pair, pairs
 
 
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
-    """Return the shares without partitions that another member still owns.
+    """Return the shares, leaving out partitions that another member still owns.
 
     When the present owner receives a share without the partition, it gives the partition up and
     joins again. In that second round the partition has no owner and can be assigned. A partition

@@ -31,7 +31,8 @@ from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
-#: The status between the start of a join and the call of this assignor.
+#: Used from the start of a join until this assignor receives the assignment. If the group uses
+#: another assignor, that does not happen.
 _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
@@ -117,7 +118,7 @@ class Follower:
     open_source
         Connects to the plan topic, as for `PlanReader`.
     clock
-        The time; default: the machine's.
+        The time source; default: the machine's clock.
     new_reader
         Returns the reader of plans; for tests.
     """
@@ -183,7 +184,7 @@ class Follower:
         self._reader.stop()
 
     def close(self) -> None:
-        """Stop reading plans."""
+        """Stop reading plans; waits until the connection is closed."""
         self._reader.close()
 
     def read_ahead(self) -> None:
@@ -250,7 +251,7 @@ class Follower:
         return first, encode_note(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
-        """Handle a new assignment, whose user data contains the plan that it follows.
+        """Handle a new assignment; its user data shows which plan the assignment follows.
 
         An assignment without user data comes from the broker, while a group is converted to the
         consumer protocol (KIP-848). Then this member requests no rebalance.
@@ -264,11 +265,12 @@ class Follower:
         )
         with self._lock:
             self._status.settle(note)
-            # A restarted member does not know that it must give up partitions and join again.
+            # This member may have to give up partitions, and join again, which it owned before a
+            # restart.
             self._unfinished = self._new_member and note.incomplete
             if note is not _FROM_BROKER:
-                # If some member has read a newer plan than the leader, only the leader or its
-                # successor requests a rebalance for it. For the others the plan is settled.
+                # If another member has read a newer plan than the leader, only the leader or its
+                # successor requests a rebalance for that plan. Otherwise all members would.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 

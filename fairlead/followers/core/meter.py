@@ -24,14 +24,15 @@ from fairlead.wire.partitions import Pair
 from fairlead.wire.work_report import PREFIX, TIMES_UNKNOWN, TOKEN_LENGTH, WorkReport, base36
 
 Batch = dict[Any, list[Any]]
-#: A partition's progress (None: messages are errors), and a number of consecutive records.
+#: Consecutive messages of one partition in a list: the partition's progress (None: the messages are
+#: errors), and the number of messages.
 Run = tuple[Progress | None, int]
 
-#: Records of a batch are timed in groups that take at most about this many seconds, and have at
-#: most this many records.
+#: Seconds. Records of a batch are timed in groups that take about this long.
 _GROUP_S: Final = 1e-3
+#: Maximum number of records that are timed as one group.
 _GROUP: Final = 256
-#: Placeholder while there is no run of records.
+#: Placeholder for `Meter._run` while no record is taken.
 _NO_RUN: Final = Progress()
 
 
@@ -133,7 +134,7 @@ class Meter:
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-        elif (progress := self._running) is not None:  # inlined: calls would take longer
+        elif (progress := self._running) is not None:  # inlined, since calls are slower
             took = self._clock() - self.since
             self._running = None
             if took < QUICK_S:
@@ -181,7 +182,7 @@ class Meter:
         self.since = self._clock()
 
     def took(self, batch: Batch) -> Batch:
-        """Start to measure a batch that the client returns; return it with timed lists.
+        """Start to measure a batch that the client returns; return it with `TimedList`s.
 
         Parameters
         ----------
@@ -202,12 +203,12 @@ class Meter:
     def took_list(
         self, messages: Sequence[Any], runs: Sequence[Run], offset_of: Callable[[Any], int]
     ) -> list[Any]:
-        """Start to measure messages of any partitions; return them as a timed list.
+        """Start to measure messages that the client returns; return them as a `TimedList`.
 
         Parameters
         ----------
         messages
-            The messages that the client returns.
+            The messages, which may be of several partitions.
         runs
             The partitions of the messages, in the same order.
         offset_of
@@ -245,7 +246,7 @@ class Meter:
         self._batch = batch
 
     def _charge(self, records: int = 1) -> float:
-        """Add the time since `since` to the present records' partition, or else to the batch."""
+        """Add the time since `self.since` to the partition of the present records, or the batch."""
         now = self._clock()
         took = now - self.since
         progress, self._running, self.since = self._running, None, now
@@ -372,7 +373,7 @@ class _Batch:
         self.mixed = False
 
     def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
-        """Return some records of the batch as a timed list."""
+        """Add records to the batch, and return them as a `TimedList`."""
         start = 0
         for progress, count in runs:
             if progress is not None and count:

@@ -20,7 +20,7 @@ QUICK_S: Final = 2.5e-4
 #: ratio is lower, threads or tasks may process records while the consumer waits.
 _WORKS: Final = 0.2
 #: Seconds. A decision uses the totals of one or two such periods. They are long, because a full
-#: queue can block an application for hours, in which it seems to process records.
+#: queue can block an application for hours, during which it seems to process records.
 _PERIOD_S: Final = 86_400.0
 #: Minimum number of calls in a period. With fewer calls, the period becomes longer.
 _CALLS: Final = 20
@@ -41,7 +41,7 @@ class Totals(NamedTuple):
 
 
 class PassingOn:
-    """Whether an application only passed records on, in the last one or two periods."""
+    """Detects whether an application only passed records on, in the last one or two periods."""
 
     def __init__(self) -> None:
         self.detected = False

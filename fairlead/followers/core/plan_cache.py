@@ -67,7 +67,7 @@ class PlanCache:
     group
         The group id; its UTF-8 bytes are the key.
     origin
-        The topic.
+        The plan topic.
     verifier
         Checks signatures; None: records need no signature.
     known

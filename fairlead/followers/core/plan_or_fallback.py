@@ -54,7 +54,7 @@ def decide(
     partition_counts
         Topic to number of partitions, without topics that do not exist.
     now
-        Time-zone-aware; a plan with an expired lease is not followed.
+        The present time, time-zone-aware. A plan whose lease has expired is not followed.
     """
     plan = state.plan
     reason = why_not(state, now)
@@ -96,7 +96,7 @@ def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) 
         partition_counts,
         {
             member.member_id: Member(
-                sorted(set(member.topics)),  # other clients may repeat a partition
+                sorted(set(member.topics)),  # other clients may repeat a topic
                 instance_id=member.instance_id or None,
             )
             for member in members

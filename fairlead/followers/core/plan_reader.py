@@ -65,9 +65,9 @@ class PlanReader:
     on_tick
         Called on the thread after each read.
     clock
-        The time; default: the machine's.
+        The time source; default: the machine's clock.
     read_s
-        Seconds to wait for records at a time.
+        Longest wait for records in one read, in seconds.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class PlanReader:
         return self._caught_up
 
     def serve(self) -> bool:
-        """Add a follower, starting the thread for the first one; False: the reader has stopped."""
+        """Add a follower, and start the thread for the first; False if the reader has stopped."""
         with self._progress:
             if self._stopping.is_set():
                 return False
@@ -122,7 +122,7 @@ class PlanReader:
             return True
 
     def stop(self) -> None:
-        """Remove a follower; without followers, the thread stops. Does not wait for it."""
+        """Remove a follower; stop the thread after the last, without waiting for it."""
         with self._progress:
             self._users -= 1
             if self._users <= 0:

@@ -31,7 +31,7 @@ class WorkAtOffset(NamedTuple):
 
 
 class Progress:
-    """Counters of one partition: records, their seconds, and the sum of the squared seconds.
+    """Counters of one partition: records, their processing time, and the sum of squared times.
 
     `commit` may be called on any thread, the other methods only on the application's thread.
     """
@@ -65,7 +65,7 @@ class Progress:
         self._missing = -1
         self.busy = 0.0
         self.squares = 0.0
-        #: Number of records in the batch that are not counted yet, and offset of the last record.
+        #: Number of records in the batch that are not counted yet, and offset of the last of them.
         self._left, self._last = 0, -1
         self._block_s, self._block_since = 0.0, float("-inf")
         #: Whether the committed offset has decreased, so that records count again.
@@ -112,7 +112,7 @@ class Progress:
     def begin_batch(
         self, records: Sequence[Any], start: int, stop: int, offset_of: Callable[[Any], int]
     ) -> None:
-        """Register `records[start:stop]`, not empty, as records of the batch."""
+        """Register `records[start:stop]`, at least one record, as part of the batch."""
         first = offset_of(records[start])
         if first < self.next and self._replays:
             self._go_back(first)
@@ -209,7 +209,7 @@ class Progress:
         if self._newest.offset < self._resumed < now.offset:
             self._newest = self._newest._replace(offset=self._resumed)
             self._states.append(self._newest)
-        if now.records > self._newest.records:  # they may be before the last committed offset
+        if now.records > self._newest.records:  # new ones may be before the last commit
             self._ahead = max(self._ahead, self._committed - self._newest.offset)
         if len(self._states) >= _KEPT:
             del self._states[1:-1:2]

@@ -15,8 +15,8 @@ from fairlead.wire.record import NOTHING, Identity
 class RejoinSchedule:
     """Decides when one member requests a rebalance to adopt a plan.
 
-    A record with a higher `Identity.rank` needs a rebalance. A renewed lease needs a rebalance only
-    if the group had stopped following the plan because the lease had expired.
+    A newer record (with a higher `Identity.rank`) needs a rebalance. A renewed lease needs a
+    rebalance only if the group had stopped following the plan because the lease had expired.
 
     Every member that reads a newer plan draws a random delay within the jitter. The first request
     makes the whole group rebalance, so other members need no request. A member requests at most one

@@ -119,7 +119,7 @@ class FollowerState:
     Parameters
     ----------
     clock
-        The time.
+        The time source.
     undecided
         The `note` during a rebalance.
     """
@@ -133,12 +133,12 @@ class FollowerState:
         self._since = clock.utc()
 
     def leave(self) -> None:
-        """Handle that the consumer is in no group."""
+        """Set the state of a consumer that is in no group."""
         if self.note is not OUTSIDE:
             self._change("undecided", OUTSIDE)
 
     def join(self) -> None:
-        """Handle that the consumer joins its group."""
+        """Set the state of a consumer that joins its group."""
         if self.note is OUTSIDE:
             self._change("undecided", self._undecided)
 
@@ -148,9 +148,9 @@ class FollowerState:
             self._change("undecided", self._undecided)
 
     def settle(self, note: AssignmentNote, rule: Rule | None = None) -> None:
-        """Handle the end of a rebalance; without `rule`, it follows from the note's plan version.
+        """Handle the end of a rebalance.
 
-        The rule is then "plan" if there is a version, otherwise "range".
+        Without `rule`, the rule is "plan" if the note has a plan version, otherwise "range".
         """
         self.rebalances += 1
         self._change(rule or ("range" if note.plan_version is None else "plan"), note)

@@ -140,7 +140,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.assigned(assignment.user_data, generation)
 
     def _owned(self) -> dict[str, list[int]]:
-        """Return the consumer's present partitions, of which some may have been revoked already."""
+        """Return the partitions that the consumer still owns, by topic."""
         consumer = self._consumer() if self._consumer else None
         if consumer is None:
             raise ConfigurationError(

@@ -36,7 +36,7 @@ class KafkaPythonSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "KafkaPythonSource | None":
-        """Connect to Kafka; None: the topic does not exist, or may not be read.
+        """Connect; return None if the topic does not exist or may not be read.
 
         Parameters
         ----------
