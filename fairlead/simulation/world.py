@@ -94,7 +94,7 @@ class World:
 
     @cached_property
     def topic_of(self) -> Int64:
-        """Number of each partition's topic, int64 of shape (P,)."""
+        """Topic number of each partition, int64 of shape (P,)."""
         counts = self.roster.counts
         return np.repeat(np.arange(len(counts)), counts)
 

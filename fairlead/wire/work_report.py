@@ -26,7 +26,7 @@ import numpy.typing as npt
 PREFIX: Final = "fairlead1 c="
 _HASH: Final = 7
 TOKEN_LENGTH: Final = 6
-#: Name and number of digits of each number, in the order of the fields of `WorkReport`.
+#: Letter and number of digits of each number in a report, in the order of `WorkReport`'s fields.
 _WIDTHS: Final = {"e": 8, "w": 8, "h": 8, "k": 7, "n": 8, "b": 8, "q": 10, "p": 3, "t": 8}
 NUMBERS: Final = len(_WIDTHS)
 #: Value of `paused` if processing times are unknown, because several threads or tasks receive or

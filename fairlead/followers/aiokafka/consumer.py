@@ -208,7 +208,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     def _asks(self, meter: Meter) -> None:
         """Handle that a task asks for records; stop measuring if several tasks do so."""
         meter.asked()
-        task = asyncio.current_task(self._event_loop)  # much slower without the loop
+        task = asyncio.current_task(self._event_loop)  # much slower without the argument
         if task is not (taker := self._taker()) and task is not None:
             if taker is not None and not taker.done():
                 meter.give_up()  # the tasks' processing times cannot be distinguished

@@ -66,8 +66,8 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     def follow(self, consumer: AIOKafkaConsumer) -> None:
         """Set the assignor's consumer. Call before the consumer starts.
 
-        Otherwise the partitions that the consumer claims as its own have no generation, and another
-        consumer's claims with a generation take precedence.
+        Otherwise a sticky assignor cannot send the generation of the partitions that the consumer
+        owned before. Then other consumers that claim the same partitions take precedence.
         """
         self._consumer = weakref.ref(consumer)
 

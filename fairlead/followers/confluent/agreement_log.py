@@ -270,7 +270,7 @@ class KafkaCoordinationTopic:
         tail = Consumer(
             {
                 **self.connection,
-                "group.id": self.group,  # required but never joined; the application may READ it
+                "group.id": self.group,  # required, never joined; members have the ACL READ for it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
@@ -309,7 +309,7 @@ class KafkaCoordinationTopic:
     def check(self, timeout_s: float) -> None:
         """Raise a ConfigurationError if the topic is compacted; do nothing if that is unknown."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
-        admin = shared_client(AdminClient, self.connection)  # must live until the response
+        admin = shared_client(AdminClient, self.connection)  # keeps it until the response
         described = admin.describe_configs([resource], request_timeout=timeout_s)
         try:
             settings = answer_in_time(described[resource], timeout_s)
@@ -340,7 +340,7 @@ class KafkaCoordinationTopic:
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
         )  # with the broker's default number of replicas
-        admin = shared_client(AdminClient, self.connection)  # must live until the response
+        admin = shared_client(AdminClient, self.connection)  # keeps it until the response
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:
             answer_in_time(created[self.name], timeout_s)

@@ -203,9 +203,8 @@ class AgreementRound:
             return None
         if self._written_at is not None:
             return self._written_at + REPEAT_S
-        newest_last = sorted(
-            self.heard, key=lambda announcement: announcement.seen.rank
-        )  # sorted is stable
+        # The sort is stable, so members that have read the same record stay in the log's order.
+        newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
         complete_at = self._last_heard_at + self._patience_s(present)
@@ -247,7 +246,7 @@ class AgreementRound:
 def draw_up(
     heard: tuple[Announcement, ...], state: PlanState, *, now: datetime, member: str
 ) -> AssignmentRecord:
-    """Return an assignment record for the announced members: by the plan, else by range.
+    """Return an assignment record for the announced members: by the plan if possible, else range.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ _LISTEN_S: Final = 2.0
 #: Seconds. If rebalances interrupt rounds for this long, this member stops announcing itself, so
 #: that it owns partitions again.
 _INTERRUPTED_S: Final = 3.0
-#: Seconds. Member number n of an assignment, from 0, delays its requests for a rebalance by n times
-#: this.
+#: Seconds between the times at which two successive members of an assignment may request a
+#: rebalance.
 _TURN_S: Final = 4.0
 #: Seconds. The assignment record is written again after this time, well before the topic's
 #: retention removes it, because the planner reads it.
@@ -324,7 +324,7 @@ class FollowingMember:
         """Give up all partitions; the client calls this if other members may own them already."""
         self._release("lost")
 
-    # Joining and leaving
+    # Methods that join and leave the group
 
     def _enter(self, state: State) -> None:
         if state is not self.state and state not in TABLE[self.state]:
@@ -451,7 +451,7 @@ class FollowingMember:
             self._unfinished = False
             raise error
 
-    # Steps
+    # Methods that carry out the steps of `fetch`
 
     def _step(self, wait_s: float) -> None:
         """Do what is due: join, read the log, write an assignment, own a share, or join again."""
@@ -540,7 +540,7 @@ class FollowingMember:
             return True
         return False
 
-    # One generation
+    # Methods for one generation
 
     def _begin(self) -> None:
         """Begin the agreement round of a new generation; announce this member if it may."""
@@ -629,7 +629,7 @@ class FollowingMember:
                 decided=assignment.seen,
             )
             new_fallback = note.fallback_reason not in (None, self._logged_reason)
-            # Only the writer of the assignment record logs the warning, like a group leader.
+            # Only the member that wrote the assignment record logs a warning, not the whole group.
             log.log(
                 logging.WARNING
                 if new_fallback and assignment.member == round_.me.member

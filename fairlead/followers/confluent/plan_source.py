@@ -68,7 +68,7 @@ class ConfluentSource:
         consumer = Consumer(
             {
                 **connection,
-                "group.id": group,  # required but never joined; the application may READ it
+                "group.id": group,  # required but never joined; members have the ACL READ for it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",

@@ -85,7 +85,7 @@ class RejoinPolicy:
             self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Schedule a request, because the coordination topic was replaced since the decision."""
+        """Schedule a request, because the coordination topic was replaced after the round."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 

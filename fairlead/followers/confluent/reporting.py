@@ -29,8 +29,8 @@ _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
 #: Seconds between two stores for single messages.
 _STORE_EVERY_S: Final = 0.1
-#: Minimum number of messages in a batch for its offsets to be stored immediately, which then costs
-#: about 1 us per message.
+#: Offsets of a batch with at least this many messages are stored immediately. That costs about 1 us
+#: per message.
 _BATCH: Final = 16
 _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 

@@ -265,8 +265,8 @@ class Follower:
         )
         with self._lock:
             self._status.settle(note)
-            # This member may have to give up partitions, and join again, which it owned before a
-            # restart.
+            # Other members may wait for partitions that this member owned before its restart. Then
+            # it must join again to complete the rebalance.
             self._unfinished = self._new_member and note.incomplete
             if note is not _FROM_BROKER:
                 # If another member has read a newer plan than the leader, only the leader or its

@@ -182,7 +182,7 @@ class Meter:
         self.since = self._clock()
 
     def took(self, batch: Batch) -> Batch:
-        """Start to measure a batch that the client returns; return it with `TimedList`s.
+        """Start to measure a batch that the client returns; return it with lists that are timed.
 
         Parameters
         ----------
@@ -365,7 +365,7 @@ class _Batch:
         self.offset_of = offset_of
         self.parts: set[Progress] = set()
         self.records = 0
-        #: Seconds in the application before this batch.
+        #: Seconds that the application had spent on records before this batch.
         self.handler_before = 0.0
         #: Seconds that cannot be assigned to a record.
         self.loose_s = 0.0

@@ -83,7 +83,7 @@ class RejoinSchedule:
         lapsed: bool = False,
         lease_until: datetime | None = None,
     ) -> bool:
-        """Whether to request a rebalance now; True once per plan and per renewal of an expired one.
+        """Whether to request a rebalance now; True once for each newer plan and each renewal.
 
         Parameters
         ----------

@@ -160,8 +160,8 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         As for KafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
         plans. Its default is range, so that you can replace consumers that use Kafka's default one
-        by one. `cooperative` is as for `PlanAssignor`. If it is True, the default list is empty,
-        and may contain only `CooperativeStickyAssignor`.
+        by one. `cooperative` is as for `PlanAssignor`. With `cooperative=True`, the default is an
+        empty list, and no other assignor than `CooperativeStickyAssignor` may be listed.
 
     Raises
     ------
