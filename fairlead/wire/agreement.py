@@ -235,7 +235,7 @@ def _ranges(partitions: Partitions) -> dict[str, str]:
 
 
 def _partitions(text: Any) -> Ranges:
-    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # each range has a partition
+    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # no range is empty
         raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     return parse_ranges(text, below=MOST_PARTITIONS)
 

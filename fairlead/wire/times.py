@@ -13,7 +13,7 @@ _TIME = re.compile(
 
 
 def write_time(time: datetime) -> str:
-    """Write a time in UTC, to the millisecond."""
+    """Format a time as ISO 8601 in UTC, to the millisecond."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -206,7 +206,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         return meter.took(batch)
 
     def _asks(self, meter: Meter) -> None:
-        """Handle that a task asks for records; stop measuring if several tasks do so."""
+        """Remember the task that asks for records; stop measuring if there are several tasks."""
         meter.asked()
         task = asyncio.current_task(self._event_loop)  # much slower without the argument
         if task is not (taker := self._taker()) and task is not None:

@@ -309,7 +309,7 @@ class KafkaCoordinationTopic:
     def check(self, timeout_s: float) -> None:
         """Raise a ConfigurationError if the topic is compacted; do nothing if that is unknown."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
-        admin = shared_client(AdminClient, self.connection)  # keeps it until the response
+        admin = shared_client(AdminClient, self.connection)  # must outlive the request
         described = admin.describe_configs([resource], request_timeout=timeout_s)
         try:
             settings = answer_in_time(described[resource], timeout_s)
@@ -340,7 +340,7 @@ class KafkaCoordinationTopic:
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
         )  # with the broker's default number of replicas
-        admin = shared_client(AdminClient, self.connection)  # keeps it until the response
+        admin = shared_client(AdminClient, self.connection)  # must outlive the request
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:
             answer_in_time(created[self.name], timeout_s)

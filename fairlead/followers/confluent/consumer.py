@@ -252,7 +252,7 @@ class PlanConsumer(Consumer):
 
         An idle consumer spends its time in this method, so it makes few calls.
         """
-        poll, member = super().poll, self._member  # a callback cannot end consume()
+        poll, member = super().poll, self._member  # a callback would not end consume()
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)

@@ -17,7 +17,7 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. A refused announcement is sent again every `_RESEND_EVERY_S`, during `RESEND_S`.
+#: Seconds. A refused announcement is sent again every `_RESEND_EVERY_S` until this time has passed.
 RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
 #: Seconds. Longest wait until this member reads its own announcement in the log.
@@ -41,7 +41,7 @@ class RangeShare(Enum):
     OPEN = "open"
     KEPT = "kept"
     GIVEN_UP = "given up"
-    #: Given up, and this member no longer waits for an assignment record.
+    #: The share was given up, and this member no longer waits for an assignment record.
     ABANDONED = "abandoned"
 
 

@@ -24,7 +24,7 @@ REQUEST_S: Final = 0.5
 MOST_PATIENT: Final = 8
 #: Seconds between two attempts to open the log.
 _RETRY_S: Final = 1.0
-#: Seconds between two marks while the log is not confirmed; doubled each time, up to the longest.
+#: Seconds between two marks while the log is not confirmed; doubled up to `_LONGEST_MARK_S`.
 _MARK_S: Final = 1.0
 _LONGEST_MARK_S: Final = 30.0
 #: Seconds. If the log does not return a mark within this time, connect again.
@@ -52,7 +52,7 @@ class LogListener:
     topic
         The coordination topic, which contains the log.
     clock
-        The time.
+        The time source.
     rng
         Draws the names of marks and the times of checks.
     """

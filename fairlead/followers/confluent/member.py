@@ -56,7 +56,7 @@ _SETTLED_S: Final = 0.2
 _AT_REST_S: Final = 3.0
 #: Seconds. With less time left, `fetch` returns, because the client counts in milliseconds.
 _SHORTEST_S: Final = 0.006
-#: Maximum number of reads in `subscribe`; it stops earlier once the log is confirmed.
+#: Maximum number of reads of the log in `subscribe`, which stops earlier if the log is confirmed.
 _READS_TO_JOIN: Final = 25
 #: Seconds. If the log is not confirmed, join after this time.
 _LISTEN_S: Final = 2.0
@@ -99,7 +99,7 @@ TABLE: Final = {
     # The member reads the log until it is confirmed, for at most two seconds, and then joins. Owns
     # nothing.
     State.LISTENING: frozenset({State.JOINING, State.OUTSIDE}),
-    # The client is joining, or joins again, and no generation has begun. Owns nothing.
+    # The client is joining the group, and no generation has begun. Owns nothing.
     State.JOINING: frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE}),
     # A generation has begun. Its `RangeShare` shows whether the member waits for an
     # assignment record. Owns nothing.

@@ -15,7 +15,7 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
-#: Seconds. Shortest pause of a member that was left out; doubled each time, up to the longest.
+#: Seconds. Shortest pause of a member that was left out; doubled up to `_LONGEST_LEFT_OUT_S`.
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
@@ -49,7 +49,7 @@ class RejoinPolicy:
 
     @property
     def pause_s(self) -> float:
-        """Shortest pause before the request, in seconds, if the member is left out now."""
+        """Seconds. Shortest pause before the next request if the member is left out now."""
         return float(min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S))
 
     @property

@@ -77,7 +77,7 @@ class Reporting:
                 self.meter.begin()
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
-        """Start to measure messages that the client returns; return them as a timed list."""
+        """Start to measure messages that the client returns; return them as a `TimedList`."""
         runs: list[Run] = []
         records = 0
         for key, run in groupby(_partitions(messages)):

@@ -270,7 +270,7 @@ class Follower:
             self._unfinished = self._new_member and note.incomplete
             if note is not _FROM_BROKER:
                 # If another member has read a newer plan than the leader, only the leader or its
-                # successor requests a rebalance for that plan. Otherwise all members would.
+                # successor may request a rebalance for that plan, not all members.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 

@@ -209,7 +209,8 @@ class Progress:
         if self._newest.offset < self._resumed < now.offset:
             self._newest = self._newest._replace(offset=self._resumed)
             self._states.append(self._newest)
-        if now.records > self._newest.records:  # new ones may be before the last commit
+        # Records that are new since the last state may be before the last committed offset.
+        if now.records > self._newest.records:
             self._ahead = max(self._ahead, self._committed - self._newest.offset)
         if len(self._states) >= _KEPT:
             del self._states[1:-1:2]
