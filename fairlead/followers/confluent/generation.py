@@ -146,7 +146,7 @@ class Generation:
         self.share = share
 
     def _check_announcement(self) -> None:
-        """Send the announcement again if it was refused; stop waiting if that is necessary."""
+        """Send a refused announcement again, or keep the share; stop waiting after a problem."""
         agreement_log, refused = self.through, self._sent.refused if self._sent else None
         same_log = agreement_log is self.listener.log and self.listener.works
         if refused is None:

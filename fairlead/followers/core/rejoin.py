@@ -64,7 +64,7 @@ class RejoinSchedule:
         Parameters
         ----------
         seen
-            Identity of the newest plan record that the assignment took into account.
+            Identity of the newest plan record that was known when the assignment was made.
         lapsed
             Whether `seen` is a plan that was not followed because its lease had expired.
         turn_s

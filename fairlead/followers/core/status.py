@@ -62,7 +62,7 @@ class FollowerStatus:
     rebalances
         Number of assignments received through this follower.
     rejoins_asked
-        Number of rebalances that this member requested because of a newer plan.
+        Number of rebalances that this member requested in order to follow plans.
     reported
         Summary of the work that the consumer reports; `str()` formats it. None: reports are off
         (`FollowOptions(report_work=False)`).
