@@ -1,6 +1,6 @@
 """Committed offsets of simulated consumers.
 
-Belongs here: when members commit, and which offsets. Does not: reading (`consumption`).
+Belongs here: when members commit, and which offsets they commit. Does not: reading (`consumption`).
 """
 
 import numpy as np
@@ -11,15 +11,15 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask
 
 
 class SimulatedCommits:
-    """Committed offsets: the records that each owner had received at its last commit.
+    """The committed offset of each partition: how far the owner had read at its last commit.
 
-    Each member commits at an interval. A member also commits a partition that it gives up, as
+    Each member commits at regular intervals. A member also commits a partition that it gives up, as
     clients do when a partition is revoked.
 
     Parameters
     ----------
     reading
-        P partitions.
+        The simulated reading of P partitions.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -27,11 +27,11 @@ class SimulatedCommits:
         world = reading.world
         #: Newest committed offsets, shape (P,); they never decrease.
         self._committed: Int64 = np.floor(reading.delivered(0)).astype(np.int64)
-        #: When each partition got its owner, seconds from the start, shape (P,).
+        #: When each partition got its present owner, in seconds from the start, shape (P,).
         self._taken_over_at: Float64 = np.zeros(world.partitions)
 
     def hand_over(self, step: int, partitions: Mask) -> Int64:
-        """Commit partitions that change their owner; return all committed offsets, shape (P,)."""
+        """Commit the given partitions, whose owners change; return all committed offsets, (P,)."""
         offsets = np.floor(self._reading.delivered(step)).astype(np.int64)
         self.at(step)
         self._commit(step, partitions, offsets, np.full(partitions.size, self._now(step)))
@@ -53,18 +53,33 @@ class SimulatedCommits:
         return step * self._reading.world.step_s
 
     def _commit(self, step: int, partitions: Mask, given: Int64, moment: Float64) -> None:
-        """Commit offsets of some partitions, received by `moment` (seconds from the start)."""
+        """Commit the offsets `given` of some partitions.
+
+        Parameters
+        ----------
+        step
+            The present step.
+        partitions
+            The partitions to commit, shape (P,).
+        given
+            Offset up to which each owner had received records at `moment`, shape (P,).
+        moment
+            Time of each commit, in seconds from the start, shape (P,).
+        """
         del step, moment
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return seconds between each member's commits, shape (M + 1,)."""
+        """Return each member's commit interval in seconds, (M + 1,); the last is for no member."""
         del step
         roster = self._reading.world.roster
         return np.full(len(roster.members) + 1, roster.commit_s)
 
     def _given_at(self, moment: Float64) -> Float64:
-        """Interpolate the received offsets of each partition, at one moment per partition, (P,)."""
+        """Return the offset up to which records were received at each partition's `moment`, (P,).
+
+        Offsets are interpolated between steps.
+        """
         world = self._reading.world
         steps = moment / world.step_s
         before = np.floor(steps).astype(np.int64)

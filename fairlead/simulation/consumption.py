@@ -1,7 +1,7 @@
-"""Waiting records, and members that read them, step by step.
+"""Simulate how members read records, step by step.
 
-Belongs here: how many records wait and are read. Does not: committed offsets (`commits`), or
-which member owns which partition (`loop`).
+Belongs here: the numbers of records that wait and that are read. Does not: committed offsets
+(`commits`), nor which member owns which partition (`loop`).
 """
 
 import numpy as np
@@ -10,28 +10,29 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 
 class Reading:
-    """Records that wait in each partition while members read.
+    """Simulates how members read, and counts the records that wait in each partition.
 
-    Records that arrive in a step may be read in the same step. A member reads the same share of the
-    waiting records in each of its partitions. Paused and unowned partitions are not read.
+    Records that arrive in a step may be read in the same step. In each step, a member reads the
+    same fraction of the waiting records of each of its partitions. Paused partitions and partitions
+    without an owner are not read.
 
     Parameters
     ----------
     world
-        N steps of P partitions and M members.
+        The input, with N steps, P partitions and M members.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.owner: Int32 = np.full(world.partitions, -1, np.int32)
-        #: Records that wait at the start of each step and at the end, float64 of shape (N + 1, P).
+        #: Number of records that wait at the start of each step and at the end, shape (N + 1, P).
         self.waiting: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.waiting[0] = world.waiting
-        #: First step in which each partition is read again, int64 of shape (P,).
+        #: First step in which a paused partition is read again, int64 of shape (P,).
         self.still_until: Int64 = np.zeros(world.partitions, np.int64)
 
     def run(self, first: int, last: int) -> None:
-        """Run the steps from `first` to before `last`."""
+        """Run the steps from `first` to `last` - 1."""
         members = self.world.speeds.shape[1]
         slot = np.where(self.owner < 0, members, self.owner).astype(np.int64)
         budgets = np.zeros((last - first, members + 1))
@@ -46,22 +47,22 @@ class Reading:
             )
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
-        """Return the offsets up to which records were delivered, at the starts of steps."""
+        """Return the offsets up to which records were delivered before the start of a step."""
         delivered: Float64 = self.world.ends[step, partition] - self.waiting[step, partition]
         return delivered
 
     def stand_still(self, partitions: Mask, step: int, move_downtime_s: float) -> None:
-        """Pause partitions from a step on, for whole steps."""
+        """Pause partitions, beginning with a step, for the downtime rounded up to whole steps."""
         until = step + int(np.ceil(move_downtime_s / self.world.step_s))
         self.still_until[partitions] = until
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
-        """Go back to the committed offsets, as a new owner of partitions does."""
+        """Let the new owners of partitions begin at the committed offsets."""
         back = np.maximum(self.delivered(step) - committed, 0.0)
         self.waiting[step] += np.where(partitions, back, 0.0)
 
     def _speeds(self, first: int, last: int) -> Float64:
-        """Return each member's speed in these steps, shape (last - first, M)."""
+        """Return the speed of each member in each of these steps, shape (last - first, M)."""
         return self.world.speeds[first:last]
 
     def _read(
@@ -74,11 +75,12 @@ class Reading:
         there
             Records that may be read, shape (P,).
         owner
-            Member that reads each partition, shape (P,); M: no member.
+            Number of the member that reads each partition, shape (P,); M: no member.
         budgets
-            Records each member can process in the step, shape (M + 1,); the last is for no member.
+            Number of records that each member can process in the step, and 0 for no member, shape
+            (M + 1,).
         readable
-            Partitions that are not paused, shape (P,).
+            Whether each partition is not paused, shape (P,).
         """
         del step
         there = np.where(readable, there, 0.0)

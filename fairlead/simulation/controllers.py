@@ -1,7 +1,7 @@
-"""Controllers, which decide which member reads which partition in a simulation.
+"""Controllers decide which member reads which partition in a simulation.
 
-Belongs here: the interface of a controller, and followers of plans. Does not: controllers with a
-rule of their own (`fairlead.surfaces.backtest.replay`).
+Belongs here: the interface of controllers, and the base class of those that make plans. Does not:
+the rules by which they plan (`fairlead.surfaces.backtest.replay`).
 """
 
 from collections.abc import Callable
@@ -26,16 +26,17 @@ START: Final = datetime(2026, 3, 2, tzinfo=UTC)
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """Input of a controller.
+    """Input of a controller at one time.
 
     Parameters
     ----------
     at
         Seconds since the epoch.
     problem
-        The present members and partitions; weights are the lag at the commits.
+        The present members and partitions. A partition's weight is its lag: its end offset minus
+        its committed offset.
     series
-        Returns the samples so far (`SampleHistory`); call it only if needed, since it is slow.
+        Returns the samples so far (`SampleHistory`). Call it only if necessary, since it is slow.
     """
 
     at: float
@@ -51,20 +52,20 @@ class Controller(Protocol):
         ...
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Return a plan, int32 of shape (P,); None: no change."""
+        """Return the owners in a new plan, int32 of shape (P,); None: no change."""
         ...
 
 
 class ByPlans:
-    """Followers of plans: at a rebalance they fit the plan to the present members; else `range`."""
+    """Makes plans, and fits the last plan to the present members at a rebalance."""
 
     def __init__(self) -> None:
         self._plan: PlanDocument | None = None
-        #: When plans took effect, seconds since the epoch, ascending.
+        #: Times when plans took effect, in seconds since the epoch, ascending.
         self.changes: list[float] = []
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Fit the plan in force."""
+        """Fit the last plan to the present members; without a plan, assign by `range`."""
         problem = moment.problem
         if self._plan is None:
             return assign("range", problem).owner
@@ -72,7 +73,7 @@ class ByPlans:
         return assignment_of(problem, fit(self._plan, subscriptions(problem), counts)).owner
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Plan, and remember the plan for rebalances."""
+        """Make a plan, and remember it for rebalances."""
         owner = self.plan(moment)
         if owner is None:
             return None
@@ -81,16 +82,16 @@ class ByPlans:
         return owner
 
     def take_over(self, moment: Moment, owner: Int32) -> None:
-        """Remember an assignment, which followers fit at later rebalances."""
+        """Remember an assignment as the plan to fit at later rebalances."""
         self._plan = document(Assignment(moment.problem, owner), moment.at)
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Return a plan, int32 of shape (P,); None: no change."""
+        """Return the owners in a new plan, int32 of shape (P,); None: no change."""
         raise NotImplementedError
 
 
 def document(assignment: Assignment, at: float) -> PlanDocument:
-    """Return an assignment as the document that followers fit; the assignor's name is not used."""
+    """Return an assignment as a plan document, to be fitted to the present members."""
     problem = assignment.problem
     read = subscriptions(problem)
     when = datetime.fromtimestamp(at, UTC)
@@ -115,7 +116,7 @@ def document(assignment: Assignment, at: float) -> PlanDocument:
 
 
 def subscriptions(problem: Problem) -> dict[str, tuple[str, ...]]:
-    """Return the topics that each member reads."""
+    """Return the topics to which each member subscribes."""
     rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
     return {
         member: tuple(problem.topics[topic] for topic in row)

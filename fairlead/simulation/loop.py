@@ -1,7 +1,7 @@
-"""The closed loop: a world, a controller, and the effect of its decisions on the next sample.
+"""The closed loop, in which a controller's decisions affect the samples on which it decides next.
 
-Belongs here: the order of events, and their record. Does not: figures of it
-(`fairlead.surfaces.backtest`).
+Belongs here: the order of events, and the result of a run. Does not: figures computed from the
+result (`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 @dataclass(frozen=True)
 class Cadence:
-    """Intervals of samples and decisions, and the downtime of a moved partition, in seconds."""
+    """Intervals of samples and decisions, and downtime of moved partitions, in seconds."""
 
     sample_s: float = 60.0
     decision_s: float = 900.0
@@ -27,18 +27,18 @@ class Cadence:
 
 @dataclass(frozen=True)
 class Handover:
-    """A plan or a rebalance.
+    """A change of owners, by a plan or a rebalance.
 
     Parameters
     ----------
     at_s
         Seconds from the start.
     planned
-        Whether it was a plan; else members or partitions changed.
+        Whether a plan caused the change; otherwise a change of members or partitions did.
     moved
-        Partitions taken from an owner that was still present.
+        Number of partitions that were taken from an owner that was still present.
     paused
-        Partitions that were paused.
+        Number of partitions that were paused.
     """
 
     at_s: float
@@ -49,18 +49,20 @@ class Handover:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The record of a simulation.
+    """The result of a simulation.
 
     Parameters
     ----------
     world, cadence
         The world, and the intervals of samples and decisions.
     waiting
-        Records that wait at each step, float64 of shape (N + 1, P).
+        Number of records that wait at the start of each step and at the end, float64 of shape
+        (N + 1, P).
     handovers
-        Plans and rebalances, in order.
+        Plans and rebalances, in order of time.
     owners
-        Start of each assignment, in seconds from the start, and its owners: int32 of shape (P,).
+        For each assignment: its start in seconds from the start of the simulation, and the owner of
+        each partition, int32 of shape (P,).
     """
 
     world: World
@@ -70,11 +72,11 @@ class Run:
     owners: tuple[tuple[float, Int32], ...]
 
     def time_lags(self) -> Float64:
-        """Return the time lag: seconds since each log ended at the reader's position.
+        """Return the time lag: how long ago the end of the log was at the reader's position.
 
         Returns
         -------
-        Seconds, float64 of shape (N + 1, P); 0 where nothing waits.
+        Seconds, float64 of shape (N + 1, P); 0 if no records wait.
         """
         world = self.world
         positions = world.ends - self.waiting
@@ -91,8 +93,9 @@ class Run:
 def run(world: World, controller: Controller, cadence: Cadence | None = None) -> Run:
     """Run a world with a controller from start to end.
 
-    In each step the group changes, then it is sampled, then the controller decides; plans take
-    effect at once. The simulation is deterministic: equal worlds and controllers give equal runs.
+    The events of a step have this order: the group changes, a sample is taken, the controller
+    decides. Plans take effect immediately. The simulation is deterministic: equal worlds and
+    controllers give equal runs.
     """
     reading = Reading(world)
     return Loop(controller, cadence or Cadence(), reading, SimulatedCommits(reading)).run()
@@ -106,7 +109,7 @@ class Loop:
     controller, cadence
         As in `run`.
     reading, commits
-        Those of the world.
+        The simulated reading and commits in the world.
     """
 
     def __init__(
@@ -183,6 +186,6 @@ class Loop:
             self._handovers.append(Handover(at_s, planned, moved, int(pauses.sum())))
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        """Return the partitions to pause if these are taken from their owners, bool (P,)."""
+        """Return which partitions to pause when some are taken from their owners, bool (P,)."""
         del step
         return taken

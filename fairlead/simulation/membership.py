@@ -1,6 +1,6 @@
-"""Present members and partitions: the group at one moment as an assignment problem.
+"""The present members and partitions of a simulated group, as an assignment problem.
 
-Belongs here: from the world's numbers to a `Problem` and back. Does not: deciding.
+Belongs here: conversion between the world's numbers and those of a `Problem`. Does not: decisions.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class PresentMembers:
     Parameters
     ----------
     world
-        P partitions and M members in total.
+        The world, with P partitions and M members.
     members, partitions
-        Numbers of the present ones, ascending, int64.
+        The world's numbers of the present members and partitions, ascending, int64.
     """
 
     world: World
@@ -29,16 +29,17 @@ class PresentMembers:
 
     @classmethod
     def at(cls, world: World, step: int) -> "PresentMembers":
-        """Return the members and partitions of a step."""
+        """Return the members and partitions that are present in a step."""
         return cls(world, np.flatnonzero(world.present[step]), np.flatnonzero(world.exists[step]))
 
     def problem(self, owner: Int32, weights: Int64) -> Problem:
-        """Return the group's problem.
+        """Return the assignment problem of the present group.
 
         Parameters
         ----------
         owner, weights
-            For all partitions of the world, shape (P,); owners that have left own nothing.
+            Owner and weight of each partition of the world, shape (P,). In the problem, partitions
+            of absent owners have no owner.
         """
         roster, members = self.world.roster, len(self.members)
         counts = np.bincount(self.world.topic_of[self.partitions], minlength=len(roster.topics))
@@ -58,13 +59,13 @@ class PresentMembers:
         )
 
     def inside(self, owner: Int32) -> Int32:
-        """Translate the world's owners into the problem's, int32; -1: no present member."""
+        """Convert the world's member numbers of owners to the problem's; -1: no present member."""
         number = np.full(len(self.world.roster.members) + 1, -1, np.int32)
         number[self.members] = np.arange(self.members.size)
         return number[owner[self.partitions]]
 
     def outside(self, owner: Int32) -> Int32:
-        """Translate the problem's owners into the world's, int32 of shape (P,)."""
+        """Convert the problem's member numbers of owners to the world's, int32 of shape (P,)."""
         everywhere = np.full(self.world.partitions, -1, np.int32)
         owned = owner >= 0
         everywhere[self.partitions[owned]] = self.members[owner[owned]]

@@ -1,6 +1,7 @@
-"""The samples of a planner: all of the last hour, one per quarter of an hour before that.
+"""The samples that a planner keeps: all of the last hour, and one per 15 minutes before that.
 
-Belongs here: thinning out samples. Does not: their analysis (`fairlead.domain.analysis`).
+Belongs here: removing older samples. Does not: the analysis of samples
+(`fairlead.domain.analysis`).
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.world import Int32, Int64, World
 
-#: Seconds. Older samples are removed.
+#: Maximum age of a sample in seconds. Older samples are removed.
 OLDEST_S = 6 * 3600.0
 
 
@@ -20,7 +21,7 @@ class SampleHistory:
     Parameters
     ----------
     world
-        P partitions.
+        The world, with P partitions.
     began
         Start of the simulation, seconds since the epoch.
     """
@@ -30,14 +31,17 @@ class SampleHistory:
         self._rows: list[tuple[float, Int64, Int64, Int32]] = []
 
     def sample(self, step: int, *, end: Int64, committed: Int64, owner: Int32) -> None:
-        """Take a sample at the start of a step; arrays of shape (P,)."""
+        """Add a sample, taken at the start of a step; all arrays have shape (P,)."""
         exists, at = self._world.exists[step], step * self._world.step_s
         row = (at, np.where(exists, end, NONE), np.where(exists, committed, NONE), owner)
         self._rows = [row_ for row_ in self._rows if self._keeps(row_[0], at)]
         self._rows.append(row)
 
     def series(self, group: PresentMembers) -> SampleSeries:
-        """Return the kept samples of the partitions that exist now; present members come first."""
+        """Return the stored samples of the partitions that exist now.
+
+        In the series, present members have lower numbers than former members.
+        """
         world = self._world
         owners = np.stack([row[3] for row in self._rows])[:, group.partitions]
         former_members = np.setdiff1d(owners[owners >= 0], group.members)

@@ -1,7 +1,7 @@
-"""The fixed input of a simulation: arrivals, speeds of members, present members.
+"""The fixed input of a simulation: arrivals, present members and their speeds.
 
-Belongs here: values that do not depend on the assignment. Does not: values that do (`consumption`,
-`loop`), or reading a recording (`fairlead.surfaces.backtest`).
+Belongs here: values that do not depend on the assignment. Does not: values that depend on it
+(`consumption`, `loop`), nor reading a recording (`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class Roster:
     members, topics
         Names, in Kafka's order.
     counts
-        Largest number of partitions of each topic.
+        Number of partitions of each topic, counting all that ever exist.
     subscribed
-        Which member reads which topic, bool of shape (M, T).
+        Which member subscribes to which topic, bool of shape (M, T).
     commit_s
-        Seconds between a member's commits.
+        Seconds between two commits of a member.
     """
 
     members: tuple[str, ...]
@@ -41,7 +41,7 @@ class Roster:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """N steps of P partitions and M members.
+    """The input of N steps, for P partitions and M members.
 
     Parameters
     ----------
@@ -50,19 +50,19 @@ class World:
     step_s
         Length of a step, in seconds.
     arrivals
-        Records that arrive in each step, int64 of shape (N, P).
+        Number of records that arrive in each step, int64 of shape (N, P).
     speeds
-        Records a second of each member, float64 of shape (N, M).
+        Records that each member can process per second, float64 of shape (N, M).
     exists
-        Which partitions exist, bool of shape (N, P).
+        Which partitions exist in each step, bool of shape (N, P).
     present
-        Which members are present, bool of shape (N, M).
+        Which members are present in each step, bool of shape (N, M).
     phases
-        When each member commits: seconds past each multiple of the interval, shape (M,).
+        Seconds between each multiple of `commit_s` and the member's next commit, shape (M,).
     first
-        Log end offsets at the start, int64 of shape (P,).
+        End offsets at the start of the simulation, int64 of shape (P,).
     waiting
-        Records that wait at the start, float64 of shape (P,).
+        Number of records that wait at the start of the simulation, float64 of shape (P,).
     """
 
     roster: Roster
@@ -87,20 +87,20 @@ class World:
 
     @cached_property
     def ends(self) -> Int64:
-        """Log end offsets at the start of each step and at the end, int64 of shape (N + 1, P)."""
+        """End offsets at the start of each step and after the last, int64 of shape (N + 1, P)."""
         ends = np.zeros((self.steps + 1, self.partitions), np.int64)
         np.cumsum(self.arrivals, axis=0, out=ends[1:])
         return ends + self.first
 
     @cached_property
     def topic_of(self) -> Int64:
-        """Topic of each partition, int64 of shape (P,)."""
+        """Topic number of each partition, int64 of shape (P,)."""
         counts = self.roster.counts
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def changed(self) -> Int64:
-        """Steps that begin with a change of members or partitions, thus a rebalance; includes 0."""
+        """Steps that begin with a rebalance, since members or partitions change; includes 0."""
         members = np.diff(self.present, axis=0).any(axis=1)
         partitions = np.diff(self.exists, axis=0).any(axis=1)
         return np.concatenate(([0], np.flatnonzero(members | partitions) + 1))

@@ -3,8 +3,8 @@
 Belongs here: the records, their bytes, and the checks of a single record. Does not: the meaning of
 a sequence of records (`agreement_round`), nor writing and reading the topic (`agreement_log`).
 
-Any writer of the topic could write anything, so a record is valid only if every value has the type
-and size that a member would write.
+Other programs may also write to the topic. So a record is valid only if the type and size of every
+value are possible in a member's record.
 """
 
 import json
@@ -22,12 +22,14 @@ from fairlead.wire.record import NOTHING, Identity
 
 log = logging.getLogger(__name__)
 
-#: Members ignore records of other formats. If a group has two formats, each half redistributes only
-#: what its own members have given up, so that no partition gets two owners.
+#: Members ignore records of other formats. If members of a group use two formats, each half of the
+#: group redistributes only the partitions that its own members gave up, so that no partition gets
+#: two owners.
 _FORMAT: Final = 4
-#: Maximum number of partitions, topics and members in a record: bounds the cost of reading it.
+#: Maximum number of partitions, of topics and of members in a record, to limit the cost of reading.
 MOST_PARTITIONS: Final = 200_000
-#: Maximum size of a record in bytes. An assignment record of 50,000 partitions has two million.
+#: Maximum size of a record in bytes. An assignment record of 50,000 partitions has two million
+#: bytes.
 LARGEST_RECORD: Final = 16_000_000
 _LONGEST_NAME: Final = 1000
 _LARGEST_GENERATION: Final = 2**31
@@ -35,20 +37,20 @@ _LARGEST_GENERATION: Final = 2**31
 
 @dataclass(frozen=True)
 class Announcement:
-    """A member's announcement, by which it gives up the partitions that `range` gave it.
+    """A record by which a member gives up the partitions that `range` assigned to it.
 
     Parameters
     ----------
     generation, member
         The group's generation and the member's id in it.
     client_id
-        Its `client.id`, for its name in plans.
+        The member's `client.id`, from which its name in plans follows.
     topics
-        Its subscription, ascending.
+        The member's subscription, ascending.
     given
-        The partitions that `range` gave it.
+        The partitions that `range` assigned to the member.
     seen
-        The newest record of the plan topic that it has read; NOTHING: none.
+        The newest record of the plan topic that the member has read; NOTHING: no record.
     log
         The topic id of the coordination topic that the member uses; "": unknown.
     """
@@ -69,19 +71,20 @@ class AssignmentRecord:
     Parameters
     ----------
     generation, member
-        The generation, and the member that wrote the assignment record.
+        The generation, and the member that wrote the record.
     topics
-        The subscription of its members, ascending.
+        The subscription of the members in `shares`, ascending.
     shares
-        Member id to topic to partition numbers. Has all known members with this subscription, even
-        without partitions, and exactly the partitions that they gave up.
+        Member id to topic to partition numbers. Contains all members with this subscription that
+        the writer knew, even those without partitions, and exactly the partitions that these
+        members gave up.
     plan_version
-        The plan that the record follows; None: it repeats the assignment by `range`.
+        Version of the plan that the record follows; None: it repeats the assignment by `range`.
     seen
-        The newest record of the plan topic that its writer had read; members that know a newer
+        The newest record of the plan topic that the writer had read. Members that know a newer
         record request another rebalance.
     fallback_reason
-        Why the record follows no plan; None: it follows one.
+        Why the record follows no plan; None: it follows a plan.
     log
         As in `Announcement`.
     """
@@ -96,12 +99,13 @@ class AssignmentRecord:
     log: str = ""
 
     def assigns_exactly(self, range_shares: Mapping[str, Partitions]) -> bool:
-        """Whether the record assigns exactly the shares of its members, each partition once.
+        """Whether the record assigns exactly the partitions that its members gave up, each once.
 
         Parameters
         ----------
         range_shares
-            Member id to the partitions that `range` gave it; the record may list fewer members.
+            Member id to the partitions that `range` assigned to the member. The record may list
+            fewer members.
 
         Examples
         --------
@@ -120,7 +124,7 @@ class AssignmentRecord:
 
 @dataclass(frozen=True)
 class Mark:
-    """A test record: a member that reads its own mark can write to the log and read from it.
+    """A test record. When a member reads its own mark, it knows that the log works both ways.
 
     Parameters
     ----------
@@ -138,7 +142,7 @@ Record = Announcement | AssignmentRecord | Mark
 
 
 def encode(record: Record) -> bytes:
-    """Write a record.
+    """Serialise a record.
 
     Examples
     --------
@@ -158,7 +162,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes | None) -> Record | None:
-    """Read a record; None if it is invalid or has another format.
+    """Parse a record; return None if it is invalid or has another format.
 
     Examples
     --------
@@ -185,7 +189,7 @@ def decode(value: bytes | None) -> Record | None:
 
 
 def _checked(value: Any, kind: type) -> Any:
-    """Return the value if it has exactly this type: True is not an int."""
+    """Return the value if it has exactly this type, so that True is not accepted as an int."""
     if type(value) is not kind:
         raise TypeError(f"{str(value)[:80]!r} is not of type {kind.__name__}")
     return value
@@ -231,7 +235,7 @@ def _ranges(partitions: Partitions) -> dict[str, str]:
 
 
 def _partitions(text: Any) -> Ranges:
-    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # each piece has at least one partition
+    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # no range is empty
         raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     return parse_ranges(text, below=MOST_PARTITIONS)
 
@@ -241,7 +245,7 @@ def _given(raw: Any) -> Partitions:
 
 
 def _shares(raw: Any) -> dict[str, Partitions]:
-    """Read shares, within the limit on partitions."""
+    """Parse shares; raise an error if they have too many partitions."""
     shares = {
         _text(member, empty=True): {
             _text(topic): _partitions(text) for topic, text in _few(_checked(share, dict)).items()
@@ -270,7 +274,7 @@ _KINDS: Final[Mapping[str, type[Record]]] = {
     "assignment": AssignmentRecord,
     "mark": Mark,
 }
-#: Field of a record to the function that checks its value.
+#: Field of a record to the function that checks and converts its value.
 _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "generation": _generation,
     "member": _text,

@@ -1,8 +1,8 @@
-"""The plan document: the value of a record in the plan topic, byte for byte.
+"""The plan document, which is the value of a record in the plan topic.
 
 Belongs here: the document's format, and every check that needs only its bytes. Does not: the
-record's headers (`record`), whether the plan still fits a group (`fairlead.wire.fit`), nor who may
-approve it.
+record's headers (`record`), adapting the plan to the present members (`fit`), nor who may approve
+it.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from fairlead.errors import InvalidPlanError
 from fairlead.wire.partition_sets import HeldAsRanges, Ranges, format_partitions, parse_ranges
 from fairlead.wire.times import read_time
 
-#: Version of the format of documents and of their records.
+#: Format version of documents, and of the records that contain them.
 FORMAT: Final = 2
-#: Maximum number of partitions of all topics of a document.
+#: Maximum number of partitions in a document, over all topics.
 MAX_PARTITIONS: Final = 10_000_000
 
 
@@ -34,8 +34,8 @@ class MemberShare:
     topics
         The member's subscription when the plan was made, ascending.
     partitions
-        Topic to partition numbers, int32 of shape (K,), ascending. A parsed document keeps ranges
-        and expands them on each access.
+        Topic to partition numbers, int32 of shape (K,), ascending. In a parsed document, each
+        access computes the array from ranges.
     """
 
     topics: tuple[str, ...]
@@ -55,20 +55,23 @@ class PlanDocument:
 
     Parameters
     ----------
-    group, version, plan_id, assignor
-        The consumer group; the plan's version, from 1; a UUID; the assignor's name.
+    group, version
+        The consumer group, and the plan's version, from 1.
+    plan_id
+        A UUID.
+    assignor
+        The name of the assignor that computed the plan.
     created_at, snapshot_at
-        Time-zone-aware.
+        Time-zone-aware times at which the plan and its snapshot were made.
     partition_counts
         Topic to number of partitions, for every topic with a subscriber.
     members
-        Member name (`group.instance.id`, else a `client.id` unique in the group, else the member
-        id) to its share. Every partition has at most one owner.
+        Member name, as returned by `member_names`, to the member's share. Every partition has at
+        most one owner.
     weights
-        Topic to a non-negative number per partition: its lag when the plan was made. May lack
-        topics.
+        Topic to the lag of each partition when the plan was made, at least 0. May lack topics.
     topic_ids
-        Topic to the id that the cluster gave it, as Kafka writes it. May lack topics.
+        Topic to the id that the cluster gave it, in Kafka's text form. May lack topics.
     """
 
     group: str
@@ -83,7 +86,7 @@ class PlanDocument:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """Serialise to the exact bytes that are stored, hashed and published."""
+        """Return the exact bytes that are stored, hashed and published."""
         document = {
             "format": FORMAT,
             "group": self.group,
@@ -115,20 +118,20 @@ class PlanDocument:
 
     @classmethod
     def from_bytes(cls, value: bytes, *, group: str | None = None) -> "PlanDocument":
-        """Read and check a document.
+        """Parse and check a document.
 
         Parameters
         ----------
         value
             The record's value.
         group
-            The group of the record's key; None: any.
+            The group id, from the record's key; None: accept any group.
 
         Raises
         ------
         InvalidPlanError
-            The value is not JSON, has another format or group, or breaks an invariant: a partition
-            has two owners, is out of range, or its topic has no count.
+            The value is not JSON, has another format or group, or is invalid: for example, a
+            partition has two owners or does not exist, or its topic has no partition count.
         """
         try:
             raw = json.loads(value.decode(), object_pairs_hook=unique_names)
@@ -177,12 +180,15 @@ class PlanDocument:
 
 
 def content_hash(value: bytes) -> str:
-    """Return the SHA-256 of a document's bytes in hexadecimal; approvals refer to it."""
+    """Return the SHA-256 of a document's bytes in hexadecimal, to which approvals refer."""
     return hashlib.sha256(value).hexdigest()
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raise an error if a name occurs twice in an object; `json` would keep the last value."""
+    """Return an object's values by name; raise an error if a name occurs twice.
+
+    Without this `object_pairs_hook`, `json` would keep the last value.
+    """
     values = dict(pairs)
     if len(values) < len(pairs):
         raise ValueError("a name occurs twice in one object")
@@ -236,7 +242,7 @@ def _weights(values: Any, counts: dict[str, int], topic: str) -> npt.NDArray[np.
 
 
 def _read_members(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, MemberShare]:
-    """Read the members' shares; raises ValueError if two ranges of a topic overlap."""
+    """Parse the members' shares; raise ValueError if two ranges of a topic overlap."""
     members = {}
     ranges: dict[str, list[Ranges]] = {}
     for name, share in raw.items():

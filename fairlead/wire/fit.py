@@ -1,6 +1,6 @@
 """Fit a plan to the members that are present.
 
-Belongs here: the share of each present member. Does not: who is present and the members' names
+Belongs here: the share of each present member. Does not: the list of members and their names
 (`members`), nor assignments without a plan (`fairlead.followers`).
 """
 
@@ -22,16 +22,18 @@ def fit(
     subscriptions: Mapping[str, Collection[str]],
     partition_counts: Mapping[str, int],
 ) -> Shares:
-    """Give each partition of a subscribed topic to exactly one subscriber, following the plan.
+    """Assign each partition of a subscribed topic to exactly one subscriber, following the plan.
 
-    Members that the plan names keep the part of their share to which they still subscribe. A new
-    member takes over the whole share of an absent member if it subscribes to all its topics: the
-    heaviest share first, to the new member with the fewest topics. The remaining
-    partitions are placed one by one: topics with the fewest subscribers first, among topics with
-    the same subscribers the heaviest partition first, each to the subscriber with the fewest
-    partitions, then the least weight, then the lowest name. Partitions of equal weight are dealt in
-    turns to the members that get them, so that topics spread; this does not change counts and
-    weights.
+    1. Members that the plan names keep the part of their share to which they still subscribe.
+    2. The shares of absent members, the heaviest first, go to new members. A share goes as a whole
+       to the new member with the fewest topics that subscribes to all topics of the share. Each new
+       member takes over at most one share.
+    3. The remaining partitions are assigned one by one. Topics with the fewest subscribers come
+       first; among topics with the same subscribers, the heaviest partition comes first. Each
+       partition goes to the subscriber with the fewest partitions; among equals, to the one with
+       the least weight, then to the one with the lowest name.
+    4. Among the partitions of equal weight in step 3, owners are exchanged so that each member gets
+       a similar part of each topic. This does not change the members' counts and weights.
 
     Parameters
     ----------
@@ -40,18 +42,19 @@ def fit(
     subscriptions
         Member name to subscribed topics.
     partition_counts
-        Topic to number of partitions, of the topics that exist. Others are ignored.
+        Topic to number of partitions. Subscribed topics that are not in it are ignored.
 
     Returns
     -------
     dict
-        Member name to topic to partition numbers, ascending. Has every member, but no topic of
-        which the member owns nothing.
+        Member name to topic to partition numbers, ascending. Contains every member, but only topics
+        of which the member owns a partition.
 
     Notes
     -----
-    The result does not depend on the order of members and topics in the input. With P partitions,
-    T topics, M members: O(P log M + M T), and one (absent x T) by (T x new) product.
+    The result does not depend on the order of members and topics in the input. For P partitions,
+    T topics and M members, the time is O(P log M + M T), plus one matrix product of the shapes
+    (absent members, T) and (T, new members).
 
     Examples
     --------
@@ -83,15 +86,16 @@ class _Group:
     Parameters
     ----------
     members
-        M sorted names.
+        The names of M members, sorted.
     topics
-        T sorted names, to their numbers.
+        The names of T topics, sorted, to topic numbers.
     subscribed
-        bool of shape (M, T).
+        Which member subscribes to which topic, bool of shape (M, T).
     offsets
-        int64 of shape (T + 1,): partition p of topic t has index offsets[t] + p; P in all.
+        Index of each topic's first partition, and the number of partitions P, int64 of shape
+        (T + 1,). Partition p of topic number t has index offsets[t] + p.
     weights
-        float64 of shape (P,): from the plan; 0 if it has none.
+        Weights from the plan, 0 for partitions without a weight, float64 of shape (P,).
     """
 
     members: tuple[str, ...]
@@ -131,11 +135,12 @@ class _Planned:
     Parameters
     ----------
     names
-        The plan's members, in its order.
+        Names of the plan's members, in the plan's order.
     member
-        Index of each partition's member in `names`, int64 of shape (K,), ascending.
+        Index in `names` of the member that the plan names for each partition, int64 of shape (K,),
+        ascending.
     topic, index
-        Topic number and partition index, int64 of shape (K,).
+        Topic number and partition index in `_Group`, int64 of shape (K,).
     """
 
     names: tuple[str, ...]
@@ -192,7 +197,7 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     narrowest_first = new_members[
         np.argsort(group.subscribed[new_members].sum(axis=1), kind="stable")
     ]
-    # The inputs are zeros and ones. Some BLAS libraries warn about invalid values in their padding.
+    # Ignore warnings: some BLAS libraries warn about invalid values in their own padding.
     with np.errstate(invalid="ignore"):
         covers = needed @ ~group.subscribed[narrowest_first].T == 0
     takers = np.full(len(absent), -1)
@@ -207,7 +212,7 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
 
 
 def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
-    """Place the partitions without an owner evenly, by count, then by weight."""
+    """Assign the partitions without an owner, to balance first the counts, then the weights."""
     orphans = np.flatnonzero(owner < 0)
     if not orphans.size:
         return
@@ -219,7 +224,7 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
     for topics, members in _audiences(group, np.unique(topic_of)):
         unowned = orphans[np.isin(topic_of, topics)]
         unowned = unowned[np.argsort(-group.weights[unowned], kind="stable")]
-        # With N partitions, only the N least loaded members can get one.
+        # N partitions can only go to the N members with the fewest partitions and least weight.
         least = members[np.lexsort((loads[members], counts[members]))[: unowned.size]]
         heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
         weights, placed = group.weights[unowned], np.empty(unowned.size, dtype=np.int32)
@@ -234,10 +239,16 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
 
 
 def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> None:
-    """Deal partitions of equal weight in turns to the members that get them, so that topics spread.
+    """Exchange owners of partitions of equal weight: each member gets a similar part of each topic.
 
-    Changes the members of the partitions, heaviest first, in place. No member's number or weight of
-    partitions changes.
+    Each member keeps its number of partitions of each weight.
+
+    Parameters
+    ----------
+    placed
+        The member of each partition; changed in place.
+    weights
+        The weight of each partition, descending.
     """
     ends = np.flatnonzero(np.diff(weights, append=-1.0)) + 1
     for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
@@ -249,7 +260,7 @@ def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -
 def _audiences(
     group: _Group, topics: npt.NDArray[np.intp]
 ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Group topics by their subscribers; groups with the fewest subscribers come first."""
+    """Return groups of topics with equal subscribers; those with the fewest subscribers first."""
     same: dict[bytes, list[int]] = {}
     for topic, members in zip(
         topics, np.packbits(group.subscribed[:, topics].T, axis=1), strict=True
@@ -269,7 +280,7 @@ def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
         owners = owner[group.offsets[number] : group.offsets[number + 1]]
         order = np.argsort(owners, kind="stable")
         members, starts = np.unique(owners[order], return_index=True)
-        parts = np.split(order, starts[1:])  # one empty part for a topic without partitions
+        parts = np.split(order, starts[1:])  # a topic without partitions gives one empty part
         for member, partitions in zip(members.tolist(), parts, strict=False):
             shares[group.members[member]][topic] = partitions.tolist()
     return shares

@@ -1,7 +1,7 @@
-"""The members of a group as the group leader sees them, and the user data they exchange.
+"""The members of a group as the group leader sees them, and the user data that they exchange.
 
 Belongs here: a member's name in plans, and the user data of subscriptions and assignments. Does
-not: shares (`fit`).
+not: which member gets which partition (`fit`).
 """
 
 import json
@@ -23,20 +23,20 @@ class GroupMember:
     Parameters
     ----------
     member_id
-        The id from the coordinator.
+        The id that the group coordinator gave the member.
     topics
-        Its subscription.
+        The member's subscription.
     instance_id
-        `group.instance.id`, of static members.
+        `group.instance.id`; None: the member is not static.
     client_id
-        `client.id`, if the member is a follower.
+        `client.id`; None: the member is not a follower.
     seen
-        The newest record of the plan topic that the member has read; NOTHING: none.
+        The newest record of the plan topic that the member has read; NOTHING: no record.
     lapsed
         Whether `seen` is a plan whose lease has expired, by the member's clock.
     owned
-        Topic to partition numbers that the member keeps during the rebalance (KIP-429): empty for
-        an eager member, which has given up everything.
+        Topic to partition numbers that the member keeps during the rebalance (KIP-429). Empty for
+        an eager member, which has given up all partitions.
     """
 
     member_id: str
@@ -57,7 +57,7 @@ class GroupMember:
         instance_id: str | None = None,
         owned: Mapping[str, Collection[int]] | None = None,
     ) -> Self:
-        """Return a member with this subscription; its user data may be a follower's."""
+        """Return a member with this subscription; `user_data` may come from another assignor."""
         note = decode_subscription(user_data)
         return cls(
             member_id,
@@ -77,12 +77,13 @@ class SubscriptionNote:
     Parameters
     ----------
     client_id, instance_id
-        Its `client.id` and `group.instance.id`; some client libraries hide them from the leader.
+        The follower's `client.id` and `group.instance.id`, which some client libraries hide from
+        the group leader.
     seen, lapsed
         As in `GroupMember`.
     again
-        Number of rebalances requested to complete another member's. The number changes the user
-        data, because the coordinator ignores a join with the same subscription.
+        Number of rebalances that this follower requested to complete a cooperative rebalance. A
+        new number changes the user data, since the coordinator ignores an unchanged subscription.
     """
 
     client_id: str | None = None
@@ -99,17 +100,18 @@ class AssignmentNote:
     Parameters
     ----------
     plan_version
-        The plan that the assignment follows; None: the fallback.
+        Version of the plan that the assignment follows; None: the assignment is the fallback.
     seen
         The newest record of the plan topic that any member had read when the leader decided.
     fallback_reason
         Why the assignment is the fallback; None: it follows a plan.
     lapsed
-        Whether the lease of `seen` had expired for all members that had read it.
+        Whether the lease of `seen` had expired, by the clocks of all members that had read it.
     decided
         The newest record that the leader itself had read; None: unknown.
     incomplete
-        Whether partitions are left out until their present owners give them up.
+        Whether some partitions are not assigned yet, because their present owners must give them up
+        first.
     """
 
     plan_version: int | None = None
@@ -120,7 +122,12 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return the newest record that the leader, or the member, had read, and if it had expired.
+        """Return the newest record that was known at the decision, and whether it had expired.
+
+        Parameters
+        ----------
+        by_leader
+            Whether to consider only records that the leader itself had read.
 
         Examples
         --------
@@ -165,8 +172,8 @@ def member_names(members: Iterable[Nameable]) -> dict[str, str]:
     Returns
     -------
     dict
-        Member id to name, each name once: `group.instance.id`, else a `client.id` that no other
-        member uses, else the member id.
+        Member id to a unique name: the `group.instance.id`, otherwise the `client.id` if no other
+        member uses it, otherwise the member id.
 
     Examples
     --------
@@ -191,12 +198,12 @@ def member_names(members: Iterable[Nameable]) -> dict[str, str]:
 
 
 def encode_note(note: SubscriptionNote | AssignmentNote) -> bytes:
-    """Write the user data of a follower's subscription, or of an assignment."""
+    """Serialise the user data of a follower's subscription or of an assignment."""
     return json.dumps({"fairlead": _FORMAT, **asdict(note)}, separators=(",", ":")).encode()
 
 
 def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
-    """Read the user data of a subscription; an empty note if it is not a follower's.
+    """Parse the user data of a subscription; return an empty note if it is not a follower's.
 
     Examples
     --------
@@ -218,7 +225,7 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
 
 
 def decode_assignment(user_data: bytes | None) -> AssignmentNote:
-    """Read the user data of an assignment; an empty note if it is not a follower's."""
+    """Parse the user data of an assignment; return an empty note if it is not a follower's."""
     note = _decode(user_data)
     version, reason = note.get("plan_version"), note.get("fallback_reason")
     return AssignmentNote(
@@ -232,7 +239,7 @@ def decode_assignment(user_data: bytes | None) -> AssignmentNote:
 
 
 def read_identity(raw: Any) -> Identity:
-    """Read a record's identity from another member's user data; NOTHING if it is invalid.
+    """Parse a record's identity from another member's data; return NOTHING if it is invalid.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""The members of a group of the consumer protocol (KIP-848): a record for brokers.
+"""Records that tell brokers the members' names in a group of the consumer protocol (KIP-848).
 
 Belongs here: writing and reading records of the members topic. Does not: the members' names
 (`members`), nor when a record is written (`fairlead.workflows`).
 
-In these groups the broker assigns, and its assignors know only member ids and topic ids, while
-plans name consumers and topics. A record under the group's key maps ids to names. The members topic
-is compacted. Its records have the headers of a plan's record: kind `members`, no lease, version 0.
-The epoch is the time of the sample in milliseconds, but greater than the newest record's, so that
-the later of two records has the greater epoch.
+In these groups the broker assigns partitions. Its assignors know only member ids and topic ids,
+while plans contain the names of consumers and topics. So a record with the group id as its key maps
+ids to names. The members topic is compacted. Its records have the same headers as a plan's record,
+with kind `members`, version 0 and no lease. The epoch is the time of the sample in milliseconds. If
+that is not greater than the newest record's epoch, the epoch is the newest record's plus 1.
 """
 
 import json
@@ -24,7 +24,7 @@ from fairlead.wire.signing import Signer, Verifier
 from fairlead.wire.times import write_time
 
 _KIND: Final = "members"
-#: Version in the signed bytes: 0, because only plans have versions.
+#: Version in the headers: 0, because only plans have versions.
 _VERSION: Final = 0
 
 
@@ -39,9 +39,10 @@ class Membership:
     at
         Time of the sample; time-zone-aware.
     members
-        Member id to the name that plans use.
+        Member id to the member's name in plans.
     topics
-        Topic to its id in the cluster, as Kafka writes it, for existing topics that a member reads.
+        Topic to the id that the cluster gave it, in Kafka's text form, for existing topics to which
+        a member subscribes.
     """
 
     group: str
@@ -50,7 +51,7 @@ class Membership:
     topics: Mapping[str, str]
 
     def to_bytes(self) -> bytes:
-        """Serialise.
+        """Return the value of the record.
 
         Examples
         --------
@@ -75,11 +76,11 @@ class Membership:
         Parameters
         ----------
         origin
-            The topic that the record is written to.
+            The topic to which the record is written.
         after
-            Epoch of the group's newest record; 0: none.
+            Epoch of the group's newest record; 0: there is no record.
         signer
-            Signs the record.
+            Signs the record; None: the record is not signed.
         """
         return plan_headers(
             self.to_bytes(),
@@ -101,7 +102,7 @@ def read_membership(
     origin: Origin,
     verifier: Verifier | None,
 ) -> tuple[Membership, int]:
-    """Read and check a record of the members topic that has a value; return it and its epoch.
+    """Read and check a record that is not a tombstone; return its content and its epoch.
 
     Parameters
     ----------
@@ -111,8 +112,8 @@ def read_membership(
     Raises
     ------
     InvalidPlanError
-        The record has another format, cannot be read, is another group's, cluster's or log's, has a
-        wrong hash, or lacks a valid signature.
+        The record has another format, cannot be read, is for another group, cluster or log (topic
+        id), has a wrong hash, or lacks a valid signature.
     """
     by_name = read_headers(value, headers)
     if (kind := header_text(by_name, "kind")) != _KIND:

@@ -1,6 +1,6 @@
 """Sets of partitions as range strings: "0-3,7" is {0, 1, 2, 3, 7}.
 
-Belongs here: the text form in the plan topic, and shares kept as ranges. Does not: owners.
+Belongs here: range strings as in the plan topic, and shares stored as ranges. Does not: owners.
 """
 
 import re
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-#: First and last partitions, int64 of shape (2, R), ascending.
+#: The first and the last partition of R ranges, int64 of shape (2, R), ascending.
 Ranges = npt.NDArray[np.int64]
 
 _RANGES = re.compile(r"\d{1,10}(-\d{1,10})?(,\d{1,10}(-\d{1,10})?)*", re.ASCII)
 
 
 def format_partitions(partitions: npt.ArrayLike) -> str:
-    """Write a set of partitions as ascending ranges.
+    """Return a set of partitions as a range string with ascending ranges.
 
     Parameters
     ----------
@@ -40,19 +40,20 @@ def format_partitions(partitions: npt.ArrayLike) -> str:
 
 
 def parse_ranges(text: str, *, below: int) -> Ranges:
-    """Read a range string in time proportional to its length.
+    """Parse a range string, in time proportional to its length.
 
     Parameters
     ----------
     text
-        Ranges in ascending order without overlap, as `format_partitions` writes them.
+        Ranges in ascending order without overlap, as returned by `format_partitions`.
     below
         The topic's partition count.
 
     Raises
     ------
     ValueError
-        The text is not a range string, repeats a partition, or has one that does not exist.
+        The text is not a range string, is not in order, or contains a partition twice or one that
+        does not exist.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def parse_ranges(text: str, *, below: int) -> Ranges:
 
 
 def expand(ranges: Ranges) -> npt.NDArray[np.int32]:
-    """Return the partitions of ranges, int32 of shape (K,), ascending.
+    """Return all partitions in the ranges, int32 of shape (K,), ascending.
 
     Examples
     --------
@@ -96,9 +97,10 @@ def expand(ranges: Ranges) -> npt.NDArray[np.int32]:
 
 
 class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
-    """Topic to partition numbers, int32 of shape (K,), ascending, expanded on each access.
+    """A mapping of topic to partition numbers, which are stored as ranges.
 
-    A text of a few bytes can stand for millions of partitions, so only ranges are kept.
+    Each access returns a new array, int32 of shape (K,), ascending. Arrays are not stored, because
+    a range string of a few bytes can contain millions of partitions.
 
     Parameters
     ----------
@@ -122,7 +124,7 @@ class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
         return len(self._ranges)
 
     def below(self, topic: str, count: int) -> npt.NDArray[np.int32]:
-        """Return the partitions of a topic below a count, without expanding the others.
+        """Return a topic's partitions below `count`, without creating an array of all of them.
 
         Examples
         --------

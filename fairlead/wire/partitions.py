@@ -1,7 +1,7 @@
-"""Partitions, topic ids and keys as clients write them.
+"""Conversions of partitions, topic ids and keys.
 
-Belongs here: conversions that every client's module needs, and the partition of a group's key. Does
-not: assignments.
+Belongs here: conversions that the modules of all clients need, and the partition of a group's key.
+Does not: assignments.
 """
 
 import base64
@@ -27,7 +27,7 @@ def pairs(partitions: Mapping[str, Iterable[int]]) -> Iterator[Pair]:
 
 
 def by_topic(partitions: Iterable[Pair]) -> dict[str, list[int]]:
-    """Group partitions by topic, both ascending.
+    """Group partitions by topic; topics and partition numbers are ascending.
 
     Examples
     --------
@@ -62,9 +62,9 @@ def partition_counts(
 
 
 def partition_for_key(group: str, count: int) -> int:
-    """Return the partition, of `count`, with the records of a group.
+    """Return the partition that contains a group's records, in a topic of `count` partitions.
 
-    It is the partition of Kafka's default partitioner for the group's key.
+    It is the partition that Kafka's default partitioner chooses for the group id as key.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def partition_for_key(group: str, count: int) -> int:
 
 
 def kafka_uuid(raw: bytes | str) -> str:
-    """Write a 16-byte id as Kafka writes topic ids: URL-safe base64 without padding.
+    """Return a 16-byte topic id in Kafka's text form: URL-safe base64 without padding.
 
     Parameters
     ----------

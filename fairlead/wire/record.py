@@ -3,9 +3,9 @@
 Belongs here: headers, a record's identity, and the bytes that are signed. Does not: the document
 (`document`), checking records (`record_reading`), nor cryptography (`signing`).
 
-The value is a plan's document, or states that the group's plan is withdrawn. Headers hold the
-format and kind, the version, the value's hash, the cluster and log (topic id) of the record, the
-epoch of the group's versions, and the lease.
+The value is a plan's document, or states that the group's plan is withdrawn. The headers contain
+the format, the kind, the version, the hash of the value, the cluster id, the topic id (`log`), the
+epoch, and the end of the lease.
 """
 
 import base64
@@ -24,19 +24,20 @@ Kind = Literal["plan", "withdrawn", "members"]
 
 
 class Identity(NamedTuple):
-    """Identity and order of a record: a later record is greater.
+    """Identity and order of a record: a later record has a greater identity.
 
     Parameters
     ----------
     epoch
-        Epoch of the group's versions, from 1. The planner draws a new one for the group's first
-        plan, after a withdrawal, and if its database was replaced.
+        Number, from 1, of the series of versions to which the record belongs. The planner begins a
+        later epoch for the group's first plan, after a withdrawal, and if its database was
+        replaced.
     version
         The plan's version.
     withdrawn
         Whether the plan was withdrawn.
     sha256
-        Hash of the value, in hexadecimal.
+        SHA-256 of the value, in hexadecimal.
     """
 
     epoch: int
@@ -46,11 +47,11 @@ class Identity(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """The fields by which records are ordered."""
+        """The fields by which records are ordered: all except the hash."""
         return self[:3]
 
 
-#: The identity before any record.
+#: Stands for "no record"; less than the identity of every record.
 NOTHING: Final = Identity(0, 0)
 
 
@@ -91,13 +92,15 @@ def plan_headers(
     group, version
         The group, and the version of its plan.
     origin
-        The topic that the record is written to.
-    epoch, lease_until
-        As in `Identity` and `VerifiedRecord`; the lease is written to the millisecond.
+        The topic to which the record is written.
+    epoch
+        As in `Identity`.
+    lease_until
+        When the plan expires unless it is renewed, rounded down to the millisecond; None: never.
     kind
         Kind of the value.
     signer
-        Signs the record.
+        Signs the record; None: the record is not signed.
     """
     headers: Headers = [
         ("format", str(FORMAT).encode()),
@@ -132,14 +135,18 @@ def withdrawn_value(group: str, version: int) -> bytes:
 
 
 def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic: str) -> bytes:
-    """Return the bytes of a record that are signed.
+    """Return the bytes that the signature of a record covers.
 
     Parameters
     ----------
     headers
-        The record's headers, with kind and hash.
-    group, version, topic
-        The record's group, from its key; its version, from its headers; its topic's name.
+        The record's headers; `kind` and `sha256` are required.
+    group
+        The group, from the record's key.
+    version
+        The version, from the record's headers.
+    topic
+        The name of the record's topic.
     """
     return signed_bytes(
         headers.get("cluster", b""),

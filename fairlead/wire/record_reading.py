@@ -1,6 +1,6 @@
-"""Reading a record of the plan topic, with every check of a single record.
+"""Read a record of the plan topic, and check whether it is valid.
 
-Belongs here: which records are valid. Does not: writing records (`record`), nor sequences of
+Belongs here: all checks of a single record. Does not: writing records (`record`), nor the order of
 records (`fairlead.followers.core.plan_cache`).
 """
 
@@ -24,12 +24,12 @@ from fairlead.wire.record import (
 from fairlead.wire.signing import Verifier
 from fairlead.wire.times import read_time
 
-#: Added to leases: how far a follower's clock may be ahead of the planner's.
+#: Added to the end of each lease, because a follower's clock may be ahead of the planner's.
 SKEW: Final = timedelta(seconds=60)
-#: Latest valid epoch after now. Epochs are times in milliseconds, always later than the newest, so
-#: a forged epoch in the far future must not be valid.
+#: How far in the future an epoch may be. Epochs are times in milliseconds, and every new epoch is
+#: greater than all earlier ones. So a forged epoch far in the future must not be valid.
 AHEAD: Final = timedelta(days=1)
-#: At most 18 digits fit the integers of every client's language.
+#: At most 18 digits, so that a number fits the integers of every client's language.
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -44,7 +44,7 @@ class VerifiedRecord:
     plan
         The plan to follow; None: the group's plan is withdrawn.
     lease_until
-        When the plan expires without renewal; None: never.
+        When the plan expires unless it is renewed; None: never.
     """
 
     identity: Identity
@@ -60,24 +60,26 @@ def read_record(
     origin: Origin,
     verifier: Verifier | None,
 ) -> VerifiedRecord:
-    """Read and check a record that has a value; check its signature before parsing the value.
+    """Read and check a record that is not a tombstone.
+
+    The signature is checked before the value is parsed.
 
     Parameters
     ----------
     value, headers
         Value and headers of the record.
     group
-        The group of the record's key.
+        The group id, from the record's key.
     origin
-        The topic that the record was read from.
+        The topic from which the record was read.
     verifier
-        Holds the trusted keys; None: records need no signature.
+        Has the trusted keys; None: records need no signature.
 
     Raises
     ------
     InvalidPlanError
-        The record has another format, cannot be read, is for another group, cluster or log, has a
-        wrong hash, or lacks a valid signature. The message states the reason.
+        The record has another format, cannot be read, is for another group, cluster or log (topic
+        id), has a wrong hash, or lacks a valid signature. The message states the reason.
     """
     by_name = read_headers(value, headers)
     if (kind := header_text(by_name, "kind")) not in {"plan", "withdrawn"}:
@@ -129,15 +131,18 @@ def check_headers(
     ----------
     by_name
         Headers from `read_headers`, with a kind.
-    group, version
-        From the record's key and headers.
+    group
+        The group id, from the record's key.
+    version
+        The version in the record's headers.
     origin, verifier
         As for `read_record`.
 
     Raises
     ------
     InvalidPlanError
-        The record is for another cluster or log, or lacks a valid signature.
+        The record is for another cluster or log (topic id), lacks a valid signature, or has an
+        invalid epoch.
     """
     if verifier is not None:
         _check_signature(

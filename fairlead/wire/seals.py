@@ -1,11 +1,11 @@
-"""A secret by which the members of a group authenticate their records in the coordination topic.
+"""Seals: codes by which the members of a group authenticate records in the coordination topic.
 
 Belongs here: the bytes that a seal covers, and checking seals. Does not: the content of records
-(`agreement`), nor the topic (`fairlead.followers.confluent`). Plans are signed instead (`signing`).
+(`agreement`), the topic (`fairlead.followers.confluent`), nor plans, which are signed (`signing`).
 
-Without a secret, anyone who may write to the coordination topic can act as a member of any group. A
-seal is valid for one group and one log only. A replayed record belongs to an earlier generation and
-has no effect.
+A seal is an HMAC with a secret that the members share. Without a secret, anyone who may write to
+the coordination topic can act as a member of any group. A seal is valid for only one group and one
+log. If someone sends an old record again, it belongs to an earlier generation and has no effect.
 """
 
 import hmac
@@ -32,8 +32,8 @@ class Seal:
     log
         The topic id of the coordination topic.
     secrets
-        The first one creates seals; seals by any of them are valid. Empty: records have no seal,
-        and every record is accepted.
+        The first secret creates seals. A seal with any of the secrets is valid. Empty: records have
+        no seal, and every record is accepted.
     """
 
     group: str
@@ -41,13 +41,13 @@ class Seal:
     secrets: tuple[bytes, ...] = field(default=(), repr=False)
 
     def headers(self, value: bytes) -> list[tuple[str, str | bytes]]:
-        """Return the header with the seal of a record, if there is a secret."""
+        """Return the headers to send with a record: its seal, or none without a secret."""
         return [(HEADER, self._seal(self.secrets[0], value))] if self.secrets else []
 
     def holds(
         self, value: bytes | None, headers: Iterable[tuple[str, str | bytes | None]] | None
     ) -> bool:
-        """Whether a record has a valid seal.
+        """Whether a record has a valid seal, or no seal is required.
 
         Examples
         --------
@@ -73,15 +73,17 @@ class Seal:
 
 
 def read_secrets(text: str | None) -> tuple[bytes, ...]:
-    """Read a group's shared secrets, separated by commas.
+    """Parse a group's shared secrets, separated by commas.
 
-    To change a secret without a gap, give every member `old,new`, then `new,old`, then `new`.
+    To change a secret without interruption, give every member `old,new`, then `new,old`, then
+    `new`.
 
     Raises
     ------
     ConfigurationError
-        A secret is shorter than 16 bytes or empty (an unset variable must not switch sealing off),
-        or is the planner's private key. The message does not contain the secret.
+        A secret is shorter than 16 bytes, or is the planner's private key. An empty text is an
+        error, too, since an unset variable must not switch sealing off. The message does not
+        contain the secret.
 
     Examples
     --------

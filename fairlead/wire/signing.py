@@ -1,8 +1,10 @@
-"""Ed25519 signatures: the planner holds the private key, followers the public ones.
+"""Ed25519 signatures: the planner has the private key, followers have the public keys.
 
 Belongs here: keys as text, signing and verifying bytes. Does not: which bytes are signed
-(`record`). Needs the package `cryptography` of the extra `signed`. The import happens when a key is
-configured, so that an unusable key is an error immediately.
+(`record`).
+
+Needs the package `cryptography` of the extra `signed`. It is imported when a key is parsed, so that
+an unusable key raises an error immediately.
 """
 
 import base64
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 
 #: Prefix of the signed bytes, so that a signature made for another purpose is not valid here.
 DOMAIN: Final = b"fairlead-v2\0"
-#: Part of the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm
-#: and the start of the key's octets.
+#: Text that occurs in the base64 of every Ed25519 private key in PKCS8 DER, and in no public key.
+#: It encodes the algorithm and the header of the key's bytes.
 _PRIVATE: Final = "BQYDK2VwBCIEI"
 
 
@@ -33,7 +35,7 @@ class Signer:
     Parameters
     ----------
     key_id
-        The id by which followers find the public key.
+        The id by which followers select the public key.
     """
 
     key_id: str
@@ -41,7 +43,7 @@ class Signer:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read a private key: `id:base64 of PKCS8 DER`.
+        """Parse a private key: `id:base64 of PKCS8 DER`.
 
         Raises
         ------
@@ -61,7 +63,7 @@ class Signer:
 
     @classmethod
     def new(cls, key_id: str) -> Self:
-        """Generate a key."""
+        """Generate a new private key."""
         _, ed25519 = _library()
         if not key_id or set(key_id) & set(":, \t\r\n"):
             raise ConfigurationError(
@@ -70,7 +72,7 @@ class Signer:
         return cls(key_id, ed25519.Ed25519PrivateKey.generate())
 
     def private_text(self) -> str:
-        """Return the private key, a secret, as `from_text` reads it."""
+        """Return the private key, which is secret, in the format of `from_text`."""
         serialization, _ = _library()
         der = self._key.private_bytes(
             serialization.Encoding.DER,
@@ -80,7 +82,7 @@ class Signer:
         return f"{self.key_id}:{base64.b64encode(der).decode()}"
 
     def public_text(self) -> str:
-        """Return the public key as `Verifier.from_text` reads it."""
+        """Return the public key in the format of `Verifier.from_text`."""
         serialization, _ = _library()
         der = self._key.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -98,19 +100,19 @@ class Signer:
 
 @dataclass(frozen=True)
 class Verifier:
-    """Verifies with any of several public keys, so that keys can be changed without a gap."""
+    """Verifies signatures with several public keys, so that a key can be replaced gradually."""
 
     _keys: Mapping[str, "Ed25519PublicKey"]
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read public keys: `id:base64 of SPKI DER`, several separated by commas.
+        """Parse one or more public keys, separated by commas: `id:base64 of SPKI DER`.
 
         Raises
         ------
         ConfigurationError
-            The text is not a list of such keys, an id occurs twice, a key is private, or
-            `cryptography` is not installed.
+            The text is not a list of such keys, an id occurs twice, the text contains a private
+            key, or `cryptography` is not installed.
         """
         refuse_private_key(text, "public_keys")
         serialization, ed25519 = _library()
@@ -134,7 +136,7 @@ class Verifier:
         Raises
         ------
         InvalidPlanError
-            The key is unknown, or the signature is invalid.
+            `key_id` is unknown, or the signature is invalid.
         """
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
 
@@ -151,7 +153,7 @@ class Verifier:
 
 
 def signed_bytes(*fields: bytes) -> bytes:
-    r"""Return the bytes to sign for a list of fields; different lists give different bytes.
+    r"""Encode a list of fields as the bytes to sign; different lists give different bytes.
 
     Examples
     --------
@@ -162,12 +164,12 @@ def signed_bytes(*fields: bytes) -> bytes:
 
 
 def refuse_private_key(text: str, option: str) -> None:
-    """Raise an error if a consumer's option contains the planner's private key.
+    """Raise an error if the text of a consumer's option contains a private key.
 
     Raises
     ------
     ConfigurationError
-        An option contains it. The message does not contain the key.
+        The text contains a private key. The message does not contain it.
     """
     if _PRIVATE in text:
         raise ConfigurationError(
@@ -190,7 +192,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _split(text: str, what: str) -> tuple[str, bytes]:
-    """Return a key's id and bytes."""
+    """Parse `id:base64`, and return the key's id and bytes; errors begin with `what`."""
     if not text:
         raise ConfigurationError(
             f"{what} is empty: is a variable not set? Remove the option to use no key"

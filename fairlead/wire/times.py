@@ -1,6 +1,6 @@
-"""Times in plans and headers, which followers in every language read in the same way.
+"""Times in plans and headers, which followers in every language must read in the same way.
 
-Belongs here: the valid forms of a time. Does not: the meaning of times.
+Belongs here: the valid formats of a time. Does not: the meaning of times.
 """
 
 import re
@@ -13,19 +13,20 @@ _TIME = re.compile(
 
 
 def write_time(time: datetime) -> str:
-    """Write a time in UTC, to the millisecond."""
+    """Format a time as ISO 8601 in UTC, to the millisecond."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def read_time(text: str) -> datetime:
-    """Read an ISO 8601 time with zone, to the second, millisecond or microsecond.
+    """Parse an ISO 8601 time with a time zone, to the second, millisecond or microsecond.
 
-    `datetime.fromisoformat` accepts more, and differs between Python versions.
+    Unlike `datetime.fromisoformat`, it accepts the same formats in every Python version, and no
+    others.
 
     Raises
     ------
     ValueError
-        The text is not such a time.
+        The text has another format.
 
     Examples
     --------

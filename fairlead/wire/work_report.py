@@ -4,13 +4,14 @@ Belongs here: writing and reading the text. Does not: measuring (`followers.core
 reports (`fairlead.domain`).
 
 The text is ASCII. Numbers are in base 36, with leading zeros to a fixed width, so that the reports
-of a whole cluster can be read as one array::
+of a whole cluster can be parsed as one array::
 
     fairlead1 c=116kywwk3f9q2 e=0002s000 w=0001uo00 h=0000vz8g k=000019u n=0000019m b=000006fu \
 q=0000001iv0 p=000 t=mm8ewu2k
 
-`c` is the hash of the member id, then the token. Counters grow until the consumer ends; the planner
-uses the differences between samples.
+`c` contains the hash of the member id, followed by the token, which is random for each consumer
+object. Counters start at 0 when the consumer is created and then only grow. The planner uses their
+differences between samples.
 """
 
 import zlib
@@ -25,13 +26,14 @@ import numpy.typing as npt
 PREFIX: Final = "fairlead1 c="
 _HASH: Final = 7
 TOKEN_LENGTH: Final = 6
-#: Name and number of digits of each number, in the order of `WorkReport`.
+#: Letter and number of digits of each number in a report, in the order of `WorkReport`'s fields.
 _WIDTHS: Final = {"e": 8, "w": 8, "h": 8, "k": 7, "n": 8, "b": 8, "q": 10, "p": 3, "t": 8}
 NUMBERS: Final = len(_WIDTHS)
-#: Reported as `paused` if times are unknown: the application takes or processes records in several
-#: threads or tasks.
+#: Value of `paused` if processing times are unknown, because several threads or tasks receive or
+#: process records.
 TIMES_UNKNOWN: Final = 36**3 - 1
-#: Largest value of each counter, also written for all higher counts; -1: not a counter.
+#: Largest value of each counter, also written for all greater values; -1 for `p`, which is not a
+#: counter.
 _LARGEST: Final = np.array([-1 if name == "p" else 36**w - 1 for name, w in _WIDTHS.items()])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NO_DIGIT: Final = 255
@@ -44,7 +46,7 @@ _TEMPLATE: Final = (
 
 @dataclass(frozen=True)
 class WorkReport:
-    """A consumer's report with the committed offset of one partition.
+    """The numbers in a report, which a consumer commits with the offset of one partition.
 
     Parameters
     ----------
@@ -53,15 +55,16 @@ class WorkReport:
     waiting_ms
         Milliseconds of `elapsed_ms` in which the consumer waited for records.
     handler_ms
-        Milliseconds of `elapsed_ms` in which the application ran, between two calls of the client.
+        Milliseconds of `elapsed_ms` between the return of records and the application's next call
+        of the client: the time in which the application processed records.
     calls
-        Number of calls that returned records.
+        Number of calls of the client that returned records.
     records
         Number of processed records of the partition, before the committed offset.
     busy_ms
         Milliseconds in which the application processed these records.
     busy_squares_ms2
-        Sum over these records of the squared processing time of each.
+        Sum of the squared processing times of these records, in square milliseconds.
     paused
         Number of paused partitions; `TIMES_UNKNOWN` if processing times cannot be measured.
     at_ms
@@ -86,7 +89,7 @@ class WorkReport:
         member_id
             The consumer's member id.
         token
-            `TOKEN_LENGTH` random digits of base 36, constant while the consumer lives.
+            `TOKEN_LENGTH` random digits of base 36, drawn when the consumer is created.
 
         Examples
         --------
@@ -100,7 +103,7 @@ class WorkReport:
 
 
 def member_hash(member_id: str) -> str:
-    """Return the hash of a member id in reports.
+    """Return the hash that stands for a member id in reports.
 
     Examples
     --------
@@ -111,7 +114,7 @@ def member_hash(member_id: str) -> str:
 
 
 def base36(number: int, width: int) -> str:
-    """Write a number in base 36 with `width` digits; a number that is too large becomes z...z.
+    """Return a number in base 36 with `width` digits; if it is too large, all digits are z.
 
     Examples
     --------
@@ -129,16 +132,16 @@ def base36(number: int, width: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class WorkReports:
-    """R reports found in the metadata of many offsets.
+    """R reports that were found in the metadata of many offsets.
 
     Parameters
     ----------
     place
-        Index of each report's metadata, ascending, int64 of shape (R,).
+        Index of each report in the list of metadata, ascending, int64 of shape (R,).
     owners
         Hashes of the member ids, strings of shape (R,).
     tokens
-        Strings of shape (R,).
+        Tokens of the consumers, strings of shape (R,).
     numbers
         The fields of `WorkReport`, in their order, int64 of shape (R, NUMBERS).
     """
@@ -150,14 +153,15 @@ class WorkReports:
 
 
 def read_reports(metadata: Sequence[bytes]) -> WorkReports:
-    """Return the valid reports in metadata; ignore everything else.
+    """Return the valid reports in metadata; ignore other metadata.
 
-    A report is ignored if a counter has its largest value, because it cannot grow any more.
+    A report is also ignored if a counter has reached its largest value, because the counter cannot
+    grow any more.
 
     Parameters
     ----------
     metadata
-        Metadata of committed offsets, by any client. A report may end with a NUL byte.
+        Metadata of committed offsets, from any client. A report may end with a NUL byte.
     """
     size = len(_TEMPLATE)
     place = np.array(
@@ -192,7 +196,7 @@ def read_reports(metadata: Sequence[bytes]) -> WorkReports:
 
 
 def _texts(written: npt.NDArray[np.uint8]) -> npt.NDArray[np.str_]:
-    """Return ASCII bytes of shape (R, width) as R texts."""
+    """Convert ASCII bytes of shape (R, width) to R strings."""
     return np.ascontiguousarray(written).view(f"S{written.shape[1]}").ravel().astype(np.str_)
 
 

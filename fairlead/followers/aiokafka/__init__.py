@@ -1,7 +1,8 @@
 """Follow plans with aiokafka: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
-`consumer` is the consumer and the assignor; `plan_source` reads the plan topic; `join` lets a
-consumer with several assignors join once.
+`consumer` contains the consumer and the assignor; `plan_source` reads the plan topic; `join` makes
+a consumer with several assignors join only once; `metadata` adds the rack to subscriptions;
+`reporting` adds reports of work to commits.
 """
 
 from fairlead.followers.aiokafka.consumer import PlanAssignor, PlanConsumer

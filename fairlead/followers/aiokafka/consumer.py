@@ -10,7 +10,7 @@ reading the plan topic (`plan_source`).
     )
     await consumer.start()
 
-aiokafka only has eager rebalances.
+aiokafka has only eager rebalances.
 """
 
 import asyncio
@@ -43,9 +43,10 @@ from fairlead.wire.partitions import partition_counts
 class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
     """Assigns partitions by the group's plan; the group leader decides for all members.
 
-    An object, whereas aiokafka's own assignors are classes; the consumer accepts both. It must be
-    the first in the list of assignors; Kafka uses it once every member of the group has it. It
-    reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
+    Put an instance first in `partition_assignment_strategy`. aiokafka's own assignors are passed as
+    classes, but the consumer accepts both. Kafka uses this assignor as soon as every member of the
+    group has it. It reads the plan topic on a daemon thread until `close`. `PlanConsumer` does all
+    of this automatically.
 
     Parameters
     ----------
@@ -74,13 +75,13 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Set the consumer, which then rejoins for new plans.
+        """Set the assignor's consumer, which then rejoins for new plans.
 
-        Call before it starts, on its event loop.
+        Call before the consumer starts, on its event loop.
         """
         loop = asyncio.get_running_loop()
-        # The client has no public way to ask for a rebalance. This function sets a future that the
-        # coordinator's task waits for.
+        # The client has no public way to request a rebalance. `request_rejoin` sets a future for
+        # which the coordinator's task waits.
         self._consumer = known = weakref.ref(consumer)
 
         def rejoin() -> None:
@@ -90,11 +91,11 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.rejoin_by(rejoin)
 
     async def read_ahead(self) -> None:
-        """Wait until the plan topic is read, so that a rebalance need not. Call before joining."""
+        """Wait until the plan topic is read, so that no rebalance waits; call before joining."""
         await asyncio.to_thread(self._follower.read_ahead)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Return the subscription this member joins with."""
+        """Return the subscription that this member joins with."""
         if self._consumer and (coordinator := _coordinator(self._consumer())) is not None:
             join_once(coordinator)
         user_data = self._follower.subscription(self._client_id, self._instance_id)
@@ -103,7 +104,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Decide for the whole group; called on its leader.
+        """Return the assignment of all members; called on the group leader.
 
         Blocks the event loop at most for `read_timeout_s`, and only if another member has read a
         newer plan.
@@ -124,7 +125,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Note the new assignment; called on every member."""
+        """Handle the member's new assignment; called on every member."""
         coordinator = _coordinator(self._consumer()) if self._consumer else None
         generation = -1 if coordinator is None else coordinator.generation
         self._follower.assigned(assignment.user_data, generation)
@@ -138,10 +139,10 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     topics
         Topics to subscribe to, as for AIOKafkaConsumer.
     configs
-        As for AIOKafkaConsumer, with the fields of `FollowOptions`. `group_id` is needed.
+        As for AIOKafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans; default: range and roundrobin, so that you can replace consumers with Kafka's or
-        aiokafka's default one by one.
+        plans. Its default is range and roundrobin, so that you can replace consumers that use
+        Kafka's or aiokafka's default one by one.
 
     Raises
     ------
@@ -169,7 +170,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         longest_s = configs.get("max_poll_interval_ms", 300_000) / 1e3
         self._meter = Meter(longest_s) if options.report_work else None
         self._event_loop = asyncio.get_running_loop()
-        #: The task that asked for records last.
+        #: Returns the task that last asked for records, if it still exists.
         self._taker: Callable[[], asyncio.Task[Any] | None] = lambda: None
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
@@ -205,12 +206,12 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         return meter.took(batch)
 
     def _asks(self, meter: Meter) -> None:
-        """Note that the present task asks for records."""
+        """Remember the task that asks for records; stop measuring if there are several tasks."""
         meter.asked()
-        task = asyncio.current_task(self._event_loop)  # much slower without the loop
+        task = asyncio.current_task(self._event_loop)  # much slower without the argument
         if task is not (taker := self._taker()) and task is not None:
             if taker is not None and not taker.done():
-                meter.give_up()  # their times cannot be distinguished
+                meter.give_up()  # the tasks' processing times cannot be distinguished
             self._taker = weakref.ref(task)
 
     async def start(self) -> None:

@@ -1,9 +1,9 @@
-"""Let an aiokafka consumer with several assignors join its group once.
+"""Make an aiokafka consumer with several assignors join its group only once.
 
-Belongs here: a workaround for a bug of aiokafka. aiokafka 0.12 to 0.14 send a request to join
-with the first assignor, then another with the first two, and so on (aio-libs/aiokafka, pull request
-1168). That starts two rebalances instead of one; between them, the member has no assignor in common
-with members that only have `range`. If aiokafka sends one request, this module has no effect.
+Belongs here: a workaround for a bug of aiokafka. aiokafka 0.12 to 0.14 send a join request with the
+first assignor, then another with the first two, and so on (aio-libs/aiokafka, pull request 1168).
+That starts two rebalances instead of one, and between them the member has no assignor in common
+with members that only have `range`. If aiokafka sends only one request, this module has no effect.
 """
 
 from types import SimpleNamespace
@@ -12,12 +12,12 @@ from typing import Any, Final
 from aiokafka.protocol.group import JoinGroupRequest
 
 _MARK: Final = "_fairlead_joins_once"
-#: The answer to suppressed requests; aiokafka uses only the answer to the last one.
+#: The response to suppressed requests. aiokafka uses only the response to the last request.
 _NOT_SENT: Final = SimpleNamespace(error_code=0)
 
 
 def join_once(coordinator: Any) -> None:
-    """Suppress this coordinator's join requests that lack an assignor."""
+    """Suppress this coordinator's join requests that do not list all assignors."""
     if hasattr(coordinator, _MARK):
         return
     send = coordinator._send_req  # noqa: SLF001 - the method that sends all requests

@@ -1,9 +1,9 @@
 """A subscription with a member's rack, which aiokafka does not support.
 
-Belongs here: version 3 of the subscription (KIP-881), byte for byte. Does not: its content
+Belongs here: the bytes of version 3 of the subscription (KIP-881). Does not: the values in it
 (`consumer`).
 
-Members with an older version can read it, since every version starts like the first.
+Members that know only older versions can read it, since each version only appends fields.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ class MetadataWithRack(ConsumerProtocolMemberMetadata):  # type: ignore[misc] # 
 
 
 def subscription(topics: list[str], user_data: bytes, rack: str) -> ConsumerProtocolMemberMetadata:
-    r"""Return a member's subscription; aiokafka's own if the rack is empty.
+    r"""Return a member's subscription; without a rack, in the version that aiokafka uses.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Read the plan topic with aiokafka.
 
-Belongs here: the partition of a group's key, read on its own event loop, so that the application's
-loop does not wait. Does not: the meaning of records (`plan_cache`).
+Belongs here: finding the partition that holds a group's key, and reading it on a separate event
+loop, so that the application's loop does not wait. Does not: the meaning of records (`plan_cache`).
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
 
-#: A consumer's connection settings.
+#: Names of a consumer's connection settings.
 CONNECTION: Final = frozenset(
     {
         "bootstrap_servers",
@@ -41,7 +41,7 @@ _FORBIDDEN_TOPIC: Final = 29
 
 @dataclass(eq=False)
 class AiokafkaSource:
-    """The plan topic's partition of a group's key, read from its beginning.
+    """The partition of the plan topic that holds a group's key, read from its beginning.
 
     Runs its own event loop on the calling thread.
     """
@@ -55,7 +55,7 @@ class AiokafkaSource:
 
     @classmethod
     def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
-        """Connect; None: the topic does not exist, or may not be read.
+        """Connect; return None if the topic does not exist or may not be read.
 
         Parameters
         ----------
@@ -95,17 +95,17 @@ class AiokafkaSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the topic has grown, and the group's key belongs to another partition now."""
+        """Whether the topic has more partitions, and the group's key belongs to another one now."""
         count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 
     def at_end(self) -> bool:
-        """Whether all records that existed at opening have been read."""
+        """Whether all records have been read that existed when the connection was opened."""
         position: int = self._runner.run(self._consumer.position(self._partition))
         return position >= self._end
 
     def close(self) -> None:
-        """Close the consumer and its loop."""
+        """Close the consumer and its event loop."""
         try:
             self._runner.run(self._consumer.stop())
         finally:
@@ -115,7 +115,7 @@ class AiokafkaSource:
 async def _describe(reach: dict[str, Any], topic: str) -> tuple[int, str]:
     """Return the number of partitions of the topic, and the cluster's id.
 
-    Uses the admin client: a consumer's request could create the topic.
+    Uses the admin client, because a consumer's request could create the topic.
     """
     admin = AIOKafkaAdminClient(**reach)
     try:
@@ -133,7 +133,7 @@ async def _describe(reach: dict[str, Any], topic: str) -> tuple[int, str]:
 
 
 async def _start(reach: dict[str, Any], partition: TopicPartition) -> tuple[AIOKafkaConsumer, int]:
-    """Start to read the partition; return the consumer, and the partition's end offset."""
+    """Start a consumer of the partition; return the consumer and the partition's end offset."""
     consumer = AIOKafkaConsumer(
         **reach,
         auto_offset_reset="earliest",

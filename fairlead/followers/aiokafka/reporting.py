@@ -1,12 +1,11 @@
-"""Add reports of work to all commits of aiokafka, and notice when it waits for records.
+"""Add reports of work to all commits of aiokafka, and measure when it waits for records.
 
-Belongs here: wrapping the private methods for this. Does not: measuring
-(`followers.core.meter`).
+Belongs here: wrapping the client's private methods. Does not: measuring (`followers.core.meter`).
 
-aiokafka 0.14 has no public way to add metadata to automatic commits. All commits, automatic or not,
-go through `_do_commit_offsets` of the coordinator. `getone` and `getmany` await two kinds of
-futures if they have no records: for fetched records, and for an assignment. Wrapping the methods
-that create these futures costs nothing while there are records.
+aiokafka 0.14 has no public way to add metadata to automatic commits. So this module wraps the
+coordinator's `_do_commit_offsets`, which sends all commits, automatic or not. If there are no
+records, `getone` and `getmany` await a future: for fetched records, or for an assignment. This
+module also wraps the methods that create these futures. That costs nothing while there are records.
 """
 
 import weakref
@@ -19,7 +18,7 @@ from fairlead.followers.core.meter import Meter, reported
 
 
 def report_work(consumer: AIOKafkaConsumer, meter: Meter) -> None:
-    """Add a report to each committed offset without metadata, and note waits for records.
+    """Add a report to each committed offset that has no metadata, and measure waits for records.
 
     Call once the consumer has started.
     """

@@ -1,5 +1,6 @@
-"""Report to an application the partitions that a rebalance really takes and adds (KIP-54).
+"""Tell applications which partitions a rebalance really takes away and adds (KIP-54).
 
-An eager client lists all partitions at each rebalance. `kafka_python` and `aiokafka` are listeners
-for their clients; `holdings` compares assignments.
+At each rebalance, an eager client reports all its partitions as revoked and then as assigned.
+`kafka_python` and `aiokafka` contain rebalance listeners for these clients; `holdings` compares
+assignments.
 """

@@ -1,6 +1,6 @@
-"""KIP-54's listener pattern for aiokafka.
+"""The rebalance listener that KIP-54 recommends, for aiokafka.
 
-Belongs here: aiokafka's callbacks, and recognising a member that its group dropped. Does not:
+Belongs here: aiokafka's callbacks, and recognising that the group dropped the member. Does not:
 comparing assignments (`holdings`).
 """
 
@@ -12,7 +12,7 @@ from fairlead.followers.cleanup.holdings import Callback, Holdings
 
 
 class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is untyped
-    """Cleans up only partitions that a rebalance really takes, sets up only added ones.
+    """Cleans up only partitions that a rebalance takes away, and sets up only added ones.
 
     Parameters
     ----------
@@ -21,15 +21,16 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
     set_up
         Called with partitions that are new to this consumer; a function or a coroutine function.
     clean_up
-        Called with partitions that it no longer owns: after the rebalance, or immediately if the
-        group dropped the member.
+        Called with partitions that this consumer no longer owns: after the rebalance, or
+        immediately if the group dropped the member.
     before_revoke
-        Called with all partitions that may be taken, while offsets can still be committed.
+        Called before a rebalance with all partitions, any of which it may take away. Offsets can
+        still be committed.
 
     Notes
     -----
-    Callbacks are never called without partitions, nor when the consumer stops: clean up `held`
-    then.
+    No callback is called with an empty set, or when the consumer stops. After stopping the
+    consumer, clean up the partitions in `held`.
     """
 
     def __init__(
@@ -48,19 +49,19 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
 
     @property
     def held(self) -> frozenset[TopicPartition]:
-        """Partitions that were set up and not cleaned up."""
+        """Partitions that were set up and not cleaned up yet."""
         return self._holdings.held
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Let the application commit; the next assignment shows the lost partitions."""
-        # aiokafka has no callback for lost partitions: a dropped member has no generation.
+        """Call `before_revoke`, or `clean_up` if the group has dropped the member."""
+        # aiokafka has no callback for lost partitions, but a dropped member has no generation.
         if self._consumer._coordinator.generation < 0:  # noqa: SLF001 - there is no other way
             await _call(self._clean_up, self._holdings.drop(revoked))
         else:
             await _call(self._before_revoke, set(revoked))
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Clean up removed partitions, set up added ones."""
+        """Clean up removed partitions, and set up added ones."""
         removed, new = self._holdings.assigned(assigned)
         await _call(self._clean_up, removed)
         await _call(self._set_up, new)

@@ -1,4 +1,4 @@
-"""The partitions for which a consumer of any client has local state, as KIP-54 recommends.
+"""Track the partitions for which a consumer has local state, as KIP-54 recommends.
 
 Belongs here: the partitions that a rebalance removes and adds. Does not: a client's listener
 (`kafka_python`, `aiokafka`).
@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
 Partition = TypeVar("Partition")
-#: Accepts partitions; may be a coroutine function for asynchronous clients.
+#: A function that is called with partitions; a coroutine function only for aiokafka.
 Callback = Callable[[set[Partition]], object]
 
 
@@ -16,7 +16,7 @@ class Holdings(Generic[Partition]):
     """The partitions for which a consumer has local state.
 
     An eager rebalance revokes all partitions and assigns most of them again. So the state of a
-    revoked partition is removed only if the next assignment does not contain it.
+    revoked partition is removed only if the next assignment does not contain the partition.
 
     Examples
     --------
@@ -42,14 +42,15 @@ class Holdings(Generic[Partition]):
     def assigned(
         self, partitions: Collection[Partition], *, keep: Collection[Partition] = ()
     ) -> tuple[set[Partition], set[Partition]]:
-        """Note an assignment; return the removed and the added partitions.
+        """Replace the assignment; return the removed and the added partitions.
 
         Parameters
         ----------
         partitions
             The assigned partitions.
         keep
-            Partitions that stay assigned; a cooperative client passes only the added ones.
+            Further partitions that stay assigned. Cooperative clients need it, because their
+            callback receives only the added partitions.
         """
         now = {*partitions, *keep}
         removed, new = self._held - now, now - self._held
@@ -57,7 +58,7 @@ class Holdings(Generic[Partition]):
         return removed, new
 
     def drop(self, partitions: Collection[Partition]) -> set[Partition]:
-        """Note lost partitions; return those with local state."""
+        """Remove lost partitions; return those of them that had local state."""
         removed = self._held & set(partitions)
         self._held -= removed
         return removed

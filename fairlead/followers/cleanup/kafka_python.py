@@ -1,4 +1,4 @@
-"""KIP-54's listener pattern for kafka-python.
+"""The rebalance listener that KIP-54 recommends, for kafka-python.
 
 Belongs here: kafka-python's callbacks. Does not: comparing assignments (`holdings`).
 """
@@ -9,25 +9,26 @@ from fairlead.followers.cleanup.holdings import Callback, Holdings
 
 
 class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Cleans up only partitions that a rebalance really takes, sets up only added ones.
+    """Cleans up only partitions that a rebalance takes away, and sets up only added ones.
 
     Parameters
     ----------
     set_up
         Called with partitions that are new to this consumer.
     clean_up
-        Called with partitions that it no longer owns: after the rebalance, or immediately if the
-        group dropped the member.
+        Called with partitions that this consumer no longer owns: after the rebalance, or
+        immediately if the group dropped the member.
     before_revoke
-        Called with all partitions that may be taken, while offsets can still be committed.
+        Called with the revoked partitions, while offsets can still be committed. An eager client
+        revokes all partitions and may receive most of them again.
     cooperative
-        Whether the consumer's assignors are cooperative (KIP-429): revoked partitions do not
-        return, and assigned ones are added to the others.
+        Whether the consumer's assignors are cooperative (KIP-429). Then the client revokes only
+        partitions that it loses, and reports only added partitions as assigned.
 
     Notes
     -----
-    Callbacks are never called without partitions, nor when the consumer closes: clean up `held`
-    then.
+    No callback is called with an empty set, or when the consumer closes. After closing the
+    consumer, clean up the partitions in `held`.
     """
 
     def __init__(
@@ -46,23 +47,23 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-
 
     @property
     def held(self) -> frozenset[TopicPartition]:
-        """Partitions that were set up and not cleaned up."""
+        """Partitions that were set up and not cleaned up yet."""
         return self._holdings.held
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Let the application commit; the next assignment shows the lost partitions."""
+        """Call `before_revoke`; if cooperative, also clean up, else wait for the assignment."""
         if revoked and self._before_revoke:
             self._before_revoke(set(revoked))
         if self._cooperative:
             self.on_partitions_lost(revoked)
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
-        """Clean up: other consumers may have read these partitions by now."""
+        """Clean up immediately, because other consumers may have read these partitions already."""
         if removed := self._holdings.drop(lost):
             self._clean_up(removed)
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Clean up removed partitions, set up added ones."""
+        """Clean up removed partitions, and set up added ones."""
         keep = self.held if self._cooperative else ()
         removed, new = self._holdings.assigned(assigned, keep=keep)
         if removed:

@@ -1,5 +1,5 @@
-"""Fairlead's assignors in a consumer, without plans.
+"""Fairlead's assignors as partition assignors of consumers, without plans.
 
-`kafka_python` and `aiokafka` have the assignors of their clients; `rule` decides for the leader;
-`lags` fetches lags for assignors by lag.
+`kafka_python` and `aiokafka` contain the assignor classes for these clients; `rule` decides for the
+group leader; `lags` fetches lags for assignors that use lag.
 """

@@ -1,4 +1,4 @@
-"""Fairlead's assignors in an aiokafka consumer, without plans.
+"""Fairlead's assignors as partition assignors of aiokafka consumers, without plans.
 
 Belongs here: aiokafka's assignor interface, and its clients for lags. Does not: the leader's
 decision (`rule`), nor following plans (`aiokafka`).
@@ -38,20 +38,21 @@ _NOT_COMMITTED: Final = -1
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
     """Assigns by one of Fairlead's rules; base of the classes below.
 
-    An object, whereas aiokafka's own assignors are classes; the consumer accepts both.
+    Pass an instance to the consumer. aiokafka's own assignors are passed as classes, but the
+    consumer accepts both.
 
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration. Only assignors by lag need them: the leader
-        fetches offsets, which blocks the event loop, at most 5 s.
+        The group id, and a consumer's configuration. Only assignors that use lag need them, because
+        the leader fetches offsets, which blocks its event loop for at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 
     Raises
     ------
     ConfigurationError
-        An option does not exist, or an assignor by lag does not know its group.
+        An option does not exist, or an assignor that uses lag lacks `group` or `connection`.
     """
 
     name: str
@@ -65,7 +66,8 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     def follow(self, consumer: AIOKafkaConsumer) -> None:
         """Set the assignor's consumer. Call before the consumer starts.
 
-        Otherwise its sticky claims have no generation, and lose against claims that have one.
+        Otherwise a sticky assignor cannot send the generation of the partitions that the consumer
+        owned before. Then other consumers that claim the same partitions take precedence.
         """
         self._consumer = weakref.ref(consumer)
 
@@ -78,7 +80,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Decide for the whole group; called on its leader."""
+        """Return the assignment of all members; called on the group leader."""
         counts = partition_counts(
             [member.subscription for member in members.values()], cluster.partitions_for_topic
         )
@@ -92,7 +94,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Remember the assignment; called on every member."""
+        """Remember the member's new assignment; called on every member."""
         coordinator = self._coordinator()
         generation = None if coordinator is None else coordinator.generation
         self._rule.assigned(by_topic(assignment.partitions()), generation)

@@ -1,4 +1,4 @@
-"""Fairlead's assignors in a kafka-python consumer, without plans.
+"""Fairlead's assignors as partition assignors of kafka-python consumers, without plans.
 
 Belongs here: kafka-python's assignor interface, and its admin client for lags. Does not: the
 leader's decision (`rule`), nor following plans (`kafka_python`).
@@ -9,7 +9,7 @@ leader's decision (`rule`), nor following plans (`kafka_python`).
     consumer = KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=[assignor])
     assignor.follow(consumer)
 
-An assignor by lag, such as `LagAwareAssignor`, needs the group and its connection settings.
+An assignor that uses lag, such as `LagAwareAssignor`, needs the arguments `group` and `connection`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -37,15 +37,15 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration. Only assignors by lag need them: the leader
-        fetches offsets, for at most 5 s.
+        The group id, and a consumer's configuration. Only assignors that use lag need them, because
+        the leader fetches offsets, for at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 
     Raises
     ------
     ConfigurationError
-        An option does not exist, or an assignor by lag does not know its group.
+        An option does not exist, or an assignor that uses lag lacks `group` or `connection`.
     """
 
     name: str
@@ -59,8 +59,8 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     def follow(self, consumer: KafkaConsumer) -> None:
         """Let the consumer complete the rebalances that it begins. Call before its first poll.
 
-        Without it, the group may drop a member whose poll ends during a rebalance, if the rebalance
-        began because a topic has grown or the consumer subscribed to other topics.
+        Otherwise the group may drop the consumer if its poll ends during a rebalance that began
+        because a topic got more partitions or the consumer subscribed to other topics.
         """
         self._join = joining(consumer)
 
@@ -72,7 +72,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[Any]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Decide for the whole group; called on its leader."""
+        """Return the assignment of all members; called on the group leader."""
         counts = partition_counts(
             [member.metadata.topics for member in members], cluster.partitions_for_topic
         )
@@ -91,7 +91,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Remember the assignment; called on every member."""
+        """Remember the member's new assignment; called on every member."""
         self._rule.assigned(by_topic(assignment.partitions()), generation)
 
 
@@ -109,7 +109,7 @@ def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str
     group
         The group id.
     connection
-        A consumer's configuration; only settings that an admin client has are used.
+        A consumer's configuration; settings that an admin client does not have are ignored.
     topics
         Topics that do not exist are ignored.
     """

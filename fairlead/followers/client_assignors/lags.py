@@ -1,6 +1,6 @@
-"""Lags for a leader that assigns by lag.
+"""Lags for a group leader that assigns by lag.
 
-Belongs here: the limit of the wait, and KAFKA-5337's rule. Does not: a client's requests.
+Belongs here: the time limit, and the definition of lag (KAFKA-5337). Does not: a client's requests.
 """
 
 import logging
@@ -16,15 +16,16 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
 
-#: Topic and partition to a lag, or to an offset.
+#: Topic and partition to a lag in records, or to an offset.
 Lags = Mapping[Pair, int]
 FetchLags = Callable[[Collection[str]], Lags]
 
 
 def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, Any]) -> Lags:
-    """Return partitions' lags in records, for a consumer with this configuration (KAFKA-5337).
+    """Return the lags of partitions in records (KAFKA-5337).
 
-    Without a committed offset, the lag depends on where the consumer would start.
+    Without a committed offset, the lag depends on where a consumer with the configuration
+    `connection` would start: its `auto_offset_reset`.
 
     Examples
     --------
@@ -42,7 +43,7 @@ def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, An
 def lags_in_time(
     fetch: FetchLags, partition_counts: Mapping[str, int], timeout_s: float = _TIMEOUT_S
 ) -> dict[str, list[int]]:
-    """Return topic to the lag of each partition, 0 if it is unknown.
+    """Return the lag of each partition, by topic; an unknown lag is 0.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def lags_in_time(
     partition_counts
         Topic to number of partitions.
     timeout_s
-        Longest wait of a rebalance; then lags count as 0.
+        Longest time for which a rebalance waits; after it, all lags count as 0.
     """
     fetched: Future[Lags] = Future()
 
@@ -65,7 +66,7 @@ def lags_in_time(
     known: Lags = {}
     try:
         known = fetched.result(timeout_s)
-    except Exception as error:  # noqa: BLE001 - whatever breaks, the group is assigned
+    except Exception as error:  # noqa: BLE001 - the group is assigned after any error
         late = isinstance(error, FutureTimeoutError)
         why = f"not within {timeout_s:.0f} s" if late else f"{error!r}"
         log.warning("Lags are unknown (%s): assigning as if there were none", why)

@@ -1,4 +1,4 @@
-"""Assignors without the pipeline: a group's leader assigns by lag.
+"""The decision of a group leader that uses one of Fairlead's assignors without plans.
 
 Belongs here: building the problem from the members' subscriptions and sticky user data. Does not:
 the rules (`assignors`), fetching lags (`lags`), a client's own types (`kafka_python`, `aiokafka`).
@@ -21,8 +21,9 @@ log = logging.getLogger(__name__)
 
 Assignor = TypeVar("Assignor")
 
-#: Rules that keep owners, and rules that use lag.
+#: Rules that keep present owners if possible.
 _STICKY = frozenset({"sticky", "sticky-lag-aware"})
+#: Rules that use lag.
 _BY_LAG = frozenset({"lag-aware", "sticky-lag-aware"})
 
 
@@ -42,18 +43,19 @@ class DirectRule:
     Parameters
     ----------
     name
-        The rule in `assignors.registry`, and the assignor's name for the group. `sticky` and its
-        user data are Kafka's (KIP-54), so that Java's StickyAssignor may be in the same group.
+        The rule's name in `assignors.registry`, also used as the assignor's name in the group
+        protocol. `sticky` has the name and user data of Kafka's StickyAssignor (KIP-54), so that
+        Java consumers with it may be in the same group.
     options
         Options of the rule.
     fetch_lags, group, connection
-        Function that fetches lags, group id, and a consumer's configuration; only for assignors
-        that use lag.
+        A function that fetches lags, the group id, and a consumer's configuration. Used only by
+        assignors that use lag.
 
     Raises
     ------
     ConfigurationError
-        An option does not exist, or an assignor that uses lag has no group or no connection.
+        An option does not exist, or an assignor that uses lag lacks `group` or `connection`.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class DirectRule:
             return assign("fair", problem).by_member()
 
     def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
-        """Remember the new assignment, to claim it at the next rebalance."""
+        """Remember the new assignment; a sticky assignor claims it at the next rebalance."""
         self._owned, self._generation = owned, generation
 
     def _member(self, member: JoinedMember) -> Member:
@@ -118,7 +120,7 @@ class DirectRule:
             except InvalidProblemError as error:
                 log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
         return Member(
-            sorted(set(member.topics)),  # other clients may repeat a partition
+            sorted(set(member.topics)),  # other clients may repeat topics and partitions
             owned={topic: sorted(set(owned)) for topic, owned in claim.owned.items()},
             generation=claim.generation,
             instance_id=member.instance_id or None,

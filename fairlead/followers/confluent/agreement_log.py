@@ -1,10 +1,10 @@
-"""The coordination topic, through which members of a group agree, and a group's part of it.
+"""Read and write a group's records in the coordination topic, through which its members agree.
 
-Belongs here: requests to Kafka about the coordination topic, sending and reading records. Does not:
-their content (`fairlead.wire.agreement`) and meaning (`agreement_round`), nor reconnecting
-(`log_listener`).
+Belongs here: requests to Kafka about the coordination topic, and sending and reading records. Does
+not: the content of records (`fairlead.wire.agreement`), their meaning (`agreement_round`), nor
+reconnecting (`log_listener`).
 
-A group's records are in the one partition to which its key belongs.
+All records of a group are in one partition of the topic, because their key is the group id.
 """
 
 import logging
@@ -42,17 +42,17 @@ from fairlead.wire.seals import Seal
 
 log = logging.getLogger(__name__)
 
-#: Not compacted: compaction would remove the record that decides. Members need a record for
-#: seconds, people and the planner for up to a day.
+#: The topic is not compacted, because compaction would remove the record that decides. Members need
+#: a record for seconds; people and the planner need it for up to a day.
 COORDINATION_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
-    "compression.type": "gzip",  # the broker recompresses, so that every client can read it
+    "compression.type": "gzip",  # the broker then recompresses; every client can read gzip
 }
 COORDINATION_PARTITIONS: Final = 8
 #: Maximum number of records per read.
 _BATCH: Final = 1000
-#: After these errors, records read before and after may belong to different logs.
+#: After these errors the log is broken: the next records may be from another log.
 _BROKEN: Final = frozenset(
     {
         KafkaError.OFFSET_OUT_OF_RANGE,
@@ -65,7 +65,7 @@ _BROKEN: Final = frozenset(
         KafkaError._UNKNOWN_TOPIC,
     }
 )
-#: Errors that a broker returns before it writes anything; the client does not retry them.
+#: Errors after which the record is certainly not in the log; the client does not retry them.
 _NOT_WRITTEN: Final = frozenset(
     {
         KafkaError.INVALID_MSG,
@@ -94,21 +94,21 @@ class Entry(NamedTuple):
 
 @dataclass
 class Sent:
-    """The state of a sent record. Only reading the record back proves that it arrived.
+    """The known errors of a sent record. Only reading the record from the log proves its arrival.
 
     Parameters
     ----------
     refused
-        Why the record is certainly not in the log; None: it may be.
+        Why the record is certainly not in the log; None: it may be in the log.
     doubtful
-        Why it is unknown whether the record is in the log; None: it arrived, or is on its way.
+        Why it is unknown whether the record is in the log; None: no such error so far.
     """
 
     refused: str | None = None
     doubtful: str | None = None
 
     def note(self, error: KafkaError) -> None:
-        """Note the error in the client's delivery report."""
+        """Store the error from the client's delivery report."""
         if error.code() in _NOT_WRITTEN:
             self.refused = error.str()
         else:
@@ -117,23 +117,23 @@ class Sent:
 
 @dataclass(eq=False)
 class AgreementLog:
-    """One group's part of the coordination topic, read from its end at opening.
+    """One group's part of the coordination topic; reads only records written after it was opened.
 
-    For one thread. `check`, `partition_count` and `broker_assigns` wait for a broker's answer.
+    Not thread-safe. `check`, `partition_count` and `broker_assigns` wait for a broker's response.
     """
 
-    #: A consumer that nothing else uses. The producer and the admin client send records and
-    #: requests: on the tail, requests would wait behind its fetches.
+    #: A consumer that only fetches records. Other requests use the producer or the admin client,
+    #: since on this consumer they would wait behind its fetches.
     _tail: Consumer
     _producer: Sender
     _admin: AdminClient
-    #: The partition of the group's key, and the offset to begin at.
+    #: The partition that holds the group's key, and the offset at which to begin.
     _partition: TopicPartition
     _group: str
-    #: The topic's id.
+    #: The id that the cluster gave the topic.
     identity: str
     _seal: Seal
-    #: Why the log cannot be used any more; None: it can.
+    #: Why the log cannot be used any more; None: it can be used.
     broken: str | None = None
 
     def __post_init__(self) -> None:
@@ -141,9 +141,9 @@ class AgreementLog:
         self._tail.assign([self._partition])
 
     def append(self, record: Record) -> Sent:
-        """Send a record once. It has arrived when `read` returns it."""
+        """Send a record once, without waiting. It has arrived when `read` returns it."""
         sent, read_to, value = Sent(), self._floor, encode(record)
-        this = weakref.ref(self)  # the producer keeps the callback alive
+        this = weakref.ref(self)  # the producer keeps the callback, which must not keep this log
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
@@ -172,7 +172,7 @@ class AgreementLog:
         """Return the group's next records, waiting at most `timeout_s`."""
         self._producer.poll(0)
         entries = []
-        # consume() would wait for the whole time-out even if there are records.
+        # consume() alone would wait for the whole time-out even if there are records.
         first = self._tail.poll(timeout_s)
         messages = [] if first is None else [first, *self._tail.consume(_BATCH, 0.002)]
         for message in messages:
@@ -192,7 +192,7 @@ class AgreementLog:
         return entries
 
     def check(self, timeout_s: float) -> None:
-        """Set `broken` if the group's key belongs to another partition, or to another topic."""
+        """Set `broken` if the group's records are in another partition now, or in a new topic."""
         topic = self._partition.topic
         try:
             described = described_topic(self._admin, topic, timeout_s)
@@ -206,10 +206,7 @@ class AgreementLog:
             self.broken = f"it was created again: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return the number of partitions of a topic; None: unknown.
-
-        Asks through the producer: on the tail the request would wait behind its fetches.
-        """
+        """Return the number of partitions of a topic; None: unknown."""
         try:
             metadata = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
         except KafkaException:
@@ -217,9 +214,9 @@ class AgreementLog:
         return None if metadata.error is not None else len(metadata.partitions)
 
     def broker_assigns(self, timeout_s: float) -> bool:
-        """Return whether the group uses the consumer protocol; False if unknown.
+        """Return whether the group uses the consumer protocol (KIP-848); False if unknown.
 
-        Unknown: no answer, or a broker before KIP-848, which has no such groups.
+        It is unknown if there is no response, or the broker is too old to have such groups.
         """
         listing = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
@@ -233,7 +230,7 @@ class AgreementLog:
         return any(listed.group_id == self._group for listed in groups)
 
     def close(self) -> None:
-        """Close the tail; if the log is broken, give other followers new clients, too."""
+        """Close the consumer; if the log is broken, also stop sharing its other clients."""
         self._producer.poll(0)
         if self.broken is not None:
             forget(self._producer)
@@ -241,7 +238,7 @@ class AgreementLog:
         self._tail.close()
 
 
-@dataclass(frozen=True, repr=False)  # it holds secrets
+@dataclass(frozen=True, repr=False)  # its repr would contain secrets
 class KafkaCoordinationTopic:
     """The coordination topic of a cluster, as one group uses it.
 
@@ -252,9 +249,9 @@ class KafkaCoordinationTopic:
     connection
         librdkafka's connection settings.
     name
-        The topic.
+        The topic's name.
     secrets
-        Keys of the members' seals, from `seals.read_secrets`; empty: records have no seal.
+        Secrets for seals, as returned by `seals.read_secrets`; empty: records have no seal.
     """
 
     group: str
@@ -263,7 +260,7 @@ class KafkaCoordinationTopic:
     secrets: tuple[bytes, ...] = ()
 
     def open(self, timeout_s: float) -> AgreementLog:
-        """Return the group's part of the topic, from its end; two requests.
+        """Return the group's part of the topic, to be read from its end; makes two requests.
 
         Raises
         ------
@@ -273,12 +270,12 @@ class KafkaCoordinationTopic:
         tail = Consumer(
             {
                 **self.connection,
-                "group.id": self.group,  # required, never joined; has READ
+                "group.id": self.group,  # required, never joined; members have the ACL READ for it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
                 "fetch.error.backoff.ms": 50,
-                # Do not prefetch: records of many announcing members then come in one fetch.
+                # Do not prefetch, so that the announcements of many members come in one fetch.
                 "queued.min.messages": 1,
                 "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 1000,
@@ -310,9 +307,9 @@ class KafkaCoordinationTopic:
             raise
 
     def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError if the topic is known to be compacted."""
+        """Raise a ConfigurationError if the topic is compacted; do nothing if that is unknown."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
-        admin = shared_client(AdminClient, self.connection)  # held until the answer
+        admin = shared_client(AdminClient, self.connection)  # must outlive the request
         described = admin.describe_configs([resource], request_timeout=timeout_s)
         try:
             settings = answer_in_time(described[resource], timeout_s)
@@ -343,7 +340,7 @@ class KafkaCoordinationTopic:
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
         )  # with the broker's default number of replicas
-        admin = shared_client(AdminClient, self.connection)  # held until the answer
+        admin = shared_client(AdminClient, self.connection)  # must outlive the request
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:
             answer_in_time(created[self.name], timeout_s)

@@ -1,20 +1,21 @@
-"""One agreement round: the rules by which the members of one generation agree, through a log.
+"""The rules of an agreement round, in which the members of one generation agree through a log.
 
 Belongs here: the rules, as one member applies them to each record. Does not: the records
-(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor consequences of a verdict
+(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor the consequences of a verdict
 (`generation`, `member`).
 
-Every member announces itself once, and thereby gives up the share that range gave it. Then one
-member writes an assignment record: it assigns all shares given up. The first valid assignment
-record of a generation decides for all members, listed or not. No partition has two owners: range's
-shares are disjoint, an assignment record assigns only shares given up, and a member that announced
-itself owns nothing before the first assignment record. A late member, or a consumer without a
-follower, keeps its share of range, which no assignment record assigns.
+Every member announces itself once, and thereby gives up the partitions that range assigned to it.
+Then one member writes an assignment record, which assigns all partitions that were given up. The
+first valid assignment record of a generation decides for all members, even if it does not list
+them. No partition gets two owners: range's shares are disjoint, an assignment record assigns only
+partitions that were given up, and a member that announced itself owns nothing before the first
+assignment record. A late member, or a consumer without a follower, keeps its share from range,
+which no assignment record assigns.
 
-A log can lose its last records when another broker becomes its leader; other records take their
-place. So an agreement round takes place within one leader epoch: members of different epochs ignore
-each other, and an assignment record decides only for members of its own epoch. Within one epoch all
-members read the same records.
+When another broker becomes the leader of the log's partition, the log can lose its last records,
+and other records get their offsets. So an agreement round takes place within one leader epoch:
+members ignore announcements of other epochs, and an assignment record decides only for members of
+its own epoch. Within one epoch all members read the same records.
 """
 
 from collections import Counter
@@ -30,16 +31,17 @@ from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
 from fairlead.wire.partitions import Pair, Partitions, pairs
 
-#: Seconds to wait if all partitions were given up: members without partitions may still come.
+#: Seconds to wait after all partitions were given up, for announcements of members to which range
+#: gave no partitions.
 UNSURE_S: Final = 0.15
-#: Seconds to wait if some partitions were not given up: late members, or consumers without a
-#: follower, still have them.
+#: Seconds to wait for further announcements while some partitions were not given up. Their owners
+#: are late members, or consumers without a follower.
 INCOMPLETE_S: Final = 1.0
-#: Seconds. Longest wait while announcements keep coming.
+#: Seconds. Longest wait after the first announcement, if more announcements keep arriving.
 LONGEST_S: Final = 2.0
-#: Seconds between the turns of two members to write an assignment record, and until a record is
-#: repeated.
+#: Seconds. If a member has not written the assignment record after this time, the next member does.
 TURN_S: Final = 0.25
+#: Seconds after which a member writes its assignment record again if none was read.
 REPEAT_S: Final = 2.0
 
 
@@ -50,11 +52,12 @@ class Verdict:
     Parameters
     ----------
     share
-        The member's partitions.
+        The partitions that the member owns.
     listed
-        Whether the assignment record lists the member; if not, it should ask for another rebalance.
+        Whether the assignment record lists the member. An unlisted member should request another
+        rebalance.
     problem
-        Why the member can never take part in this group; None: it can.
+        Why the member can never take part in this group's rounds; None: it can.
     """
 
     share: Partitions
@@ -68,13 +71,14 @@ class _EpochRecords:
 
     heard: dict[str, Announcement] = field(default_factory=dict)
     given_up: set[Pair] = field(default_factory=set)
-    #: Number of partitions given up, by topic; whether one member gave up two of a topic.
+    #: Topic to number of partitions that were given up.
     counts: Counter[str] = field(default_factory=Counter)
+    #: Whether some member gave up two or more partitions of one topic.
     doubled: bool = False
     assignment: AssignmentRecord | None = None
 
     def take(self, announcement: Announcement, share: set[Pair]) -> None:
-        """Accept an announcement that gives up these partitions."""
+        """Add an announcement, which gives up the partitions `share`."""
         self.heard[announcement.member] = announcement
         self.given_up |= share
         counts = {topic: len(numbers) for topic, numbers in announcement.given.items()}
@@ -123,7 +127,7 @@ class AgreementRound:
 
     @property
     def assignment(self) -> AssignmentRecord | None:
-        """The assignment record that decides for this member; None: there is none yet."""
+        """The assignment record that decides for this member; None: not read yet."""
         return self._own_records.assignment if self._own_records else None
 
     @property
@@ -133,7 +137,7 @@ class AgreementRound:
 
     @property
     def superseded(self) -> bool:
-        """Whether a later leader epoch has begun before an assignment record for this member."""
+        """Whether a later leader epoch began before this member read an assignment record."""
         return (
             self._own_records is not None
             and self.assignment is None
@@ -142,13 +146,14 @@ class AgreementRound:
 
     @property
     def over(self) -> bool:
-        """Whether an assignment record has decided, for this member or for others."""
+        """Whether an assignment record has decided, in any leader epoch."""
         return any(present.assignment is not None for present in self._epochs.values())
 
     def expect(self, partition_counts: Mapping[str, int]) -> None:
-        """Set the number of partitions of each topic, which shows when all were given up.
+        """Set the number of partitions of each topic, to detect when all were given up.
 
-        A wrong number costs time, or leaves a late member out; it never breaks agreement.
+        With a wrong number, this member may wait too long, or leave out a late member. No partition
+        gets two owners.
         """
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
@@ -158,7 +163,7 @@ class AgreementRound:
         Parameters
         ----------
         record
-            Records of other generations are ignored.
+            The record; ignored if it is of another generation or another log.
         now
             A monotonic time in seconds.
         epoch
@@ -178,8 +183,8 @@ class AgreementRound:
         if record.member == self.me.member:
             self._own_records, self._epoch = present, epoch
         share = set(pairs(record.given))
-        # Range gives no partition to two members: this announcement is from an earlier life of the
-        # group.
+        # Range gives no partition to two members. An announcement with such a partition is from a
+        # deleted group of the same name.
         if present.assignment is None and present.given_up.isdisjoint(share):
             present.take(record, share)
             self._last_heard_at = now
@@ -189,26 +194,28 @@ class AgreementRound:
     def write_due_at(self) -> float | None:
         """Return when this member should write an assignment; None: not yet known, or not needed.
 
-        The member with the newest plan is first; of several, the one that announced itself last,
-        since it has read all other announcements.
+        The first to write is the member that has read the newest plan record. Of several such
+        members, the first is the one that announced itself last, since it read all others'
+        announcements.
         """
         present = self._own_records
         if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
         if self._written_at is not None:
             return self._written_at + REPEAT_S
-        newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)  # stable
+        # The sort is stable, so members that have read the same record stay in the log's order.
+        newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
         complete_at = self._last_heard_at + self._patience_s(present)
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def note_written(self, now: float) -> None:
-        """Note that this member has written an assignment; the log shows if it is the first."""
+        """Remember when this member wrote an assignment; another member's may come first."""
         self._written_at = now
 
     def verdict(self) -> Verdict | None:
-        """Return the effect of the first assignment record on this member; None: no record yet."""
+        """Return the effect of the first assignment record on this member; None: not read yet."""
         assignment = self.assignment
         if assignment is None:
             return None
@@ -231,23 +238,24 @@ class AgreementRound:
         """Return the seconds to wait for more announcements after the last one."""
         if any(present.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
-        # Range gives a second partition of a topic only if all have one: all have announced.
+        # Range gives a member a second partition of a topic only if every member has one. So all
+        # members have announced themselves.
         return 0.0 if present.doubled else UNSURE_S
 
 
 def draw_up(
     heard: tuple[Announcement, ...], state: PlanState, *, now: datetime, member: str
 ) -> AssignmentRecord:
-    """Return an assignment record for these members: the plan fitted to them, or range's shares.
+    """Return an assignment record for the announced members: by the plan if possible, else range.
 
     Parameters
     ----------
     heard
-        At least one announcement, all of one generation.
+        The announcements, at least one, all of one generation.
     state
-        The known state of the plan.
+        The writer's knowledge of the plan.
     now
-        Time-zone-aware; a plan with an expired lease is not followed.
+        The present time, time-zone-aware. A plan whose lease has expired is not followed.
     member
         The member that writes the assignment record.
     """
@@ -281,7 +289,7 @@ def draw_up(
 
 
 def _is_valid(assignment: AssignmentRecord, heard: Mapping[str, Announcement]) -> bool:
-    """Whether a record assigns exactly what members with the common subscription gave up."""
+    """Whether a record has the common subscription and assigns exactly what its members gave up."""
     range_shares = {
         member: heard[member].given
         for member in assignment.shares
@@ -293,13 +301,13 @@ def _is_valid(assignment: AssignmentRecord, heard: Mapping[str, Announcement]) -
 
 
 def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
-    """Return the most common subscription; of several, the first in order."""
+    """Return the most common subscription; among equally common ones, the first in sort order."""
     votes = Counter(announcement.topics for announcement in heard)
     return min(votes, key=lambda topics: (-votes[topics], topics))
 
 
 def _only(share: Mapping[str, list[int]], allowed: set[Pair]) -> Partitions:
-    """Return a share reduced to partitions that may be assigned."""
+    """Return those partitions of a share that are in `allowed`."""
     filtered = {
         topic: tuple(number for number in numbers if (topic, number) in allowed)
         for topic, numbers in share.items()

@@ -1,11 +1,11 @@
-"""The clients that followers of one process share, and requests that several modules make.
+"""Kafka clients that the followers of one process share, and requests that several modules make.
 
 Belongs here: sharing of clients, and their lifetime. Does not: topics and records
 (`agreement_log`, `plan_source`).
 
-A client costs threads and connections even if nobody uses it. Followers with equal connection
-settings share administrators, producers and plan readers; each has its own tail of the coordination
-topic.
+A client needs threads and connections even while it is not used. So followers with equal connection
+settings share admin clients, producers and plan readers. But each follower has its own consumer of
+the coordination topic.
 """
 
 import os
@@ -23,23 +23,24 @@ from fairlead.wire.partitions import kafka_uuid
 
 Answer = TypeVar("Answer")
 
-#: Seconds. Maximum time for sending a record; members wait no longer for it.
+#: Seconds. Maximum time for sending a record.
 _SEND_S: Final = 2.0
 _SENDING: Final = {
     "acks": "all",
-    # The client sends a record once; the member decides what to do if it was refused or lost.
+    # The client sends a record once; the member decides whether to send a refused record again.
     "retries": 0,
     "message.timeout.ms": int(_SEND_S * 1000),
     "linger.ms": 0,
-    # An assignment record of 50,000 partitions exceeds the megabyte that brokers accept unless it
-    # is compressed. Every client can read gzip.
+    # Without compression, an assignment record of 50,000 partitions exceeds the megabyte that
+    # brokers accept by default. Every client can read gzip.
     "compression.type": "gzip",
     "message.max.bytes": LARGEST_RECORD,
     "reconnect.backoff.max.ms": 1000,
 }
 
-#: A client lives as long as a follower references it.
+#: Key to shared client. A client is deleted when no follower references it any more.
 shared: Final = WeakValueDictionary[Hashable, Any]()
+#: Clients that do not work and must not be shared with further followers.
 _forgotten: Final = WeakSet[Any]()
 
 
@@ -50,8 +51,8 @@ class Sender(Producer):
         super().__init__({**connection, **_SENDING})
 
     def __del__(self) -> None:
-        """Drop unsent records, and call the callbacks of the others."""
-        with suppress(RuntimeError):  # its construction failed
+        """Drop unsent records, and call the callbacks of sent records."""
+        with suppress(RuntimeError):  # raised if the constructor failed
             self.purge(blocking=False)
             self.flush(0)
 
@@ -63,21 +64,22 @@ def shared_client(kind: type[Client], connection: Mapping[str, Any]) -> Client:
     """Return the client of this kind for a connection, shared with other followers."""
     key = (kind, key_of(connection))
     client: Client | None = shared.get(key)
-    if client is None or client in _forgotten:  # two threads may both create one
+    if client is None or client in _forgotten:  # two threads may each create one, which is harmless
         client = shared[key] = kind(dict(connection))
     return client
 
 
 def forget(client: AdminClient | Sender) -> None:
-    """Stop sharing a client that does not work: later requests get a new one."""
+    """Stop sharing a client that does not work; `shared_client` then creates a new one."""
     _forgotten.add(client)
 
 
 def key_of(connection: Mapping[str, Any]) -> Hashable:
     """Return a key that is the same for equal connection settings in one process.
 
-    The key contains the process id, because a forked process lacks the client's threads. Callbacks
-    and loggers are compared by id: some have no hash, and the shared client keeps them alive.
+    The key contains the process id, because a forked process lacks the client's threads. For
+    callbacks and loggers it contains `id()`, because some are not hashable. The ids stay valid,
+    because the shared client keeps these objects alive.
     """
     reach = {
         name: value if isinstance(value, str | bytes | int | float) else id(value)
@@ -92,7 +94,7 @@ def described_topic(admin: AdminClient, topic: str, timeout_s: float) -> TopicDe
     Parameters
     ----------
     admin
-        Must live until the answer.
+        Sends the request. The caller must keep a reference until this function returns.
     topic
         The topic's name.
     timeout_s
@@ -113,12 +115,12 @@ def topic_id(described: TopicDescription) -> str:
 
 
 def answer_in_time(request: Future[Answer], timeout_s: float) -> Answer:
-    """Return the answer to a request; wait a second longer than the request's own time-out.
+    """Return the response to a request; wait a second longer than the request's own time-out.
 
     Raises
     ------
     KafkaException
-        No answer in time, or the broker's error.
+        The request failed or timed out.
     """
     try:
         return request.result(timeout_s + 1)

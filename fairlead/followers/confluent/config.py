@@ -1,6 +1,7 @@
 """A PlanConsumer's configuration.
 
-Belongs here: settings, and reasons to refuse some. Does not: connections.
+Belongs here: checking settings, and selecting those of a follower's own clients. Does not: opening
+connections.
 """
 
 from collections.abc import Mapping
@@ -21,11 +22,14 @@ _CONNECTION_PREFIXES: Final = (
     "socket.",
     "ssl.",
 )
-#: Milliseconds. Longest wait of a broker for a record: empty responses cost both sides.
+#: Milliseconds. Longest time for which a broker may hold a fetch request without records. It is
+#: long, because each empty response costs broker and client time.
 _PATIENCE_MS: Final = 4_000
-#: Milliseconds. Shortest wait, librdkafka's default: without it, the client would fetch in a loop.
+#: Milliseconds. Shortest time for which a broker may hold a fetch request, librdkafka's default.
+#: Without this limit, a client with a short time-out would fetch in a loop.
 _LEAST_MS: Final = 500
-#: Milliseconds. librdkafka requires this between the end of a fetch and its request's time-out.
+#: Milliseconds. Time that librdkafka requires between the longest wait of a fetch and the time-out
+#: of its request.
 _SPARE_MS: Final = 1_000
 _CONNECTION: Final = frozenset(
     {"api.version.request", "debug", "log_level", "logger", "oauth_cb", "plugin.library.paths"}
@@ -38,19 +42,19 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     config
-        librdkafka's settings, and confluent-kafka's own.
+        Settings of librdkafka and of confluent-kafka itself.
 
     Raises
     ------
     ConfigurationError
-        A setting that plans cannot work with.
+        `group.id` is missing, or a setting is incompatible with plans.
 
     Examples
     --------
     >>> check({"group.id": "orders"})["partition.assignment.strategy"]
     'range'
     """
-    # confluent-kafka accepts `group_id` for `group.id`; its own settings have underscores.
+    # confluent-kafka also accepts `group_id` for `group.id`.
     settings = {_dotted(name): value for name, value in config.items()}
     if not settings.get("group.id"):
         raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")
@@ -74,9 +78,10 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a follower's own clients: the connection, without creation of topics.
+    """Return settings for a follower's own clients: the connection, and no creation of topics.
 
-    By default librdkafka lets brokers create a topic that a producer or administrator asks about.
+    By default, a producer or admin client of librdkafka lets brokers create a topic when the client
+    requests metadata about it.
 
     Examples
     --------
@@ -92,7 +97,7 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patience_of(connection: Mapping[str, Any]) -> int:
-    """Return the milliseconds that a broker may wait before it answers an idle follower's fetch.
+    """Return `fetch.wait.max.ms`: how long a broker may hold a fetch request without records.
 
     Examples
     --------

@@ -4,9 +4,9 @@ Belongs here: confluent-kafka's consumer and its callbacks. Does not: the effect
 (`member`), agreement between members (`generation`, `agreement_round`), nor the log
 (`agreement_log`).
 
-librdkafka has no pluggable assignor: the group uses Kafka's `range`, and its members redistribute
-their shares in an agreement round. Consumers without a follower keep the share that range gave
-them.
+librdkafka has no pluggable assignors. So the group uses Kafka's `range`, and then its members
+redistribute the partitions in an agreement round. Consumers without a follower keep the partitions
+that range assigned.
 
 ::
 
@@ -43,50 +43,54 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
 COORDINATION_TOPIC: Final = "fairlead.coordination"
 _METADATA: Final = b"CGMDv2:"
-#: Seconds. confluent-kafka returns early from a callback only if a call waits for less than 0.2 s.
+#: Seconds. An exception in a callback ends confluent-kafka's `poll` early only if the time-out of
+#: `poll` is less than 0.2 s.
 _CALL_S: Final = 0.199
+#: Seconds. Assumed duration of a `poll` with the time-out `_CALL_S`.
 _CALLED_S: Final = 0.2
 
 
 class _BeganError(Exception):
-    """Ends a call that waits for records, because a generation has begun."""
+    """Ends a `poll` that waits for records, because a generation has begun."""
 
 
 class PlanConsumer(Consumer):
     """A Consumer whose group follows its plans.
 
-    Use it as any Consumer, from one thread. Members agree within their calls of `poll` and
-    `consume`, which keep their timeout; if a broker does not answer during a rebalance, they may
-    take two seconds longer, or four if the coordination topic must be created. `consume` returns as
-    soon as there is a message. Rebalance callbacks name the partitions that this consumer really
-    owns.
+    Use it like a Consumer, from one thread. Members agree during calls of `poll` and `consume`.
+    These calls observe their timeout. But if a broker does not respond during a rebalance, a call
+    may take two seconds longer, or four if the coordination topic must be created. `consume`
+    returns as soon as there is a message. Rebalance callbacks receive the partitions that this
+    consumer really owns, not those that range assigned.
 
     Parameters
     ----------
     config
-        As for Consumer. `group.id` is needed; give each consumer its own `client.id`, since plans
-        use that name.
+        As for Consumer. `group.id` is required. Give each consumer its own `client.id`, since plans
+        refer to consumers by it.
     options
         How to follow plans.
     coordination_topic
         The topic through which the members of groups agree; created if it is missing.
     group_secret
-        With it, members accept only records that are sealed with it, so that no other writer of the
-        coordination topic can act as a member. At least 16 bytes, the same for all members of the
-        group; several, separated by commas, while you change it. None: records have no seal.
+        A secret of at least 16 bytes, the same for all members of the group. Members accept only
+        records that are authenticated with the secret, so that no other writer of the coordination
+        topic can act as a member. While you change the secret, give several, separated by commas.
+        None: records are not authenticated.
     kwargs
         As for Consumer: more configuration, `logger`, callbacks.
 
     Raises
     ------
     ConfigurationError
-        A setting that plans cannot work with: static membership, another partition assignment
-        strategy than range, `group.protocol=consumer`. An empty or short `group_secret`.
+        A setting is incompatible with plans: static membership, another partition assignment
+        strategy than range, `group.protocol=consumer`; or `group_secret` is empty or short.
 
     Notes
     -----
-    All members must subscribe to the same topics. A member that does not leaves the group, and its
-    `poll` raises a ConfigurationError; the others continue.
+    All members must subscribe to the same topics. A member whose topics differ from the group's
+    most common subscription leaves the group, and its `poll` raises a ConfigurationError. The other
+    members continue.
     """
 
     def __init__(
@@ -133,18 +137,18 @@ class PlanConsumer(Consumer):
         on_revoke: RebalanceCallback | None = None,
         on_lost: RebalanceCallback | None = None,
     ) -> None:
-        """Subscribe to topics by name, as with Consumer; patterns are refused.
+        """Subscribe to topics by name, as with Consumer; patterns raise an error.
 
-        The consumer joins its group once it reads the coordination topic, here or in a later
-        `poll`.
+        The consumer joins its group once it has read the coordination topic, in this call or in a
+        later `poll`.
 
         Raises
         ------
         ConfigurationError
-            A topic is a pattern, or there is none; or the coordination topic is compacted, or may
-            not be created.
+            A topic is a pattern; `topics` is empty; or the coordination topic is compacted, or is
+            missing and may not be created.
         TypeError
-            Topics are one string, or not strings.
+            `topics` is a string, or contains something else than strings.
         RuntimeError
             The consumer is closed.
         """
@@ -179,7 +183,7 @@ class PlanConsumer(Consumer):
     def poll(self, timeout: float | None = -1) -> Message | None:
         """Return the next message or event, as Consumer does."""
         if self._closed:
-            return super().poll(0)  # raises: closed
+            return super().poll(0)  # raises the client's error for a closed consumer
         self._meter.asked()
         message = self._member.fetch(self._wait, timeout, nothing=None)
         if not self._reporting.reports:
@@ -223,7 +227,7 @@ class PlanConsumer(Consumer):
     def commit(self, *args: Any, **kwargs: Any) -> list[TopicPartition] | None:
         """Commit offsets, as Consumer does."""
         if self._closed:
-            return super().commit(*args, **kwargs)  # raises: closed
+            return super().commit(*args, **kwargs)  # raises an error for a closed consumer
         self._store()
         committed = super().commit(**self._reporting.with_reports(self, args, kwargs))
         return None if committed is None else without_reports(committed)
@@ -244,11 +248,11 @@ class PlanConsumer(Consumer):
         self._reporting.paused -= {(its.topic, its.partition) for its in partitions}
 
     def _wait(self, wait_s: float) -> Message | None:
-        """Wait for the next message or event, for a rebalance, or for news of a plan.
+        """Wait for the next message or event, for a rebalance, or for a change of the plan.
 
-        An idle consumer spends its time here, so this makes few calls.
+        An idle consumer spends its time in this method, so it makes few calls.
         """
-        poll, member = super().poll, self._member  # consume() ignores the callback
+        poll, member = super().poll, self._member  # a callback would not end consume()
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)
@@ -262,21 +266,21 @@ class PlanConsumer(Consumer):
                 if message is not None or wait_s <= 0 or self._disturbed or member.news:
                     return message
         except _BeganError as began:
-            began.__traceback__ = None  # the client keeps the exception, and with it its frames
+            began.__traceback__ = None  # the client keeps the exception; free its stack frames
             return None
         finally:
             self._waiting = False
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Start from other positions; call it in `on_assign`, as with Consumer."""
+        """Assign partitions with other offsets; call it in `on_assign`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
-        """Own nothing; call it in `on_revoke`, as with Consumer."""
+        """Remove the assignment; call it in `on_revoke`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().unassign()
@@ -286,7 +290,7 @@ class PlanConsumer(Consumer):
         """Leave the group and stop following plans; has no effect if already closed."""
         if self._closed:
             return
-        # All of these steps happen, even if one of them raises an exception.
+        # Carry out all steps, even if one of them raises an exception.
         try:
             self._meter.asked()
             self._store()
@@ -309,7 +313,7 @@ class PlanConsumer(Consumer):
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._member.assigned([(partition.topic, partition.partition) for partition in partitions])
         if self._waiting:
-            raise _BeganError  # makes the client return; it has assigned nothing yet
+            raise _BeganError  # makes the client return from `poll`
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._disturbed = True
@@ -323,12 +327,12 @@ class PlanConsumer(Consumer):
         self._reporting.assignment_changed()
 
     def _store(self) -> None:
-        """Store the offsets of all returned messages."""
+        """Store the offsets of all messages returned to the application."""
         self._reporting.store(self)
 
 
 class _Client:
-    """Adapts a PlanConsumer's Consumer for its member."""
+    """Implements `GroupClient` for a PlanConsumer."""
 
     def __init__(self, consumer: PlanConsumer) -> None:
         self._reference = weakref.ref(consumer)
@@ -340,7 +344,7 @@ class _Client:
         return consumer
 
     def identity(self) -> tuple[int, str]:
-        """Return the generation and member id, read together; (-1, "") outside a group."""
+        """Return the generation and member id, read atomically; (-1, "") outside a group."""
         raw = bytes(self._consumer.consumer_group_metadata())
         if not raw.startswith(_METADATA):
             raise ConfigurationError(
@@ -357,7 +361,7 @@ class _Client:
         Consumer.subscribe(
             consumer,
             list(topics),
-            on_assign=consumer._on_assign,  # noqa: SLF001 - a method of this class
+            on_assign=consumer._on_assign,  # noqa: SLF001 - defined in this module
             on_revoke=consumer._on_revoke,  # noqa: SLF001
             on_lost=consumer._on_lost,  # noqa: SLF001
         )
@@ -367,18 +371,18 @@ class _Client:
         Consumer.unsubscribe(self._consumer)
 
     def own(self, share: Sequence[Pair]) -> None:
-        """Fetch only these partitions."""
+        """Assign only these partitions to the consumer."""
         Consumer.assign(self._consumer, _named(share))
 
     def disown(self) -> None:
-        """Fetch nothing."""
+        """Assign no partitions to the consumer."""
         try:
             Consumer.unassign(self._consumer)
         except KafkaException as error:
             _raise_unless_closed(error)
 
     def owned(self) -> list[Pair] | None:
-        """Return the partitions that are fetched; None: the client is closing."""
+        """Return the consumer's assigned partitions; None: the client is closing."""
         try:
             owned = self._consumer.assignment()
         except KafkaException as error:
@@ -387,16 +391,16 @@ class _Client:
         return [(partition.topic, partition.partition) for partition in owned]
 
     def notify(self, event: Event, share: Sequence[Pair]) -> None:
-        """Call the application's callback, if there is one."""
+        """Call the application's callback for this event, if there is one."""
         if callback := self._consumer._callbacks.get(event):  # noqa: SLF001 - as above
             callback(self._consumer, _named(share))
 
 
 def _raise_unless_closed(error: KafkaException) -> None:
-    """Raise an error of an open client.
+    """Raise the error, unless it only means that the client is closing.
 
-    During `close` the client may have left its group. An exception in its callback would become a
-    KafkaError that the application cannot catch.
+    During `close` the client may have left its group already. An exception in the client's callback
+    would become a KafkaError that the application cannot catch.
     """
     if kafka_error(error).code() != KafkaError._DESTROY:
         raise error

@@ -1,8 +1,8 @@
-"""One member's part in one generation of its group, from range's share to a verdict.
+"""One member's part in one generation of its group, from the assignment by range to a verdict.
 
-Belongs here: announcing the member, waiting within bounds, writing an assignment record in its
-turn. Does not: the rules that all members share (`agreement_round`), nor joining the group and
-owning partitions (`member`).
+Belongs here: announcing the member, waiting with time limits, and writing an assignment record when
+it is the member's turn. Does not: the rules that all members share (`agreement_round`), nor joining
+the group and owning partitions (`member`).
 """
 
 from collections.abc import Iterator
@@ -17,34 +17,36 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. A refused announcement is sent again every `_RESEND_EVERY_S`, for `RESEND_S`.
+#: Seconds. A refused announcement is sent again every `_RESEND_EVERY_S` until this time has passed.
 RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
-#: Seconds. Maximum time until the log returns this member's announcement.
+#: Seconds. Longest wait until this member reads its own announcement in the log.
 _READ_BACK_S: Final = 3.0
-#: Seconds. _LONGEST_S: longest wait for an assignment record. _AFTER_PLANS_S: longest wait once the
-#: time for reading plans (`read_timeout_s`) is over.
+#: Seconds. Longest wait for an assignment record if this member has read the plan topic to its end.
 _LONGEST_S: Final = 4.0
+#: Seconds. While the plan topic is not read, the longest wait for an assignment record is this time
+#: plus `read_timeout_s`.
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"
 _INTERRUPTED: Final = "sending it was interrupted"
-#: Maximum number of records kept, and of partitions in them: five rounds of the largest group.
+#: Maximum number of records in a `Backlog`.
 _MOST_RECORDS: Final = 10_000
+#: Maximum number of partitions in the records of a `Backlog`: five rounds of the largest group.
 _MOST_NAMED: Final = 10 * MOST_PARTITIONS
 
 
 class RangeShare(Enum):
-    """State of the share that `range` assigned; once given up, other members may own it."""
+    """State of the partitions that `range` assigned to this member."""
 
     OPEN = "open"
     KEPT = "kept"
     GIVEN_UP = "given up"
-    #: Given up, and this member no longer waits for an assignment record.
+    #: The share was given up, and this member no longer waits for an assignment record.
     ABANDONED = "abandoned"
 
 
-#: A kept share is never given up. A share given up is kept again only if no other member can know
-#: that it was given up.
+#: The states that may follow each state. `KEPT` may follow `GIVEN_UP` only if the announcement is
+#: certainly not in the log.
 NEXT_OF_SHARE: Final = {
     RangeShare.OPEN: {RangeShare.KEPT, RangeShare.GIVEN_UP},
     RangeShare.KEPT: set[RangeShare](),
@@ -55,18 +57,18 @@ NEXT_OF_SHARE: Final = {
 
 @dataclass
 class Generation:
-    """One generation, from range's share to the verdict.
+    """One member's part in one generation, from the assignment by range to the verdict.
 
     Parameters
     ----------
     round
         The member's agreement round.
     listener, reader, clock
-        The member's log, plans and time.
+        The member's coordination log, reader of plans, and clock.
     read_timeout_s
-        Maximum seconds for which an assignment record waits until plans are read.
+        Longest time for which this member delays its assignment record until plans are read.
     counts
-        Topic to number of partitions, as last read; updated here.
+        Topic to number of partitions, as last read; this class updates it.
     """
 
     round: AgreementRound
@@ -78,7 +80,7 @@ class Generation:
     #: Why the member did not announce itself, or stopped waiting.
     reason: str | None = None
     share: RangeShare = RangeShare.OPEN
-    #: The log through which the member announced itself.
+    #: The log to which the member sent its announcement.
     through: AgreementLog | None = None
     _sent: Sent | None = None
     _resend_at: float = 0.0
@@ -100,25 +102,25 @@ class Generation:
 
     @property
     def unread(self) -> bool:
-        """Whether the log should have returned the announcement by now, and has not."""
+        """Whether the log has not returned the announcement within `RESEND_S`."""
         announced = self.share is not RangeShare.KEPT
         return announced and not self.round.announced and self.waited_s >= RESEND_S
 
     def announce(self, agreement_log: AgreementLog) -> None:
-        """Give up range's share by announcing the member to the others."""
-        # Set the state first: after an interruption the share counts as given up.
+        """Announce the member to the others, and thereby give up its share from range."""
+        # Set the state first, so that the share counts as given up after an interruption.
         self._become(RangeShare.GIVEN_UP)
         self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
         self._sent = agreement_log.append(self.round.me)
         self._resend_at = self.clock.monotonic() + _RESEND_EVERY_S
 
     def keep(self, reason: str | None) -> None:
-        """Keep range's share: no other member can own any of it."""
+        """Keep the share from range; call only if no other member can get any of it."""
         self._become(RangeShare.KEPT)
         self.reason = reason
 
     def abandon(self, reason: str) -> None:
-        """Stop waiting for an assignment record; other members may own the given up share."""
+        """Stop waiting for an assignment record; other members may own the share given up."""
         if self.listener.works:
             self.listener.doubt(reason)
         if self.share is RangeShare.GIVEN_UP:
@@ -126,7 +128,7 @@ class Generation:
         self.reason = reason
 
     def step(self) -> Verdict | None:
-        """Return the verdict, if any; else write an assignment if it is this member's turn."""
+        """Return the verdict; without one, write an assignment if it is this member's turn."""
         verdict = self.round.verdict()
         if verdict is None and self.share is RangeShare.GIVEN_UP:
             self._check_announcement()
@@ -144,7 +146,7 @@ class Generation:
         self.share = share
 
     def _check_announcement(self) -> None:
-        """Send a refused announcement again; abandon one that takes too long."""
+        """Send a refused announcement again, or keep the share; stop waiting after a problem."""
         agreement_log, refused = self.through, self._sent.refused if self._sent else None
         same_log = agreement_log is self.listener.log and self.listener.works
         if refused is None:
@@ -195,7 +197,7 @@ class Generation:
         return due_at is not None and self.clock.monotonic() >= due_at
 
     def _read_counts(self, agreement_log: AgreementLog) -> dict[str, int]:
-        """Return the partitions of each topic; the last known number if there is no answer."""
+        """Return the number of partitions of each topic; without an answer, the last known one."""
         topics = self.round.me.topics
         deadline = self.clock.monotonic() + REQUEST_S
         for topic in topics:
@@ -205,19 +207,19 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # With an unknown number, any member may be missing: wait for more announcements.
+        # If a number is unknown, use a large one, so that this member waits for more announcements.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 
 class Backlog:
     """Records read before this member knows its generation, with their leader epochs.
 
-    Bounded, because other writers may write any amount. A member that has not kept all records
-    must not announce itself.
+    The number of records is limited, because others may write any number. A member that could not
+    store all records must not announce itself.
     """
 
     def __init__(self) -> None:
-        #: Whether all records since `clear` were kept.
+        #: Whether all records since `clear` were stored.
         self.whole = True
         self._records: list[tuple[Announcement | AssignmentRecord, int]] = []
         self._named = 0
@@ -227,7 +229,7 @@ class Backlog:
         return iter(self._records)
 
     def add(self, record: Announcement | AssignmentRecord, epoch: int) -> None:
-        """Keep a record, unless there are too many; then `whole` becomes False."""
+        """Store a record, unless there are too many; then `whole` becomes False."""
         shares = [record.given] if isinstance(record, Announcement) else record.shares.values()
         self._named += sum(len(numbers) for share in shares for numbers in share.values())
         if not self.whole or len(self._records) >= _MOST_RECORDS or self._named > _MOST_NAMED:

@@ -1,7 +1,8 @@
 """Keep a group's part of the coordination topic open, and confirm that reads and writes work.
 
-Belongs here: opening and reconnecting, problems, and the marks that confirm a log. Does not:
-consequences of a new log for a member (`member`), nor requests to Kafka (`agreement_log`).
+Belongs here: opening, reconnecting, reporting problems, and marks: test records by which a member
+confirms that the log works. Does not: the consequences of a new log for a member (`member`), nor
+requests to Kafka (`agreement_log`).
 """
 
 import logging
@@ -17,19 +18,20 @@ from fairlead.wire.agreement import Mark
 
 log = logging.getLogger(__name__)
 
-#: Seconds. Maximum time of a request to the cluster; the application's call waits for it.
+#: Seconds. Time-out of a request to the cluster, for which the application's `poll` waits.
 REQUEST_S: Final = 0.5
-#: The limit doubles after each failure, up to this multiple.
+#: Time-outs and pauses double after each failure, up to this multiple of their first value.
 MOST_PATIENT: Final = 8
+#: Seconds between two attempts to open the log.
 _RETRY_S: Final = 1.0
-#: Seconds between two marks in a log that is not confirmed; doubled each time.
+#: Seconds between two marks while the log is not confirmed; doubled up to `_LONGEST_MARK_S`.
 _MARK_S: Final = 1.0
 _LONGEST_MARK_S: Final = 30.0
-#: Seconds. If a mark is not read again within this time, connect again.
+#: Seconds. If the log does not return a mark within this time, connect again.
 _READ_BACK_S: Final = 3.0
-#: Seconds between two checks whether the topic has more partitions.
+#: Seconds. Longest time between two checks whether the topic got more partitions or was replaced.
 _CHECK_S: Final = 30.0
-#: Name of the mark by which a member asks the others to check the topic immediately.
+#: Name of a mark by which a member asks the others to check the topic immediately.
 _CHECK_NOW: Final = "look"
 _MISSING: Final = frozenset(
     {
@@ -41,16 +43,18 @@ _MISSING: Final = frozenset(
 
 
 class LogListener:
-    """One member's log: opens it, creates the topic if it is missing, reconnects with back-off.
+    """Opens one member's log, creates the topic if it is missing, and reconnects with back-off.
 
     Parameters
     ----------
     group
         The group id.
     topic
-        Opens the log.
-    clock, rng
-        The time; draws the names of marks.
+        The coordination topic, which contains the log.
+    clock
+        The time source.
+    rng
+        Draws the names of marks and the times of checks.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class LogListener:
         self._retry_at = float("-inf")
         self._settings_checked = False
         self._confirmed = False
-        #: The mark that was written and not yet read.
+        #: Name of the mark that was written and not yet read; None: no such mark.
         self._mark: str | None = None
         self._marked_at = self._mark_at = self._check_at = self._checked_at = 0.0
         self._mark_s = _MARK_S
@@ -74,7 +78,7 @@ class LogListener:
 
     @property
     def log(self) -> AgreementLog | None:
-        """The open log, working or not; None: it is closed."""
+        """The open log, whether it works or not; None: it is closed."""
         return self._log
 
     @property
@@ -84,13 +88,14 @@ class LogListener:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the log works, and has returned the last mark."""
+        """Whether the log works and has returned the last mark."""
         return self._confirmed and self.works
 
     def open(self) -> None:
-        """Open the log at its end unless it works.
+        """Open the log at its end, unless it is open and works.
 
-        Each of three requests takes at most `REQUEST_S`, or longer after failures.
+        Makes up to three requests. Each takes at most `REQUEST_S`, or a multiple of it after
+        failures.
 
         Raises
         ------
@@ -113,12 +118,12 @@ class LogListener:
             closing.close()
 
     def confirm(self, *, after_s: float = 0.0) -> None:
-        """Write a mark after some seconds; until it is read again, the log is not confirmed."""
+        """Write a mark after some seconds. The log is not confirmed until it returns the mark."""
         self._confirmed, self._mark = False, None
         self._mark_at, self._mark_s = self._now() + after_s, _MARK_S
 
     def doubt(self, problem: str) -> None:
-        """Report a problem, and confirm the log again."""
+        """Report a problem, and require a new mark to confirm the log."""
         self._report(problem)
         self.confirm(after_s=_MARK_S)
 
@@ -131,9 +136,9 @@ class LogListener:
         self.close()
 
     def read(self, wait_s: float) -> list[Entry]:
-        """Return the next records, and the mark that confirms the log; wait at most `wait_s`.
+        """Return the next records, without marks except the one that confirms the log.
 
-        Also writes the mark and checks the topic when they are due.
+        Waits at most `wait_s`. Also writes a mark and checks the topic when that is due.
         """
         agreement_log = self._log
         if agreement_log is None or not self.works:
@@ -156,7 +161,7 @@ class LogListener:
         ]
 
     def _accept(self, mark: Mark) -> bool:
-        """Return whether a mark is the one that confirms the log."""
+        """Process a mark; return whether it confirms the log."""
         if mark.name == self._mark:
             self._confirmed, self._mark, self.problem = True, None, None
             self._mark_s, self._patience = _MARK_S, 1

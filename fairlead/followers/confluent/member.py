@@ -1,21 +1,21 @@
-"""One consumer's membership in its group: the only owner of its state.
+"""One consumer's membership in its group, as a state machine.
 
 Belongs here: the states and the steps between them; joining, owning and leaving; repair after an
-interrupted call. Does not: the client library's types (`consumer`), one generation's
-round of agreement (`generation`, `agreement_round`), nor the log (`log_listener`).
+interrupted call. Does not: the client library's types (`consumer`), the agreement round of one
+generation (`generation`, `agreement_round`), nor the log (`log_listener`).
 
-A member announces itself only if it has read all records of a generation: it reads the log before
-it joins. Otherwise it keeps its share of range, which no assignment record assigns. A member that
-announced itself owns nothing until an assignment record decides. If that takes too long, it waits
-for another generation, in which it does not announce itself.
+A member announces itself only if it has read all records of a generation, so it reads the log
+before it joins. Otherwise it keeps its share from range, which no assignment record assigns. A
+member that announced itself owns nothing until an assignment record decides. If that takes too
+long, the member requests a rebalance. In the next generation it does not announce itself.
 
-While a group is converted to the consumer protocol (KIP-848), the broker assigns, and may take a
-partition that an assignment record gave to another member: then each member keeps the share that
-the broker assigned.
+While a group is converted to the consumer protocol (KIP-848), the broker assigns partitions, and
+may assign one that an assignment record gave to another member. So each member then keeps the share
+that the broker assigned.
 
-Each step first notes its possible effect, then acts. After an interrupted call, `_unfinished` is
-set: the next call leaves and joins again unless the state is consistent. In a new generation,
-nothing of the old one counts.
+Each step stores its effect on the state before it acts. A call that is interrupted leaves
+`_unfinished` set. The next call then leaves the group and joins again, unless the state is
+consistent. The state of one generation has no effect in the next one.
 """
 
 import logging
@@ -44,25 +44,30 @@ log = logging.getLogger(__name__)
 Event = Literal["assign", "revoke", "lost"]
 Fetched = TypeVar("Fetched")
 
-#: Seconds. Maximum time of a call of the client during a round, and of a read of the log.
+#: Seconds. Maximum time of one call of the client during a round.
 _SLICE_S: Final = 0.02
+#: Seconds. Maximum time of one read of the log.
 _READ_S: Final = 0.02
-#: Seconds between two steps after a round: while a rebalance request is pending or the log is not
-#: confirmed, and at other times.
+#: Seconds between two steps after a round, while a rebalance request is pending or the log is not
+#: confirmed.
 _SETTLED_S: Final = 0.2
+#: Seconds between two steps after a round, while no rebalance request is pending and the log is
+#: confirmed.
 _AT_REST_S: Final = 3.0
-#: Seconds. The client counts milliseconds: less than this counts as no time left.
+#: Seconds. With less time left, `fetch` returns, because the client counts in milliseconds.
 _SHORTEST_S: Final = 0.006
-#: Maximum number of reads of the log in `subscribe`; reading ends earlier once it is confirmed.
+#: Maximum number of reads of the log in `subscribe`, which stops earlier if the log is confirmed.
 _READS_TO_JOIN: Final = 25
-#: Seconds. Without a confirmed log, join after this time.
+#: Seconds. If the log is not confirmed, join after this time.
 _LISTEN_S: Final = 2.0
-#: Seconds. Longest time without partitions while other rebalances interrupt rounds.
+#: Seconds. If rebalances interrupt rounds for this long, this member stops announcing itself, so
+#: that it owns partitions again.
 _INTERRUPTED_S: Final = 3.0
-#: Seconds between the turns in which members ask for a rebalance.
+#: Seconds between the times at which two successive members of an assignment may request a
+#: rebalance.
 _TURN_S: Final = 4.0
-#: Seconds. Write the assignment record again well before the topic's retention removes it: the
-#: planner reads it.
+#: Seconds. The assignment record is written again after this time, well before the topic's
+#: retention removes it, because the planner reads it.
 REPEAT_ASSIGNMENT_S: Final = 4 * 60 * 60.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has written an assignment yet"
@@ -86,38 +91,42 @@ class State(Enum):
 #: The states of a member whose round has ended.
 SETTLED: Final = frozenset({State.FOLLOWING, State.LEFT_OUT, State.KEEPING, State.WITHOUT})
 _AFTER_ROUND: Final = frozenset({State.AGREEING, State.JOINING, State.OUTSIDE})
-#: The states that may follow each state, with the partitions that the member owns in it.
+#: The states that may follow each state. Each comment describes the state and the partitions that
+#: the member owns in it.
 TABLE: Final = {
-    # Not subscribed, or about to join again. Owns nothing.
+    # The member is not subscribed, or is about to join again. Owns nothing.
     State.OUTSIDE: frozenset({State.LISTENING}),
-    # Reads the log until it is confirmed, at most two seconds; then joins. Owns nothing.
+    # The member reads the log until it is confirmed, for at most two seconds, and then joins. Owns
+    # nothing.
     State.LISTENING: frozenset({State.JOINING, State.OUTSIDE}),
-    # The client has joined, or joins again; no generation yet. Owns nothing.
+    # The client is joining the group, and no generation has begun. Owns nothing.
     State.JOINING: frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE}),
     # A generation has begun. Its `RangeShare` shows whether the member waits for an
     # assignment record. Owns nothing.
     State.AGREEING: SETTLED | {State.JOINING, State.OUTSIDE},
-    # An assignment record lists the member. It asks for a rebalance if there is a newer plan.
+    # An assignment record lists the member. It requests a rebalance if there is a newer plan.
     # Owns its share of the assignment record.
     State.FOLLOWING: _AFTER_ROUND,
-    # An assignment record does not list the member, which requests a rebalance, as in the next
-    # two states. Owns range's share, unless the record assigns this share to other members.
+    # An assignment record does not list the member. It requests a rebalance. Owns its share from
+    # range, unless the record assigns this share to other members.
     State.LEFT_OUT: _AFTER_ROUND,
-    # The member did not announce itself. Owns range's share.
+    # The member did not announce itself. It requests a rebalance, unless the broker assigns. Owns
+    # its share from range.
     State.KEEPING: _AFTER_ROUND,
-    # The member announced itself, and stopped waiting for an assignment record. Owns nothing.
+    # The member announced itself, but stopped waiting for an assignment record. It requests a
+    # rebalance. Owns nothing.
     State.WITHOUT: _AFTER_ROUND,
-    # The group dropped the member, and its client joins again: it leaves, to read the log
-    # first. Owns nothing.
+    # The group dropped the member, and its client joins again. The member leaves, so that it can
+    # read the log before it joins. Owns nothing.
     State.DROPPED: frozenset({State.OUTSIDE}),
 }
 
 
 class GroupClient(Protocol):
-    """A consumer of the group in its client library."""
+    """The operations of the client library's consumer that a member needs."""
 
     def identity(self) -> tuple[int, str]:
-        """Return the generation and member id, read together; (-1, "") outside a group."""
+        """Return the generation and member id, read atomically; (-1, "") outside a group."""
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Join the group, or join it again."""
@@ -126,16 +135,16 @@ class GroupClient(Protocol):
         """Leave the group."""
 
     def own(self, share: Sequence[Pair]) -> None:
-        """Fetch only these partitions."""
+        """Assign only these partitions to the consumer."""
 
     def disown(self) -> None:
-        """Fetch nothing."""
+        """Assign no partitions to the consumer."""
 
     def owned(self) -> list[Pair] | None:
-        """Return the partitions that are fetched; None: the client is closing."""
+        """Return the consumer's assigned partitions; None: the client is closing."""
 
     def notify(self, event: Event, share: Sequence[Pair]) -> None:
-        """Call the application's callback."""
+        """Call the application's callback for this event."""
 
 
 class FollowingMember:
@@ -148,9 +157,11 @@ class FollowingMember:
     options
         How to follow plans.
     client, listener, reader
-        The consumer, the log, and the plans.
-    clock, rng
-        The time source; spreads rebalance requests over time.
+        The consumer, the listener to the coordination log, and the reader of plans.
+    clock
+        The time source.
+    rng
+        Draws delays, which spread the members' rebalance requests over time.
     """
 
     def __init__(
@@ -165,7 +176,7 @@ class FollowingMember:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        #: Whether the application, in a callback, has chosen the partitions to fetch.
+        #: Whether the application itself has called `assign` or `unassign` in its last callback.
         self.touched = False
         self.state = State.OUTSIDE
         self._group = group
@@ -181,24 +192,25 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Used before a generation: start of listening, the log read since, its records, range's
-        # share.
+        # Used before a generation begins: the time when listening began, the log that was read
+        # since, its records, and the share from range.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
         self._range_share: Partitions | None = None
-        # In a generation, and after it: the client may get the same generation again.
+        #: The present or last generation. The client may get the last generation again.
         self.generation: Generation | None = None
         self._counts: dict[str, int] = {}
-        #: Partitions that the client should fetch; None: the application has chosen.
+        #: The partitions that this member has assigned to the client; None: the application has
+        #: assigned others.
         self._share: list[Pair] | None = []
-        #: Whether the application's assign callback ran, and its revoke callback did not.
+        #: Whether the application's assign callback has run, and its revoke callback not yet.
         self._announced_share = False
         # Monotonic time until which this member does not announce itself, because earlier rounds
-        # ended without a decision.
+        # ended without a decision; and seconds spent in interrupted rounds.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
-        # Time to repeat the assignment record, if this member wrote it; see `_repeat_if_due`.
+        # Monotonic time to write the assignment record again; infinite if another member wrote it.
         self._repeat_at = float("inf")
         self._logged_reason: str | None = None
         self._known_state: PlanState | None = None
@@ -228,7 +240,7 @@ class FollowingMember:
             self._listener.close()
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe to topics; join here, or in a later `fetch`, once the log is read.
+        """Subscribe to topics; join once the log is confirmed, in this call or in a later `fetch`.
 
         Raises
         ------
@@ -242,7 +254,7 @@ class FollowingMember:
             self._leave()
         if self.state is State.OUTSIDE:
             self._listen()
-            for _ in range(_READS_TO_JOIN):  # a mark is usually read back immediately
+            for _ in range(_READS_TO_JOIN):  # usually one read is enough
                 if not self._awaits_log:
                     break
                 self._read(_READ_S)
@@ -262,15 +274,15 @@ class FollowingMember:
     def fetch(
         self, fetch: Callable[[float], Fetched], timeout: float | None, *, nothing: Fetched
     ) -> Fetched:
-        """Fetch in short calls, and carry out the member's due steps between them.
+        """Fetch in short calls, and carry out the member's due steps between the calls.
 
         Parameters
         ----------
         fetch
-            Called with a maximum wait in seconds; returns early if a generation begins or ends, or
-            the state of the plan changes.
+            Function that fetches records, called with a maximum wait in seconds. It should return
+            early if a generation begins or ends, or the state of the plan changes.
         timeout
-            Seconds in all; None or below 0: no limit.
+            Maximum seconds in total; None or below 0: no limit.
         nothing
             The result of `fetch` if there are no records.
         """
@@ -291,8 +303,8 @@ class FollowingMember:
                 return fetched
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
-        """Begin a generation, owning nothing; called by the client with range's share."""
-        # Assign first: if a callback fails, confluent-kafka assigns range's share.
+        """Begin a generation, owning nothing; the client calls this with the share from range."""
+        # If this callback fails before it assigns, confluent-kafka assigns range's share.
         self._client.own([])
         self._announced_share, self._share = False, []
         self._range_share = {
@@ -305,14 +317,14 @@ class FollowingMember:
             log.exception("Cannot begin a round of agreement; trying again in poll")
 
     def revoked(self) -> None:
-        """Give up all partitions before the client joins again; called by the client."""
+        """Give up all partitions; the client calls this before it joins again."""
         self._release("revoke")
 
     def lost(self) -> None:
-        """Give up partitions that other members may own by now; called by the client."""
+        """Give up all partitions; the client calls this if other members may own them already."""
         self._release("lost")
 
-    # Joining and leaving
+    # Methods that join and leave the group
 
     def _enter(self, state: State) -> None:
         if state is not self.state and state not in TABLE[self.state]:
@@ -326,15 +338,15 @@ class FollowingMember:
 
     @property
     def _is_urgent(self) -> bool:
-        """Whether the group, or this consumer, waits for the next record of the log."""
+        """Whether the member should read the log without delay, to agree or to join."""
         return self.state is State.AGREEING or self._awaits_log
 
     def _listen(self, *, confirm: bool = True) -> None:
-        """Read the log before the consumer joins; `confirm`: also require a new mark.
+        """Read the log before the consumer joins; with `confirm`, up to a new mark.
 
-        Other members write records of a generation only after this member has joined it, so after
-        the mark. Earlier records may be of an earlier life of the group: after it is deleted,
-        generations start at 1 again.
+        Other members write records of a generation only after this member has joined it, and
+        therefore after the mark. Records before the mark may be from a deleted group of the same
+        name, since a new group's generations start at 1 again.
         """
         self._listening_since = self._now()
         if confirm:
@@ -344,7 +356,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join once the log is confirmed, after two seconds, or immediately if silent."""
+        """Join if the log is confirmed, two seconds have passed, or this member must be silent."""
         try:
             self._listener.open()
         except ConfigurationError:
@@ -369,17 +381,17 @@ class FollowingMember:
         self._client.unsubscribe()
 
     def _rejoin(self) -> None:
-        """Leave, and join as another member: subscribing again might not start a rebalance.
+        """Leave the group, and join it as a new member.
 
-        A member that was not dropped joins immediately if its log is confirmed: it has read the
-        log.
+        Subscribing again might not start a rebalance. A dropped member must first read the log up
+        to a new mark. Any other member joins immediately if its log is confirmed.
         """
         confirm = self.state is State.DROPPED
         self._leave()
         self._listen(confirm=confirm)
 
     def _heal(self) -> None:
-        """Repair the state after an interrupted call."""
+        """Leave and join again if an interrupted call left the state inconsistent."""
         if not self._is_whole():
             log.warning("A call was interrupted in the middle of a rebalance; joining again")
             self._leave()
@@ -398,11 +410,14 @@ class FollowingMember:
         )
 
     def _is_current(self) -> bool:
-        """Whether the client still is in this generation."""
+        """Whether the client is still in the generation `self.generation`."""
         return self.generation is not None and self.generation.key == self._client.identity()
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
-        """Give up all owned partitions; the client's own list has only the share by range."""
+        """Give up all owned partitions: call the application, and end the round.
+
+        The client's list of revoked partitions is not used, since it contains range's share.
+        """
         self._range_share = None
         self._next_step_at = float("-inf")
         self.touched = False
@@ -411,7 +426,8 @@ class FollowingMember:
             owned = self._client.owned()
             error = self._call_back(event, self._share or [] if owned is None else owned)
         self._end_round()
-        # The client joins again only after this call: records until now are of other generations.
+        # The client joins again only after this call, so all records so far are of other
+        # generations.
         self._backlog.clear()
         self._heard_through = self._listener.log if self._listener.confirmed else None
         if not self.touched:
@@ -422,7 +438,7 @@ class FollowingMember:
         self._raise(error)
 
     def _call_back(self, event: Event, share: Sequence[Pair]) -> BaseException | None:
-        """Call the application; return its exception, to be raised when the state is consistent."""
+        """Call the application; return its exception, for `_raise` once the state is consistent."""
         self.touched = False
         try:
             self._client.notify(event, share)
@@ -435,10 +451,10 @@ class FollowingMember:
             self._unfinished = False
             raise error
 
-    # Steps
+    # Methods that carry out the steps of `fetch`
 
     def _step(self, wait_s: float) -> None:
-        """Take due steps: join, read the log, write an assignment, own a share, ask to rejoin."""
+        """Do what is due: join, read the log, write an assignment, own a share, or join again."""
         if self.state is State.DROPPED:
             self._rejoin()
         if self.state is State.LISTENING:
@@ -459,7 +475,7 @@ class FollowingMember:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     def _advance(self, generation: Generation) -> None:
-        """Continue the agreement round; after it, repeat the assignment when it is due."""
+        """Continue the agreement round; after the round, repeat the assignment when that is due."""
         if self.state is not State.AGREEING:
             self._repeat_if_due(generation)
             return
@@ -470,10 +486,11 @@ class FollowingMember:
             self._own(generation, verdict)
 
     def _read(self, wait_s: float) -> None:
-        """Read the log; if it is broken, open it again, which may miss records."""
+        """Read the log. If it is broken, open it again; records in between may be missed."""
         if not self._topics:
             return
-        if not self._listener.works and self.state is not State.AGREEING:  # else `_advance` does it
+        # During an agreement round, `Generation` handles a broken log.
+        if not self._listener.works and self.state is not State.AGREEING:
             self._backlog.clear()
             try:
                 self._listener.open()
@@ -493,10 +510,11 @@ class FollowingMember:
             self._asking.log_works(self._now())
 
     def _ask_if_log_changed(self) -> None:
-        """Ask for a rebalance if the coordination topic has grown or was replaced since the round.
+        """Request a rebalance if the group's log has changed since the round.
 
-        All members must read the next decision in the same log. The request is delayed until the
-        other members have found the new log, too.
+        The log changes if the coordination topic gets more partitions or is created again. All
+        members must read the next decision in the same log, so the request is delayed until the
+        other members have probably opened the new log, too.
         """
         generation = self.generation
         if generation is None or self.state not in SETTLED | {State.AGREEING}:
@@ -505,9 +523,9 @@ class FollowingMember:
             self._asking.log_moved(self._now())
 
     def _should_rejoin(self) -> bool:
-        """Whether to leave and join again now, for another round or because the log works."""
+        """Whether to leave and join again now, for another round or because the log works again."""
         now, confirmed = self._now(), self._listener.confirmed
-        if self.state is State.JOINING:  # without the log, the member would be left out
+        if self.state is State.JOINING:  # a member that has not read this log would be left out
             unheard = confirmed and self._heard_through is not self._listener.log
             return unheard and self._range_share is None and now >= self._silent_until
         if self.state not in SETTLED:
@@ -522,10 +540,10 @@ class FollowingMember:
             return True
         return False
 
-    # One generation
+    # Methods for one generation
 
     def _begin(self) -> None:
-        """Begin a generation's round; announce this member if it has read all other records."""
+        """Begin the agreement round of a new generation; announce this member if it may."""
         number, member = self._client.identity()
         if number < 0 or not member or self._range_share is None:
             return
@@ -558,12 +576,12 @@ class FollowingMember:
             else:
                 generation.keep(reason)
             self.generation = generation
-        # Otherwise the client subscribed again and got the same share: the earlier round continues.
+        # Otherwise the client subscribed again and got the same share, so the round continues.
         self._enter(State.AGREEING)
         self._range_share = None
 
     def _reason_to_keep(self, round_: AgreementRound) -> str | None:
-        """Return why this member must not announce itself; None if it may."""
+        """Return why this member must not announce itself; None if it may do so."""
         agreement_log, listener = self._listener.log, self._listener
         if agreement_log is not None and listener.works and agreement_log.broker_assigns(REQUEST_S):
             return BROKER_ASSIGNS
@@ -580,7 +598,7 @@ class FollowingMember:
         return "the others did not wait for this member" if round_.over else None
 
     def _own(self, generation: Generation, verdict: Verdict) -> None:
-        """Own a verdict's share, if the client still is in its generation."""
+        """Own the share in a verdict, if the client is still in the verdict's generation."""
         if verdict.problem is not None:
             self.unsubscribe()
             raise ConfigurationError(f"PlanConsumer: {verdict.problem}")
@@ -599,7 +617,7 @@ class FollowingMember:
         self._raise(error)
 
     def _settle(self, generation: Generation, verdict: Verdict) -> None:
-        """Enter the state that a verdict leads to, and schedule its rebalance request."""
+        """Enter the state that follows from a verdict, and schedule rebalance requests."""
         round_ = generation.round
         where = f"Group {self._group}, generation {round_.me.generation}"
         if verdict.listed and round_.assignment is not None:
@@ -611,7 +629,7 @@ class FollowingMember:
                 decided=assignment.seen,
             )
             new_fallback = note.fallback_reason not in (None, self._logged_reason)
-            # Only the writer of the assignment record logs the warning, like a group leader.
+            # Only the member that wrote the assignment record logs a warning, not the whole group.
             log.log(
                 logging.WARNING
                 if new_fallback and assignment.member == round_.me.member
@@ -637,7 +655,7 @@ class FollowingMember:
         self._enter(state)
 
     def _settle_without(self, generation: Generation, verdict: Verdict, where: str) -> State:
-        """Handle a verdict that does not list this member; return the member's state."""
+        """Handle a verdict that does not list this member; return the state to enter."""
         reason = (
             generation.reason or self._listener.problem or "the others did not wait for this member"
         )
@@ -656,7 +674,7 @@ class FollowingMember:
         return state
 
     def _end_round(self) -> None:
-        """End the generation's round, if there is one, before another generation."""
+        """End the present generation and its round, before the client joins again or leaves."""
         generation = self.generation
         if generation is not None and self.state is State.AGREEING:
             self._spent_s += generation.waited_s
@@ -670,11 +688,11 @@ class FollowingMember:
         self._status.unsettle()
 
     def _be_silent(self) -> None:
-        """Do not announce this member in the next generation: it keeps range's share."""
+        """Do not announce this member for some time, so that it keeps its share from range."""
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
 
     def _repeat_if_due(self, generation: Generation) -> None:
-        """Write the valid assignment again before retention removes it; members ignore the copy."""
+        """Write the assignment record again before retention removes it; members ignore copies."""
         if self._now() < self._repeat_at:
             return
         self._repeat_at = self._now() + REPEAT_ASSIGNMENT_S

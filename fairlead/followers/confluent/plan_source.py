@@ -1,6 +1,7 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: the partition of a group's key. Does not: the meaning of records (`plan_cache`).
+Belongs here: finding and reading the partition that holds a group's key. Does not: the meaning of
+records (`plan_cache`).
 """
 
 from collections.abc import Mapping
@@ -33,19 +34,19 @@ from fairlead.wire.record import Origin
 _TIMEOUT_S: Final = 5.0
 #: Maximum number of records per read.
 _BATCH: Final = 100
-#: Seconds. Longest wait of the reading thread for a record.
+#: Seconds. Longest wait of the reader's thread for a record.
 _READ_S: Final = 1.0
 
 
 @dataclass(eq=False)
 class ConfluentSource:
-    """The plan topic's partition that holds a group's key, read from its beginning."""
+    """The partition of the plan topic that holds a group's key, read from its beginning."""
 
     _consumer: Consumer
     _group: str
     _partition: TopicPartition
     origin: Origin
-    #: For requests about the topic: on the consumer they would wait behind its fetches.
+    #: Sends requests about the topic. Those of the consumer would wait behind its fetches.
     _admin: AdminClient
     _ended: bool = False
 
@@ -53,7 +54,7 @@ class ConfluentSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "ConfluentSource | None":
-        """Connect; None: the topic does not exist, or may not be read.
+        """Connect; return None if the topic does not exist or may not be read.
 
         Parameters
         ----------
@@ -67,11 +68,11 @@ class ConfluentSource:
         consumer = Consumer(
             {
                 **connection,
-                "group.id": group,  # required, never joined; has READ
+                "group.id": group,  # required but never joined; members have the ACL READ for it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "enable.partition.eof": True,  # at the last stable offset, also if markers follow
+                "enable.partition.eof": True,  # reported at the last stable offset
             }
         )
         try:
@@ -100,9 +101,9 @@ class ConfluentSource:
         Raises
         ------
         KafkaException
-            The topic does not exist, or may not be read any more.
+            The topic does not exist any more, or may not be read.
         """
-        # poll() would wake up five times a second, for signals.
+        # poll() would wake up five times a second to check for signals.
         messages = self._consumer.consume(1, timeout_s)
         if messages:
             messages += self._consumer.consume(_BATCH, 0)
@@ -122,7 +123,7 @@ class ConfluentSource:
     def moved(self) -> bool:
         """Whether the group's key belongs to another partition now, or the topic was replaced.
 
-        librdkafka would continue at the old topic's offset without an error.
+        If the topic was replaced, librdkafka continues at the old topic's offset without an error.
         """
         try:
             described = described_topic(self._admin, self._partition.topic, _TIMEOUT_S)
@@ -132,7 +133,7 @@ class ConfluentSource:
         return (number, topic_id(described)) != (self._partition.partition, self.origin.log)
 
     def at_end(self) -> bool:
-        """Whether all records that existed at opening have been read."""
+        """Whether all records have been read that existed when the connection was opened."""
         return self._ended
 
     def close(self) -> None:
@@ -141,7 +142,7 @@ class ConfluentSource:
 
 
 def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOptions) -> PlanReader:
-    """Return a started reader of a group's plans; followers of one process share it.
+    """Return a started reader of a group's plans, shared by the followers of one process.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
-"""When a member of a group that agrees through a log asks for another rebalance.
+"""Decide when a confluent-kafka member requests another rebalance.
 
-Belongs here: the reasons, and how long to wait for other members to ask. Does not: the result of a
-rebalance (`agreement_round`), nor whether this member may ask (`member`).
+Belongs here: the reasons, and how long to wait for other members' requests. Does not: the result of
+a rebalance (`agreement_round`), nor whether this member may request one (`member`).
 
-A rebalance costs the whole group. So a member that was left out asks at growing intervals. If one
-rebalance is enough for all, each member draws a random time, and the first request serves all.
+A rebalance interrupts the whole group. So a member that is left out repeatedly waits longer before
+each request. If one rebalance is enough for all members, each member draws a random delay, and the
+first request makes the others unnecessary.
 """
 
 import random
@@ -14,27 +15,28 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
-#: Seconds. Shortest pause of a member that was left out; doubled each time, up to the longest.
+#: Seconds. Shortest pause of a member that was left out; doubled up to `_LONGEST_LEFT_OUT_S`.
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: Seconds. First pause after the log was missing: other members need time to open it.
+#: Seconds. First pause after the log works again, because other members need time to open it.
 _LOG_BACK_S: Final = 1.0
-#: Seconds. Longest pause between requests of a member that owns nothing.
+#: Seconds. Longest pause before the request of a member that owns nothing.
 _GIVEN_UP_S: Final = 1.0
-#: Seconds. Shortest pause after the log was replaced, so that other members find the new one.
+#: Seconds. Shortest pause after the coordination topic was replaced, so that other members can open
+#: the new one.
 _MOVED_S: Final = 2.0
 
 
 class RejoinPolicy:
-    """One member's next request for a rebalance.
+    """Schedules one member's next request for a rebalance.
 
     Parameters
     ----------
     jitter_s
-        Seconds within which to ask for a rebalance for a newer plan; None: never.
+        Longest random delay of a request for a newer plan, in seconds; None: no such requests.
     rng
-        Draws the times.
+        Draws the delays.
     """
 
     def __init__(self, jitter_s: float | None, rng: random.Random) -> None:
@@ -47,52 +49,52 @@ class RejoinPolicy:
 
     @property
     def pause_s(self) -> float:
-        """Shortest pause of a member that is left out now, in seconds."""
+        """Seconds. Shortest pause before the next request if the member is left out now."""
         return float(min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S))
 
     @property
     def pending(self) -> bool:
-        """Whether the time of a request has been drawn."""
+        """Whether a request is scheduled or due."""
         return self._at is not None or self._for_plan or self._schedule.pending
 
     def unsettle(self) -> None:
-        """Note that a rebalance has begun: ask for nothing until it ends."""
+        """Handle the start of a rebalance: request no other until it ends."""
         self._at = None
         self._for_plan = False
         self._schedule.unsettle()
 
     def settle(self, seen: Identity, *, lapsed: bool, turn_s: float) -> None:
-        """Note that a rebalance has ended well, with this newest known record."""
+        """Handle the end of a rebalance that included this member; see `RejoinSchedule.settle`."""
         self._left_out, self._at = 0, None
         self._schedule.settle(seen, lapsed=lapsed, turn_s=turn_s)
 
     def given_up(self, now: float) -> None:
-        """Note that this member stopped waiting for a decision, and so owns nothing."""
+        """Schedule a request, because this member stopped waiting and owns nothing."""
         self._at = now + self._rng.uniform(0.0, _GIVEN_UP_S)
 
     def left_out(self, now: float) -> None:
-        """Note that the others have decided without this member."""
+        """Schedule a request, because this member took no part in the decision."""
         self._at = now + self._rng.uniform(self.pause_s, 2 * self.pause_s)
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 
     def log_works(self, now: float) -> None:
-        """Note that the log works again; this member was left out because it did not."""
+        """If a request is scheduled, make it earlier, because the log works again."""
         pause_s = _LOG_BACK_S if self._left_out == 1 else _LEFT_OUT_S
         self._left_out = 0
         if self._at is not None:
             self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Note that the coordination topic was replaced since the last decision."""
+        """Schedule a request, because the coordination topic was replaced after the round."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether to request a rebalance that includes this member now; true until `unsettle`."""
+        """Whether a request to take part again is due; stays True until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
-        """Whether to request a rebalance for a newer or renewed plan now; true until `unsettle`."""
+        """Whether a request for a newer or renewed plan is due; stays True until `unsettle`."""
         if not self._for_plan:
             self._for_plan = self._schedule.due(
                 seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until

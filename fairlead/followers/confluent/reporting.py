@@ -1,13 +1,13 @@
 """Add reports of work to all commits of confluent-kafka.
 
-Belongs here: storing offsets with reports for librdkafka's commits. Does not: measuring
+Belongs here: storing offsets with reports, which librdkafka then commits. Does not: measuring
 (`followers.core.meter`).
 
-A thread of librdkafka commits the stored offsets. By default librdkafka stores an offset when it
-returns a message, without metadata. So this module sets `enable.auto.offset.store=false` and stores
+A thread of librdkafka commits the stored offsets. By default librdkafka stores an offset without
+metadata when it returns a message. So this module sets `enable.auto.offset.store=false` and stores
 offsets with reports instead. Storing takes 20 us or more, so offsets of single messages are stored
 at most ten times a second, and before every call that uses stored offsets. Offsets of a batch are
-stored at once: the application may work on it for minutes.
+stored immediately, because the application may process the batch for minutes.
 """
 
 import time
@@ -29,13 +29,14 @@ _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
 #: Seconds between two stores for single messages.
 _STORE_EVERY_S: Final = 0.1
-#: Minimum size of a batch whose offsets are stored immediately, at about 1 us per message.
+#: Offsets of a batch with at least this many messages are stored immediately. That costs about 1 us
+#: per message.
 _BATCH: Final = 16
 _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 
 
 class Reporting:
-    """The reports of one consumer.
+    """Adds reports of work to the commits of one consumer.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Reporting:
         self.paused: set[Pair] = set()
         #: Whether the consumer reports its work.
         self.reports = report
-        #: Whether to store offsets here, because librdkafka would store them by default.
+        #: Whether this class stores offsets; False if the application does so, or reports are off.
         self._stores = report and _is_on(settings.get(_AUTO_STORE, True))
         #: Whether librdkafka commits automatically.
         self._commits = _is_on(settings.get(_AUTO_COMMIT, True))
@@ -62,12 +63,12 @@ class Reporting:
             self.settings[_ON_COMMIT] = lambda error, offsets: callback(
                 error, without_reports(offsets)
             )
-        #: Partition to its last returned message, if the offset is not stored yet.
+        #: Partition to its last returned message, if the offset of that message is not stored yet.
         self._handed_out: dict[Progress, Message] = {}
         self._next_store_at = float("-inf")
 
     def took(self, consumer: Consumer, message: Any) -> None:
-        """Note that the client returns a message."""
+        """Start to measure a message that the client returns, and store its offset if due."""
         progress = self.meter.took_one(message.topic(), message.partition(), message.offset())
         if self._stores:
             self._handed_out[progress] = message
@@ -76,7 +77,7 @@ class Reporting:
                 self.meter.begin()
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
-        """Note that the client returns messages; return a timed list of them."""
+        """Start to measure messages that the client returns; return them as a `TimedList`."""
         runs: list[Run] = []
         records = 0
         for key, run in groupby(_partitions(messages)):
@@ -101,7 +102,7 @@ class Reporting:
             return
         handed_out, self._handed_out = self._handed_out, {}
         offsets = [_behind(message) for message in handed_out.values()]
-        # The consumer may have lost the partition, or may be closing.
+        # Storing fails if the consumer has lost the partition or is closing.
         with suppress(KafkaException, RuntimeError):
             Consumer.store_offsets(consumer, offsets=self._reported(consumer, offsets))
         self._next_store_at = time.perf_counter() + _STORE_EVERY_S
@@ -114,7 +115,7 @@ class Reporting:
     def with_reports(
         self, consumer: Consumer, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return arguments of `commit` or `store_offsets` with reports added."""
+        """Return the arguments of `commit` or `store_offsets`, with reports added to offsets."""
         arguments = {**dict(zip(_ARGUMENTS, args, strict=False)), **kwargs}
         if not self.reports:
             return arguments
@@ -161,9 +162,9 @@ def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
 
 
 def _partitions(messages: list[Message]) -> Iterable[Any]:
-    """Return a key for each message, equal for messages of one partition; None: an error.
+    """Return a key for each message, equal for messages of one partition; None for an error.
 
-    If all messages are of one topic, keys are partition numbers, which compare faster.
+    If all messages are of one topic, the keys are partition numbers, which can be compared faster.
     """
     if any(map(Message.error, messages)):
         return [None if message.error() else _pair(message) for message in messages]
@@ -177,7 +178,7 @@ def _pair(message: Any) -> Pair:
     return message.topic(), message.partition()
 
 
-#: Returns the offset of a message without an error.
+#: Returns the offset of a message that is no error.
 _offset: Any = Message.offset
 
 

@@ -1,6 +1,7 @@
 """Parts of followers that are common to all clients.
 
-`follower` is one consumer's follower if the group leader decides; `plan_reader` tails the plan
-topic into a `plan_cache`; `plan_or_fallback` is the leader's decision; `rejoin` asks for rebalances
-for newer plans; `cooperation` implements KIP-429; `status` is for people on call.
+`follower` is one consumer's follower, for clients in which the group leader assigns partitions;
+`plan_reader` tails the plan topic into a `plan_cache`; `plan_or_fallback` decides for the leader;
+`rejoin` decides when to request a rebalance for a newer plan; `cooperation` implements KIP-429;
+`status` describes a follower to people on call.
 """

@@ -1,8 +1,8 @@
 """Cooperative rebalances (KIP-429): a member gives up a partition before another member gets it.
 
 Belongs here: the part of a decision that can take effect immediately. Does not: the decision
-(`plan_or_fallback`), nor the second round: the client library of a member that gives up partitions
-joins again.
+(`plan_or_fallback`), nor the second round, which client libraries start: a member that has given up
+partitions joins again.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from fairlead.wire.partitions import Pair, pairs
 
 
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
-    """Return the shares without partitions that another member still owns.
+    """Return the shares, leaving out partitions that another member still owns.
 
-    The owner of such a partition, whose share lacks it, gives it up and joins again; then the
-    partition has no owner. Partitions that a member owns and keeps stay in its share. A partition
-    that two members claim is in no share: one of the claims is outdated.
+    When the present owner receives a share without the partition, it gives the partition up and
+    joins again. In that second round the partition has no owner and can be assigned. A partition
+    that two members claim is in no share, because one of the claims is outdated.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""One consumer's follower, for any client: reads plans, decides as leader, asks for rebalances.
+"""One consumer's follower: reads plans, decides as group leader, and requests rebalances.
 
-Belongs here: a follower's part in rebalances. Does not: a client library's types and callbacks (a
-package for each), nor the rules (`plan_or_fallback`, `rejoin`).
+Belongs here: a follower's part in rebalances. Does not: the types and callbacks of client libraries
+(each has its own package), nor the rules (`plan_or_fallback`, `rejoin`).
 """
 
 import logging
@@ -31,12 +31,14 @@ from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
-#: The note between the start of a join and the call of this assignor.
+#: Used from the start of a join until this assignor receives the assignment. If the group uses
+#: another assignor, that does not happen.
 _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
 
-#: Used for assignments without a note: the broker made them, since every leader writes a note.
+#: Used for assignments without user data. The broker made them, since a leader always writes user
+#: data.
 _FROM_BROKER: Final = AssignmentNote(fallback_reason=BROKER_ASSIGNS)
 
 
@@ -49,13 +51,14 @@ class FollowOptions:
     plan_topic
         The topic with plans.
     read_timeout_s
-        Longest wait of a rebalance for the plan topic, if another member has read a newer plan.
+        Longest time for which a rebalance waits until the plan topic is read, if another member has
+        read a newer plan.
     rejoin_jitter_s
-        After a new plan the group rebalances within this time; None: it waits for the next
-        rebalance.
+        Longest random delay before a member requests a rebalance for a new plan; None: the plan
+        takes effect at the next rebalance.
     public_keys
-        `id:base64 of SPKI DER`, several separated by commas: follow only plans that are signed with
-        one of these keys. Needs the extra `signed`.
+        Public keys as `id:base64 of SPKI DER`, separated by commas: follow only plans that are
+        signed with one of these keys. Needs the extra `signed`.
     report_work
         Whether to measure the processing time of records and report it with each commit.
 
@@ -82,7 +85,7 @@ class FollowOptions:
                 raise ConfigurationError(f"{name} is {seconds!r}; give seconds, 0 or more")
 
     def verifier(self) -> Verifier | None:
-        """Return the checker of signatures; None: plans need no signature."""
+        """Return a verifier of signatures; None: plans need no signature."""
         return None if self.public_keys is None else Verifier.from_text(self.public_keys)
 
     @classmethod
@@ -103,7 +106,8 @@ class Follower:
     """Follows one group's plans for one consumer.
 
     Reads plans on a daemon thread from construction to `close`. A client's assignor calls
-    `subscription` when it begins to join, `assign` if it leads, and `assigned` at the end.
+    `subscription` when its member begins to join, `assign` if its member is the group leader, and
+    `assigned` at the end.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ class Follower:
     open_source
         Connects to the plan topic, as for `PlanReader`.
     clock
-        The time; default: the machine's.
+        The time source; default: the machine's clock.
     new_reader
         Returns the reader of plans; for tests.
     """
@@ -180,21 +184,21 @@ class Follower:
         self._reader.stop()
 
     def close(self) -> None:
-        """Stop reading plans."""
+        """Stop reading plans; waits until the connection is closed."""
         self._reader.close()
 
     def read_ahead(self) -> None:
-        """Wait until the plan topic is read, at most `read_timeout_s`; call before joining.
+        """Wait at most `read_timeout_s` until the plan topic is read; call before joining.
 
-        For clients whose event loop a rebalance must not block.
+        Only clients with an event loop need this, since a rebalance must not block the loop.
         """
         self._reader.current(at_least=NOTHING, timeout_s=self._options.read_timeout_s)
 
     def subscription(self, client_id: str, instance_id: str | None = None) -> bytes:
         """Return the user data of the subscription that this member joins with.
 
-        With an unchanged subscription the coordinator may return the old assignment; the identity
-        of the newest plan makes it differ.
+        If a subscription is unchanged, the coordinator may return the old assignment. The user data
+        contains the identity of the newest plan, so a new plan changes the subscription.
         """
         with self._lock:
             self._schedule.unsettle()
@@ -218,13 +222,13 @@ class Follower:
     def assign(
         self, members: Sequence[GroupMember], partition_counts: Mapping[str, int]
     ) -> tuple[Shares, bytes]:
-        """Decide for the whole group, as its leader.
+        """Return the assignment of all members; called on the group leader.
 
         Returns
         -------
         shares, user_data
-            Member id to topic to partition numbers, and the user data of every assignment.
-            Partitions that a cooperative member must first give up are in no share.
+            Member id to topic to partition numbers, without partitions that a cooperative member
+            must give up first; and the user data that every member receives.
         """
         newest, in_force = max((member.seen, not member.lapsed) for member in members)
         state = self._reader.current(at_least=newest, timeout_s=self._options.read_timeout_s)
@@ -247,10 +251,10 @@ class Follower:
         return first, encode_note(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
-        """Note an assignment, and the plan that it follows.
+        """Handle a new assignment; its user data shows which plan the assignment follows.
 
-        An assignment without a note is the broker's, while a group is converted to the consumer
-        protocol (KIP-848): then this member asks for no rebalance.
+        An assignment without user data comes from the broker, while a group is converted to the
+        consumer protocol (KIP-848). Then this member requests no rebalance.
         """
         note = decode_assignment(user_data) if user_data else _FROM_BROKER
         log.info(
@@ -261,11 +265,12 @@ class Follower:
         )
         with self._lock:
             self._status.settle(note)
-            # The member that must give up partitions and join again may be this one, restarted.
+            # Other members may wait for partitions that this member owned before its restart. Then
+            # it must join again to complete the rebalance.
             self._unfinished = self._new_member and note.incomplete
             if note is not _FROM_BROKER:
-                # A plan that other members have read counts as settled even if the leader has not
-                # read it: otherwise every member would ask. Only the leader or its successor asks.
+                # If another member has read a newer plan than the leader, only the leader or its
+                # successor may request a rebalance for that plan, not all members.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 

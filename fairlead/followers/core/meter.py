@@ -5,9 +5,9 @@ Does not: a client's types and calls (one module for each client), the counters 
 (`progress`), nor the text of a report (`fairlead.wire.work_report`).
 
 The meter assigns time to the record that the application is processing. It knows this record if the
-application asks for one record at a time, or iterates over one list of a batch. Other time of a
-batch, such as one insert for all rows, cannot be assigned to a record. It only widens the intervals
-of the partitions in the batch (`Meter._end_batch`).
+application asks for one record at a time, or iterates over one list of a batch. Other time, such as
+the time of one insert for all rows of a batch, cannot be assigned to a record. It only makes the
+confidence intervals of the batch's partitions wider (`Meter._end_batch`).
 """
 
 import secrets
@@ -24,13 +24,15 @@ from fairlead.wire.partitions import Pair
 from fairlead.wire.work_report import PREFIX, TIMES_UNKNOWN, TOKEN_LENGTH, WorkReport, base36
 
 Batch = dict[Any, list[Any]]
-#: A partition (None: errors), and the number of its consecutive records in a list.
+#: Consecutive messages of one partition in a list: the partition's progress (None: the messages are
+#: errors), and the number of messages.
 Run = tuple[Progress | None, int]
 
-#: Maximum seconds and number of records of a batch that are timed together.
+#: Seconds. Records of a batch are timed in groups that take about this long.
 _GROUP_S: Final = 1e-3
+#: Maximum number of records that are timed as one group.
 _GROUP: Final = 256
-#: A placeholder partition without records, outside of runs.
+#: Placeholder for `Meter._run` while no record is taken.
 _NO_RUN: Final = Progress()
 
 
@@ -41,16 +43,17 @@ class ReportedWork:
     Parameters
     ----------
     records
-        Records taken since the consumer was created.
+        Records that the application received since the consumer was created.
     busy_share
-        Share of the time since then in which the consumer did not wait for records.
+        Share of the consumer's lifetime in which it did not wait for records.
     paused
         Number of paused partitions.
     several_at_a_time
-        Whether several tasks take records. Their times cannot be told apart and are not reported.
+        Whether several tasks ask for records. Then their processing times cannot be distinguished
+        and are not reported.
     passes_on
-        Whether the application seems to pass records on to threads or tasks. Their times are
-        unknown.
+        Whether the application seems to pass records on to threads or tasks. Then processing times
+        are unknown.
 
     Examples
     --------
@@ -77,13 +80,13 @@ class Meter:
 
     The consumer calls `asked` when the application asks for records, `waits` and `waited` around a
     wait for records, and then `took_one`, `took` or `took_list`. These calls must be on the
-    application's thread. `report` may be called on any thread, but only on one at a time.
+    application's thread. `report` may be called on any thread.
 
     Parameters
     ----------
     record_s_max
-        Maximum seconds per record, the client's `max.poll.interval.ms`: after that, the group
-        takes the partition away.
+        Maximum seconds that count for a record: the client's `max.poll.interval.ms`, after which
+        the group takes the partition away.
     clock
         Returns seconds of a monotonic clock.
     cpu_clock
@@ -101,18 +104,20 @@ class Meter:
         self._max = record_s_max
         self._created = clock()
         self._progress: dict[Pair, Progress] = {}
-        #: The partition of the record that the application processes, and its present batch.
+        #: The partition of the record that the application processes now.
         self._running: Progress | None = None
         self._batch: _Batch | None = None
-        #: When the application began to process the present record, or another part of the batch.
+        #: When the application began to process the present record, or last reached another part
+        #: of the batch.
         self.since = self._created
-        #: Seconds in the application, and calls that returned records, before the present run.
+        #: Time in the application in seconds, and number of calls that returned records, both
+        #: before the present run.
         self._handler, self._calls = 0.0, 0
-        #: Calls whose records took less than `QUICK_S` each.
+        #: Number of calls whose records took less than `QUICK_S` each.
         self._quick = 0
         self._passing_on = PassingOn()
-        #: The partition of the present run, and its `busy` and `next` when the run began. A run is
-        #: consecutive records of one partition that are taken one at a time.
+        #: A run is a sequence of records of one partition, each returned by a call of its own. The
+        #: partition of the present run, and its `busy` and `next` when the run began.
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
         self._waiting = 0.0
         self._waiting_since: tuple[float, float] | None = None
@@ -129,7 +134,7 @@ class Meter:
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-        elif (progress := self._running) is not None:  # inlined: calls would take longer
+        elif (progress := self._running) is not None:  # inlined, since calls are slower
             took = self._clock() - self.since
             self._running = None
             if took < QUICK_S:
@@ -141,15 +146,15 @@ class Meter:
             progress.squares += took * took
 
     def waits(self) -> None:
-        """Note that the client starts to wait for records, if the application has none."""
+        """Start to measure a wait for records, unless the application still processes some."""
         if self._waiting_since is None and self._batch is None and self._running is None:
             self._waiting_since = self._clock(), self._cpu_clock()
 
     def waited(self) -> None:
-        """Note the end of the wait.
+        """Add the time since `waits` to the waiting time, if a wait was measured.
 
-        Processor time of the thread does not count as waiting: the client worked, or other tasks of
-        the event loop.
+        Processor time of the thread is subtracted, since the client or other tasks of the event
+        loop worked during it.
         """
         if self._waiting_since is not None:
             at, cpu_at = self._waiting_since
@@ -158,7 +163,7 @@ class Meter:
             self._waiting += max(0.0, took)
 
     def took_one(self, topic: str, partition: int, offset: int) -> Progress:
-        """Note that the client returns one record; return the progress of its partition."""
+        """Start to measure a record that the client returns; return its partition's progress."""
         run = self._run
         if offset == run.next and partition == run.partition and topic == run.topic:
             run.next = offset + 1
@@ -173,11 +178,11 @@ class Meter:
         return run
 
     def begin(self) -> None:
-        """Time the returned records from now; until now, the consumer did its own work."""
+        """Restart the measurement of the returned records, after the consumer's own work."""
         self.since = self._clock()
 
     def took(self, batch: Batch) -> Batch:
-        """Note that the client returns a batch; return it with timed lists.
+        """Start to measure a batch that the client returns; return it with lists that are timed.
 
         Parameters
         ----------
@@ -198,12 +203,12 @@ class Meter:
     def took_list(
         self, messages: Sequence[Any], runs: Sequence[Run], offset_of: Callable[[Any], int]
     ) -> list[Any]:
-        """Note that the client returns messages of any partitions; return a timed list.
+        """Start to measure messages that the client returns; return them as a `TimedList`.
 
         Parameters
         ----------
         messages
-            The messages.
+            The messages, which may be of several partitions.
         runs
             The partitions of the messages, in the same order.
         offset_of
@@ -216,19 +221,19 @@ class Meter:
         return timed
 
     def progress_of(self, pair: Pair) -> Progress:
-        """Return the progress of a partition; create it for a new one."""
+        """Return the progress of a partition; create it if necessary."""
         progress = self._progress.get(pair)
         if progress is None:
             progress = self._progress[pair] = Progress(*pair)
         return progress
 
     def _end_run(self) -> None:
-        self.asked()  # again, because another task may have taken records meanwhile
+        self.asked()  # another task may have received records since the last call
         self._handler, self._calls = self._sums()
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
 
     def _sums(self) -> tuple[float, int]:
-        """Return the seconds in the application, and the calls that returned records."""
+        """Return the seconds in the application, and the number of calls that returned records."""
         return (
             self._handler + self._run.busy - self._run_busy,
             self._calls + self._run.next - self._run_next,
@@ -241,7 +246,7 @@ class Meter:
         self._batch = batch
 
     def _charge(self, records: int = 1) -> float:
-        """Assign the time since the last call to the present records, and end their measurement."""
+        """Add the time since `self.since` to the partition of the present records, or the batch."""
         now = self._clock()
         took = now - self.since
         progress, self._running, self.since = self._running, None, now
@@ -257,10 +262,10 @@ class Meter:
         return batch is self._batch
 
     def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
-        """Note that the application starts to process records of one partition of a batch."""
+        """Start to measure records of one partition, which the application's loop now receives."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - without a batch nothing is timed
-        # The application iterates over several lists in turns: the present record is unknown.
+        # If the application alternates between several lists, the present record is unknown.
         batch.mixed = batch.mixed or self._running is not None
         self._charge()
         if progress is not None:
@@ -268,7 +273,7 @@ class Meter:
         self._running = None if batch.mixed else progress
 
     def handed_out(self, progress: Progress | None, records: Sequence[Any]) -> float:
-        """Count records that the application has processed; return their seconds."""
+        """Count records that the application's loop has processed; return the seconds they took."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - as above
         if progress is not None:
@@ -276,10 +281,10 @@ class Meter:
         return self._charge(len(records))
 
     def _end_batch(self, batch: "_Batch") -> None:
-        """Count the records that were not iterated over, and time that belongs to no record.
+        """Count the records that the application did not iterate over, and the unassigned time.
 
-        If the batch has one partition, the time is that partition's. Otherwise it only widens the
-        intervals of all partitions in the batch.
+        If the batch has one partition, the time is added to that partition. Otherwise it only makes
+        the confidence intervals of all partitions in the batch wider.
         """
         if self._handler - batch.handler_before < QUICK_S * batch.records:
             self._quick += 1
@@ -294,12 +299,12 @@ class Meter:
         self._batch = None
 
     def report(self, pair: Pair, offset: int, paused: int = 0) -> WorkReport:
-        """Return the report to commit with an offset of a partition; any thread may commit."""
+        """Return the report to commit with an offset of a partition; thread-safe."""
         with self._commits:
             return self._report(self.progress_of(pair), offset, paused)
 
     def _report(self, progress: Progress, offset: int, paused: int) -> WorkReport:
-        while True:  # repeats until the application's thread changes nothing meanwhile
+        while True:  # repeat if the application's thread has changed the state while it was read
             state = self._batch, self.since, self._running
             (handler, calls), quick = self._sums(), self._quick
             busy, squares = progress.busy, progress.squares
@@ -345,7 +350,7 @@ class Meter:
         )
 
     def _waited_until(self, now: float) -> float:
-        """Return the seconds of waiting, including a present wait."""
+        """Return the seconds of waiting, including a wait that has not ended."""
         waiting, begun = self._waiting, self._waiting_since
         return waiting if begun is None else waiting + max(0.0, now - begun[0])
 
@@ -360,15 +365,15 @@ class _Batch:
         self.offset_of = offset_of
         self.parts: set[Progress] = set()
         self.records = 0
-        #: Seconds in the application before this batch.
+        #: Seconds that the application had spent on records before this batch.
         self.handler_before = 0.0
         #: Seconds that cannot be assigned to a record.
         self.loose_s = 0.0
-        #: Whether the application iterates over several lists in turns.
+        #: Whether the application alternates between several lists of the batch.
         self.mixed = False
 
     def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
-        """Return some records of the batch as a timed list."""
+        """Add records to the batch, and return them as a `TimedList`."""
         start = 0
         for progress, count in runs:
             if progress is not None and count:
@@ -380,7 +385,7 @@ class _Batch:
 
 
 class TimedList(list[Any]):
-    """Records of a batch. Iterating over the list is timed. A copy is a plain list."""
+    """Records of a batch, as a list that times iterations over it. A copy is a plain list."""
 
     __slots__ = ("_original", "batch", "runs")
 
@@ -391,14 +396,15 @@ class TimedList(list[Any]):
         self.runs = runs
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the records, and time the application until its next call of the client.
+        """Yield the records, and measure how long the application processes each.
 
-        A list that the application has changed is not timed: its records' partitions are unknown.
+        A list that the application has changed is not timed, since the partitions of its records
+        are unknown.
         """
         return chain.from_iterable(self._portions())
 
     def _portions(self) -> Iterator[Iterable[Any]]:
-        """Yield iterators over records that are timed together."""
+        """Yield iterators, each over records that are timed as one group."""
         rest, meter, at = list.__iter__(self), self.batch.meter, 0
         for progress, count in self.runs:
             end, together = at + count, 1
@@ -426,7 +432,7 @@ class TimedList(list[Any]):
 
 
 def _together(record_s: float) -> int:
-    """Return the number of records that are timed together."""
+    """Return the number of records to time as one group, if a record takes this long."""
     return max(1, min(_GROUP, int(_GROUP_S / max(record_s, 1e-9))))
 
 
@@ -438,7 +444,7 @@ def _offset(record: Any) -> int:
 def reported(
     offsets: Mapping[Any, Any], meter: Meter, member_id: str, *, paused: int
 ) -> dict[Any, Any]:
-    """Return offsets with a report as metadata, unless they have metadata already.
+    """Return the offsets, each with a report as its metadata unless it has other metadata.
 
     Parameters
     ----------
@@ -451,7 +457,8 @@ def reported(
 
     Notes
     -----
-    The report ends with a NUL byte. Without it, confluent-kafka reads past the end of metadata.
+    The report ends with a NUL byte, because without it confluent-kafka reads past the end of the
+    metadata.
     """
     return {
         partition: offset
@@ -467,5 +474,5 @@ def reported(
 
 
 def has_metadata(metadata: str | None) -> bool:
-    """Return whether the application set this metadata. Empty metadata and reports: false."""
+    """Return whether the metadata is the application's: neither empty nor a report."""
     return bool(metadata) and not str(metadata).startswith(PREFIX)

@@ -2,34 +2,35 @@
 
 Belongs here: the decision, from totals of the meter. Does not: timing (`meter`).
 
-Such an application takes the same short time for nearly every record. The mean cannot show this:
-on a busy machine, a few long interruptions by other processes make it many times the usual time.
-So this module counts quick calls instead.
+Such an application takes the same short time for nearly every record. The mean time per record
+cannot show this, because on a busy machine a few long interruptions by other processes multiply the
+mean. So this module counts quick calls instead.
 
-Two other kinds of applications are quick with most records: some skip most records, some insert
-rows after every 500th record. They spend a large share of the time with the few other records.
+Two other kinds of applications also take little time for most records: some skip most records,
+others insert rows after, say, every 500th record. But those applications spend a large share of
+their time on the few slow records.
 """
 
 from typing import Final, NamedTuple
 
-#: Seconds per record. Without an interruption, passing a record on takes less: on a slow machine
-#: about 0.05 ms for a queue or a task, 0.09 ms for an executor.
+#: Seconds per record. Passing a record on takes less than this unless it is interrupted: on a slow
+#: machine about 0.05 ms for a queue or a task, 0.09 ms for an executor.
 QUICK_S: Final = 2.5e-4
-#: Minimum ratio of time in the application to waiting, if most calls are quick; with less, the
-#: application may work while the consumer waits.
+#: Ratio of time in the application to time of waiting for records. If most calls are quick and the
+#: ratio is lower, threads or tasks may process records while the consumer waits.
 _WORKS: Final = 0.2
-#: Seconds. Minimum period for a decision. A full queue can block an application that passes records
-#: on for hours, and it then seems to process them.
+#: Seconds. A decision uses the totals of one or two such periods. They are long, because a full
+#: queue can block an application for hours, during which it seems to process records.
 _PERIOD_S: Final = 86_400.0
-#: Minimum number of calls in this period, so that applications with few records are recognised too.
+#: Minimum number of calls in a period. With fewer calls, the period becomes longer.
 _CALLS: Final = 20
 
 
 class Totals(NamedTuple):
     """Totals of a meter since the consumer was created.
 
-    Seconds; of these, seconds of waiting for records and in the application; calls that returned
-    records; calls whose records took less than `QUICK_S` each.
+    `waiting_s` is the time of waiting for records, `handler_s` the time in the application. `calls`
+    counts calls that returned records; `quick` those whose records took less than `QUICK_S` each.
     """
 
     elapsed_s: float
@@ -40,14 +41,14 @@ class Totals(NamedTuple):
 
 
 class PassingOn:
-    """Whether an application only passed records on, in the last one or two periods."""
+    """Detects whether an application only passed records on, in the last one or two periods."""
 
     def __init__(self) -> None:
         self.detected = False
         self._since = self._period = Totals(0.0, 0.0, 0.0, 0, 0)
 
     def note(self, now: Totals) -> None:
-        """Update `detected`."""
+        """Update `detected` from new totals."""
         period = self._period
         if now.elapsed_s - period.elapsed_s > _PERIOD_S and now.calls - period.calls >= _CALLS:
             self._since, self._period = period, now

@@ -1,6 +1,6 @@
-"""The common base of the plan assignors of aiokafka and kafka-python: a consumer's follower.
+"""The common base class of the plan assignors for aiokafka and kafka-python.
 
-Belongs here: an assignor's consumer, and its status. Does not: a client's assignor interface
+Belongs here: the assignor's follower, consumer and status. Does not: a client's assignor interface
 (`aiokafka`, `kafka_python`).
 """
 
@@ -16,7 +16,7 @@ from fairlead.followers.core.status import FollowerStatus
 
 
 class FollowingAssignor:
-    """An assignor that follows plans; it reads them until `close`."""
+    """An assignor that follows plans; it reads the plan topic until `close`."""
 
     _follower: Follower
     _consumer: weakref.ref[Any] | None = None
@@ -29,7 +29,7 @@ class FollowingAssignor:
         weakref.finalize(self, self._follower.stop)  # if `close` is never called
 
     def reports(self, meter: Meter) -> None:
-        """Set the meter of the consumer, for `status`."""
+        """Set the meter that measures the consumer's work; `status` then includes its summary."""
         self._meter = meter
 
     def status(self) -> FollowerStatus:
@@ -58,5 +58,5 @@ class FollowingAssignor:
         return None if consumer is None or consumer._closed else consumer  # noqa: SLF001 - there is no other way
 
     def _subscribes(self, consumer: Any) -> bool:
-        """Whether the consumer gets its partitions from its group."""
+        """Whether the consumer gets its partitions from the group, not from manual assignment."""
         raise NotImplementedError

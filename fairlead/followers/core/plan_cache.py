@@ -1,7 +1,7 @@
-"""The last valid plan of one group, record by record.
+"""The last valid plan of one group, updated with each record of the plan topic.
 
-Belongs here: the effect of a record of the plan topic after earlier records. Does not: fetching
-records (`plan_reader`), nor validating a single record (`fairlead.wire.record_reading`).
+Belongs here: the effect of a record, which depends on earlier records. Does not: fetching records
+(`plan_reader`), nor validating a single record (`fairlead.wire.record_reading`).
 """
 
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlanRecord:
-    """One record of the plan topic; `value` None is a tombstone."""
+    """One record of the plan topic; a record with `value` None is a tombstone."""
 
     offset: int
     key: bytes | None
@@ -37,13 +37,13 @@ class PlanState:
     plan
         The last valid plan; None: there is none, or it was withdrawn.
     seen
-        Identity of the record with the plan or its withdrawal; NOTHING: there was none.
+        Identity of the record with the plan or its withdrawal; NOTHING: no such record.
     lease_until
         When the plan expires unless it is renewed; None: never.
     problem
-        Why the newest record was skipped, if it was.
+        Why the newest record was skipped, or why the topic cannot be read; None: no problem.
     skipped
-        Records skipped so far.
+        Number of records skipped so far.
     """
 
     plan: PlanDocument | None = None
@@ -56,23 +56,23 @@ class PlanState:
 class PlanCache:
     """Keeps the state of one group's plan.
 
-    A later epoch replaces an earlier one; within an epoch, a higher version replaces a lower one,
-    and the withdrawal of a version replaces its plan. Older records are ignored. The same version
-    again only extends the lease. A record that cannot be read, has no valid signature, or has other
-    bytes for a known version is skipped with a warning, and the last valid plan stays. A tombstone
-    is accepted only if no keys are configured.
+    A record with a later epoch replaces the plan. Within an epoch, a higher version replaces a
+    lower one, and the withdrawal of a version replaces its plan. Older records are ignored. Another
+    record with the same version only extends the lease. A record that cannot be read, has no valid
+    signature, or has other bytes for a known version is skipped with a warning, and the last valid
+    plan is kept. A tombstone is accepted only if no keys are configured.
 
     Parameters
     ----------
     group
         The group id; its UTF-8 bytes are the key.
     origin
-        The topic.
+        The plan topic.
     verifier
-        Checks signatures; None: records need none.
+        Checks signatures; None: records need no signature.
     known
-        The state before this connection: its plan stays until a later record or the end of its
-        lease, even if its record was deleted.
+        The state before this connection. Its plan is kept until a later record replaces it or its
+        lease ends, even if the plan's record was deleted from the topic.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class PlanCache:
         self._key = group.encode()
         self._origin = origin
         self._verifier = verifier
-        #: The previously known plan, until it is read again: earlier tombstones in the log withdrew
-        #: earlier plans.
+        #: Identity of the plan in `known`, until its record has been read on this connection. A
+        #: tombstone before that record withdrew an earlier plan.
         self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:
-        """Apply one record, in the order of offsets."""
+        """Apply one record; call in the order of offsets."""
         if record.key != self._key:
             return
         if record.value is None:
@@ -134,13 +134,13 @@ class PlanCache:
         )
 
     def _extend(self, until: datetime | None) -> None:
-        """Extend the lease; it is never shortened."""
+        """Set a later end of the lease; ignore an earlier one."""
         known = self.state.lease_until
         later = known is not None and (until is None or until > known)
         self.state = replace(self.state, lease_until=until if later else known, problem=None)
 
     def _accept_tombstone(self, record: PlanRecord) -> None:
-        """Accept a tombstone, which cannot be signed, if no signature is needed."""
+        """Treat a tombstone as a withdrawal; skip it if signatures are required."""
         if self._verifier is not None:
             self._skip(record, "A tombstone is not signed")
             return

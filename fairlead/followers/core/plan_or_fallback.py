@@ -1,7 +1,7 @@
-"""The decision of a group leader at a rebalance: the plan if it can be followed, else range.
+"""A group leader's decision at a rebalance: follow the plan if possible, otherwise assign by range.
 
-Belongs here: plan or fallback, and the reason. Does not: reading the plan (`plan_reader`), nor a
-client's own types.
+Belongs here: the choice between plan and fallback, and its reason. Does not: reading the plan
+(`plan_reader`), nor a client's own types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ from fairlead.wire.record_reading import SKEW
 
 @dataclass(frozen=True)
 class Decision:
-    """An assignment, and its reason.
+    """An assignment, and why it follows a plan or not.
 
     Parameters
     ----------
     shares
         Member id to topic to partition numbers; contains every member.
     plan_version
-        The version of the plan that is followed; None: range.
+        Version of the plan that the assignment follows; None: range.
     fallback_reason
-        Why range is used; None: a plan is followed.
+        Why range is used; None: the assignment follows a plan.
     """
 
     shares: Shares
@@ -43,18 +43,18 @@ def decide(
     *,
     now: datetime,
 ) -> Decision:
-    """Decide for the whole group.
+    """Return the assignment of all members.
 
     Parameters
     ----------
     state
-        The state of the plan, as the leader knows it.
+        The leader's knowledge of the plan.
     members
         All members of the group.
     partition_counts
         Topic to number of partitions, without topics that do not exist.
     now
-        Time-zone-aware; a plan with an expired lease is not followed.
+        The present time, time-zone-aware. A plan whose lease has expired is not followed.
     """
     plan = state.plan
     reason = why_not(state, now)
@@ -74,7 +74,7 @@ def lapsed(state: PlanState, now: datetime) -> bool:
 
 
 def why_not(state: PlanState, now: datetime) -> str | None:
-    """Return why no plan can be followed; None if a plan can.
+    """Return why the group cannot follow a plan; None if it can.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) 
         partition_counts,
         {
             member.member_id: Member(
-                sorted(set(member.topics)),  # other clients may repeat a partition
+                sorted(set(member.topics)),  # other clients may repeat a topic
                 instance_id=member.instance_id or None,
             )
             for member in members

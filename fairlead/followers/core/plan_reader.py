@@ -1,7 +1,7 @@
 """Read the plan topic in the background, so that a rebalance need not wait for it.
 
-Belongs here: the thread, connections, and when the plan is up to date. Does not: the meaning of
-records (`plan_cache`), nor fetching them (each client's `PlanSource`).
+Belongs here: the thread, connections, and whether the plan is up to date. Does not: the meaning of
+records (`plan_cache`), nor fetching records (each client's `PlanSource`).
 """
 
 import logging
@@ -18,7 +18,7 @@ from fairlead.wire.signing import Verifier
 log = logging.getLogger(__name__)
 
 _READ_S: Final = 0.5
-#: Seconds between two checks whether the plan topic has grown or was created again.
+#: Seconds between two checks whether the plan topic got more partitions or was created again.
 _CHECK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
@@ -28,11 +28,11 @@ _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
 class PlanSource(Protocol):
-    """The plan topic's partition of a group's key, read from its beginning."""
+    """The partition of the plan topic that holds a group's key, read from its beginning."""
 
     @property
     def origin(self) -> Origin:
-        """The topic, and the ids of cluster and topic as far as the client knows them."""
+        """The topic's name, and the ids of cluster and topic if the client knows them."""
 
     def read(self, timeout_s: float) -> Sequence[PlanRecord]:
         """Return the next records, waiting at most `timeout_s`."""
@@ -41,7 +41,7 @@ class PlanSource(Protocol):
         """Whether the group's key belongs to another partition now, or the topic was replaced."""
 
     def at_end(self) -> bool:
-        """Whether all records that existed at opening have been read."""
+        """Whether all records have been read that existed when the connection was opened."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -50,24 +50,24 @@ class PlanSource(Protocol):
 class PlanReader:
     """Keeps one group's plan current on a daemon thread, for one or several followers.
 
-    Each connection reads the partition from its beginning into its own cache, which starts with the
-    previous state. Until the cache has reached the end, the last valid plan stays.
+    Each connection reads the partition from its beginning into a new cache, which starts with the
+    previous state. Until all of the partition has been read, followers keep the last valid plan.
 
     Parameters
     ----------
     group
-        The group id, for the log.
+        The group id, for log messages.
     open_source
-        Connects; returns None if the plan topic does not exist. Called on the thread, again after
-        each failure, with growing pauses.
+        Connects; returns None if the plan topic does not exist. Called on the thread at the start,
+        and after each failure with growing pauses.
     verifier
-        Checks signatures; None: records need none.
+        Checks signatures; None: records need no signature.
     on_tick
         Called on the thread after each read.
     clock
-        The time; default: the machine's.
+        The time source; default: the machine's clock.
     read_s
-        Seconds to wait for records at a time.
+        Longest wait for records in one read, in seconds.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class PlanReader:
         return self._caught_up
 
     def serve(self) -> bool:
-        """Add a follower; the first one starts the reader. False: the reader has stopped."""
+        """Add a follower, and start the thread for the first; False if the reader has stopped."""
         with self._progress:
             if self._stopping.is_set():
                 return False
@@ -122,28 +122,28 @@ class PlanReader:
             return True
 
     def stop(self) -> None:
-        """Remove a follower; the last one stops the reader, without waiting."""
+        """Remove a follower; stop the thread after the last, without waiting for it."""
         with self._progress:
             self._users -= 1
             if self._users <= 0:
                 self._stopping.set()
 
     def close(self) -> None:
-        """Stop, as `stop`; the last call waits until the connection is closed, about a second."""
+        """Remove a follower; the last call waits about a second until the connection is closed."""
         self.stop()
         reading = self._thread.is_alive() and self._thread is not threading.current_thread()
         if reading and self._stopping.is_set():
             self._thread.join(timeout=5)
 
     def current(self, *, at_least: Identity, timeout_s: float) -> PlanState:
-        """Return the plan; wait only if another member has read a newer record.
+        """Return the state of the plan once the topic has been read, including `at_least`.
 
         Parameters
         ----------
         at_least
-            The newest record that any member has read.
+            The newest record that any member of the group has read.
         timeout_s
-            Longest wait; then the state may be older.
+            Longest wait; after it, the returned state may be older than `at_least`.
         """
         with self._progress:
             if not self._progress.wait_for(
@@ -158,7 +158,7 @@ class PlanReader:
             return self._state
 
     def advance(self, read_s: float) -> float:
-        """Connect, or read the next records; return the seconds to pause.
+        """Connect, or read the next records; return the seconds to pause before the next call.
 
         Parameters
         ----------
@@ -190,11 +190,11 @@ class PlanReader:
             self._disconnect()
 
     def _connect(self) -> str | None:
-        """Connect; return why there is nothing to read, else None."""
+        """Connect; return why that is impossible, or None."""
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # the plan stays for its lease
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # followers keep the plan
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
@@ -204,7 +204,7 @@ class PlanReader:
         return None
 
     def _read_on(self, read_s: float) -> str | None:
-        """Read the next records; return why to connect again, else None."""
+        """Read the next records; return why to connect again, or None."""
         source, cache = self._source, self._cache
         assert source is not None and cache is not None  # noqa: S101, PT018 - both are set while connected
         if self._now() >= self._check_at:
@@ -225,7 +225,7 @@ class PlanReader:
             return
         try:
             source.close()
-        except Exception:  # an error while closing must not end the reading
+        except Exception:  # an error while closing must not end the thread
             log.debug("Group %s: a connection did not close well", self._group, exc_info=True)
 
     def _publish(self, state: PlanState) -> None:

@@ -3,24 +3,26 @@
 Belongs here: counting each record once, and finding the counters that belong to a committed offset.
 Does not: clocks, nor assigning time to partitions (`meter`).
 
-The planner ignores a report if its records grow by more than the committed offset. A client may
-commit before the application has processed the records (aiokafka's `getmany`) or long after, and it
-may read a record again. So each record counts once, and a report has the counters of the moment at
-which the application had processed the records before the committed offset.
+The planner ignores a report in which the number of records has grown by more than the committed
+offset. But a client may commit before the application has processed the records (aiokafka's
+`getmany`) or long after, and it may read a record again. So each record counts once, and a report
+has the counters of the time when the application had just processed all records before the
+committed offset.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-#: Maximum number of earlier states per partition; then every other one is removed.
+#: Maximum number of earlier states per partition; with more, every second state is removed.
 _KEPT: Final = 64
-#: Seconds. Time without a record is summed over this period before it is squared. Longer than the
-#: time between two samples, so that many short batches do not make an interval narrow.
+#: Seconds. Time that belongs to no record is summed over this period before it is squared. The
+#: period is longer than the time between two samples, so that the confidence interval stays wide
+#: even with many short batches.
 _BLOCK_S: Final = 600.0
 
 
 class WorkAtOffset(NamedTuple):
-    """The counters at the time when all records before an offset had been taken."""
+    """The counters at the time when the application had received all records before an offset."""
 
     offset: int
     records: int
@@ -29,10 +31,9 @@ class WorkAtOffset(NamedTuple):
 
 
 class Progress:
-    """Counters of one partition: records, their seconds, and the sum of the squared seconds.
+    """Counters of one partition: records, their processing time, and the sum of squared times.
 
-    `commit` may be called on another thread than the other methods, which belong to the
-    application's thread.
+    `commit` may be called on any thread, the other methods only on the application's thread.
     """
 
     __slots__ = (
@@ -60,20 +61,22 @@ class Progress:
         self.topic, self.partition = topic, partition
         #: Offset after the last counted record.
         self.next = -1
-        #: Number of offsets before `next` without a counted record.
+        #: Number of offsets before `next` that have no counted record.
         self._missing = -1
         self.busy = 0.0
         self.squares = 0.0
-        #: Number of records in the batch that are not counted yet; offset of the last one.
+        #: Number of records in the batch that are not counted yet, and offset of the last of them.
         self._left, self._last = 0, -1
         self._block_s, self._block_since = 0.0, float("-inf")
-        #: Whether the committed offset went back, so that records count again.
+        #: Whether the committed offset has decreased, so that records count again.
         self._replays = False
-        #: Offset of the first record since the last commit, if offsets before it are missing.
+        #: Offset of the first record since the last commit, if offsets just before it have no
+        #: records.
         self._resumed = -1
-        #: Offset from which records count again since the last commit; -1: none.
+        #: Offset at which counting started again since the last commit; -1: it did not.
         self._restarted = -1
-        #: Last committed offset; maximum number of offsets that commits were ahead of the work.
+        #: Last committed offset, and the most offsets by which a commit was ahead of the
+        #: application.
         self._committed = -1
         self._ahead = 0
         self._newest = self.reported = WorkAtOffset(-1, 0, 0.0, 0.0)
@@ -109,7 +112,7 @@ class Progress:
     def begin_batch(
         self, records: Sequence[Any], start: int, stop: int, offset_of: Callable[[Any], int]
     ) -> None:
-        """Note that the batch contains `records[start:stop]`, which is not empty."""
+        """Register `records[start:stop]`, at least one record, as part of the batch."""
         first = offset_of(records[start])
         if first < self.next and self._replays:
             self._go_back(first)
@@ -122,16 +125,17 @@ class Progress:
         self._last = offset_of(records[stop - 1])
 
     def end_batch(self) -> None:
-        """Count the remaining records of the batch."""
+        """Count the records of the batch that are not counted yet."""
         if self._left:
             self._missing += self._last + 1 - self.next - self._left
             self.next, self._left = self._last + 1, 0
 
     def spend(self, took_s: float, records: int) -> None:
-        """Add the time of records that were timed together.
+        """Add the time of records that were timed as one group.
 
-        The sum of squares grows as if each record took the mean time, and one of them also the
-        rest. So it is right on average, and too large while the mean is unknown.
+        The sum of squares grows as if each record took the mean time so far, and one of the records
+        also took the difference to `took_s`. So the sum is right on average, and too large while
+        the mean is unknown.
         """
         if records == 1:
             self.squares += took_s * took_s
@@ -142,9 +146,9 @@ class Progress:
         self.busy += took_s
 
     def widen(self, took_s: float, now: float) -> None:
-        """Widen the interval by time that may belong to this partition or to another.
+        """Make the confidence interval wider, for time that may belong to this partition.
 
-        All such time may belong to this partition. So the times within `_BLOCK_S` are added up
+        All such time may belong to this one partition. So the times within `_BLOCK_S` are added up
         before they are squared, and the interval stays wide even after many batches.
         """
         if now - self._block_since > _BLOCK_S:
@@ -157,18 +161,18 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records again from an earlier offset, starting from the last report."""
+        """Count records from an earlier offset again, beginning with the last report's counters."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._replays = False
 
     def commit(self, offset: int, busy: float, squares: float) -> None:
-        """Set `reported` to the counters that go with a committed offset.
+        """Set `reported` to the counters that belong to a committed offset.
 
         Parameters
         ----------
         offset
-            The committed offset. If it went back, the comparison with offsets starts again.
+            The committed offset. If it has decreased, earlier states of the counters are removed.
         busy, squares
             The counters now, including the present record.
         """
@@ -194,7 +198,10 @@ class Progress:
         return WorkAtOffset(following, records, busy, squares)
 
     def _follow(self, offset: int, now: WorkAtOffset) -> None:
-        """Report the state at an offset, or an earlier one if commits were ahead of the work."""
+        """Set `reported` to the state at a committed offset.
+
+        If commits were ahead of the application by N offsets, use the state N offsets earlier.
+        """
         if self._restarted >= 0:
             self._newest = self.reported._replace(offset=self._restarted)
             self._restarted = -1
@@ -202,7 +209,8 @@ class Progress:
         if self._newest.offset < self._resumed < now.offset:
             self._newest = self._newest._replace(offset=self._resumed)
             self._states.append(self._newest)
-        if now.records > self._newest.records:  # they may be older than the last commit
+        # Records that are new since the last state may be before the last committed offset.
+        if now.records > self._newest.records:
             self._ahead = max(self._ahead, self._committed - self._newest.offset)
         if len(self._states) >= _KEPT:
             del self._states[1:-1:2]
@@ -226,7 +234,7 @@ class Progress:
 
 
 def _between(before: WorkAtOffset, after: WorkAtOffset, offset: int) -> WorkAtOffset:
-    """Return the counters at an offset between two states, in proportion."""
+    """Return the counters at an offset between two states, by linear interpolation."""
     records = after.records - before.records
     share = (offset - before.offset) / (after.offset - before.offset)
     part = records * (offset - before.offset) // (after.offset - before.offset)

@@ -1,6 +1,7 @@
-"""When to ask for a rebalance because of a newer plan.
+"""Decide when a member requests a rebalance because of a newer plan.
 
-Belongs here: the plans to ask for, and the time. Does not: asking (each client's module).
+Belongs here: which plans need a rebalance, and when. Does not: requesting it (each client's
+module).
 """
 
 import random
@@ -12,19 +13,19 @@ from fairlead.wire.record import NOTHING, Identity
 
 @dataclass
 class RejoinSchedule:
-    """Decides when one member asks for a rebalance to adopt a plan.
+    """Decides when one member requests a rebalance to adopt a plan.
 
-    Plans are compared by identity. A renewed lease needs no rebalance, unless the group does not
-    follow the plan because its lease had expired.
+    A newer record (with a higher `Identity.rank`) needs a rebalance. A renewed lease needs a
+    rebalance only if the group had stopped following the plan because the lease had expired.
 
-    Every member that reads a newer plan draws a time within the jitter. The first request makes the
-    whole group rebalance; then others need not ask. A member asks at most once for a plan, and
-    once for each lease that renews an expired one.
+    Every member that reads a newer plan draws a random delay within the jitter. The first request
+    makes the whole group rebalance, so other members need no request. A member requests at most one
+    rebalance for each plan, and one for each renewal of an expired plan.
 
     Parameters
     ----------
     jitter_s
-        Longest delay, in seconds; None: never ask.
+        Longest delay, in seconds; None: never request a rebalance.
     rng
         Draws the delay.
 
@@ -54,20 +55,21 @@ class RejoinSchedule:
         return self._at is not None
 
     def unsettle(self) -> None:
-        """Note that a rebalance has begun: ask for nothing until it ends."""
+        """Handle the start of a rebalance: request no other until it ends."""
         self._settled = None
 
     def settle(self, seen: Identity, *, lapsed: bool = False, turn_s: float = 0.0) -> None:
-        """Note that a rebalance has ended, with this newest known record.
+        """Handle the end of a rebalance.
 
         Parameters
         ----------
         seen
-            The record's identity.
+            Identity of the newest plan record that was known when the assignment was made.
         lapsed
             Whether `seen` is a plan that was not followed because its lease had expired.
         turn_s
-            Seconds for which only other members may request a rebalance.
+            Seconds added to this member's delay, during which only other members may request a
+            rebalance.
         """
         self._settled, self._lapsed = seen, lapsed
         self._at = None
@@ -81,7 +83,7 @@ class RejoinSchedule:
         lapsed: bool = False,
         lease_until: datetime | None = None,
     ) -> bool:
-        """Whether to request a rebalance now: once per plan, and per renewal of an expired plan.
+        """Whether to request a rebalance now; True once for each newer plan and each renewal.
 
         Parameters
         ----------
@@ -89,8 +91,10 @@ class RejoinSchedule:
             The newest record known.
         now
             A monotonic time in seconds.
-        lapsed, lease_until
-            Whether `seen` is a plan whose lease has expired; and the end of the lease, if any.
+        lapsed
+            Whether `seen` is a plan whose lease has expired.
+        lease_until
+            End of that lease; None: the plan never expires.
         """
         if self._settled is None or self.jitter_s is None:
             return False

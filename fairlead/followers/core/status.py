@@ -1,7 +1,7 @@
-"""A follower's status: its partitions, their rule, since when, and why no plan is followed.
+"""A follower's status: which partitions it owns, by which rule, and why it follows no plan.
 
-Belongs here: the status, and its start. Does not: the steps that lead to it (`follower`,
-`fairlead.followers.confluent.member`).
+Belongs here: the status, and since when it applies. Does not: the events that change it
+(`follower`, `fairlead.followers.confluent.member`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ from fairlead.wire.members import AssignmentNote
 from fairlead.wire.partitions import Pair, by_topic
 
 Rule = Literal["plan", "range", "nothing", "undecided"]
-#: The note before the first rebalance has ended, and during each rebalance.
+#: Used before the first rebalance has ended, and during each rebalance.
 UNDECIDED: Final = AssignmentNote(fallback_reason="a rebalance is under way")
-#: The note while the consumer is in no group.
+#: Used while the consumer is in no group.
 OUTSIDE: Final = AssignmentNote(
     fallback_reason="this consumer is in no group: it has not subscribed, has left, or is closed"
 )
 
-#: The reason while a group is converted to the consumer protocol (KIP-848).
+#: The fallback reason while a group is converted to the consumer protocol (KIP-848).
 BROKER_ASSIGNS: Final = "the group is one of the consumer protocol, in which the broker assigns"
 
 
@@ -39,21 +39,22 @@ class FollowerStatus:
     owned
         The consumer's partitions: topic to partition numbers.
     rule
-        "plan": the partitions are a plan's share; "range": range or the broker assigned them;
-        "nothing": this member gave up its share, no decision came, and it waits for the next
-        rebalance; "undecided": a rebalance is in progress, or the consumer is in no group.
+        "plan": a plan assigned the partitions; "range": range or the broker assigned them;
+        "nothing": this member gave up its partitions, stopped waiting for other members to assign
+        them, and owns nothing until the next rebalance; "undecided": a rebalance is in progress, or
+        the consumer is in no group.
     since
         Time since which the rule applies, by this machine's clock; UTC.
     plan_version
-        The plan that the present assignment follows; None: the fallback, or none yet.
+        Version of the plan that the present assignment follows; None: it follows no plan.
     fallback_reason
-        Why the present assignment follows no plan; None: it follows one.
+        Why the present assignment follows no plan; None: it follows a plan.
     idle_reason
-        Why the consumer owns nothing although a rebalance has ended; None: it owns partitions.
+        Why the consumer owns nothing although a rebalance has ended; None if it owns partitions.
     latest_version
-        The newest plan read; None: there is none.
+        Version of the newest plan read; None: there is no plan.
     latest_problem
-        Why the newest record was skipped, if it was.
+        Why the newest record was skipped, or why the topic cannot be read; None: no problem.
     records_skipped
         Number of unreadable or badly signed records in the plan topic.
     caught_up
@@ -61,10 +62,10 @@ class FollowerStatus:
     rebalances
         Number of assignments received through this follower.
     rejoins_asked
-        Number of rebalances that this member requested because of a newer plan.
+        Number of rebalances that this member requested in order to follow plans.
     reported
-        Summary of the work that the consumer reports; `str()` returns it as text. None: reports are
-        off (`FollowOptions(report_work=False)`).
+        Summary of the work that the consumer reports; `str()` formats it. None: reports are off
+        (`FollowOptions(report_work=False)`).
     """
 
     group: str
@@ -85,14 +86,14 @@ class FollowerStatus:
 
 
 def idle_reason(plan: PlanDocument | None, name: str) -> str:
-    """Return why a member has no partitions, and the remedy.
+    """Return why a member has no partitions, and what to do about it.
 
     Parameters
     ----------
     plan
-        Version of the plan that its group follows; None: range.
+        The plan that the group follows; None: range.
     name
-        Its `group.instance.id`, else its `client.id`.
+        The member's `group.instance.id`, or its `client.id` if it has none.
     """
     if plan is None:
         return "range gives it nothing: each topic has fewer partitions than members that read it"
@@ -113,14 +114,14 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
 
 
 class FollowerState:
-    """The rule by which a member owns its partitions, and since when.
+    """The rule by which a member owns its partitions, and the time since which it applies.
 
     Parameters
     ----------
     clock
-        The time.
+        The time source.
     undecided
-        The note during a rebalance.
+        The `note` during a rebalance.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:
@@ -132,22 +133,25 @@ class FollowerState:
         self._since = clock.utc()
 
     def leave(self) -> None:
-        """Note that the consumer is in no group."""
+        """Set the state of a consumer that is in no group."""
         if self.note is not OUTSIDE:
             self._change("undecided", OUTSIDE)
 
     def join(self) -> None:
-        """Note that the consumer joins its group."""
+        """Set the state of a consumer that joins its group."""
         if self.note is OUTSIDE:
             self._change("undecided", self._undecided)
 
     def unsettle(self) -> None:
-        """Note that a rebalance has begun."""
+        """Handle the start of a rebalance."""
         if self._rule != "undecided":
             self._change("undecided", self._undecided)
 
     def settle(self, note: AssignmentNote, rule: Rule | None = None) -> None:
-        """Note that a rebalance has ended; by default, the rule is "plan" or "range"."""
+        """Handle the end of a rebalance.
+
+        Without `rule`, the rule is "plan" if the note has a plan version, otherwise "range".
+        """
         self.rebalances += 1
         self._change(rule or ("range" if note.plan_version is None else "plan"), note)
 
@@ -161,7 +165,7 @@ class FollowerState:
         plan_topic: str,
         rejoins_asked: int,
     ) -> FollowerStatus:
-        """Return the status of a follower with this name, reader and partitions."""
+        """Return the status of the follower that has this name, reader and partitions."""
         state, owns = reader.state, by_topic(owned)
         followed = state.plan if self._rule == "plan" else None
         known = self._rule == "range" or followed is not None

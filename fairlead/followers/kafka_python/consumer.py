@@ -35,8 +35,9 @@ from fairlead.followers.kafka_python.reporting import report_work
 from fairlead.wire.members import GroupMember
 from fairlead.wire.partitions import by_topic, partition_counts
 
-#: Versions of the subscription; the second contains the member's partitions (KIP-429).
+#: Version of the subscription's format for eager members.
 _EAGER_VERSION: Final = 0
+#: The first version with the member's owned partitions (KIP-429).
 _COOPERATIVE_VERSION: Final = 1
 #: The first version with the member's rack (KIP-881).
 _RACK_VERSION: Final = 3
@@ -45,8 +46,9 @@ _RACK_VERSION: Final = 3
 class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
     """Assigns partitions by the group's plan; the group leader decides for all members.
 
-    Put it before Kafka's own assignors in a list; Kafka uses it once every member of the group has
-    it. It reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
+    Put this assignor first in `partition_assignment_strategy`. Kafka uses it as soon as every
+    member of the group has it. It reads the plan topic on a daemon thread until `close`.
+    `PlanConsumer` does all of this automatically.
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         How to follow plans.
     cooperative
         Rebalance as in KIP-429: in two rounds, revoking only partitions that move. Needs `follow`.
-        Eager and cooperative followers may be in one group, so that you can replace them one by
-        one; all assignors in a list must be of one kind.
+        A group may have eager and cooperative followers, so that you can replace them one by one.
+        But all assignors of one consumer must be of the same kind.
     """
 
     name = "fairlead"
@@ -86,7 +88,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Set the consumer, which then rejoins for new plans. Call before its first poll."""
+        """Set the assignor's consumer, so that it rejoins for new plans; call before it polls."""
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
         self._join = joining(consumer)
@@ -98,7 +100,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return [kind]
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
-        """Return the subscription this member joins with.
+        """Return the subscription that this member joins with.
 
         Raises
         ------
@@ -123,7 +125,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[Any]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Decide for the whole group; called on its leader."""
+        """Return the assignment of all members; called on the group leader."""
         counts = partition_counts(
             [member.metadata.topics for member in members], cluster.partitions_for_topic
         )
@@ -134,11 +136,11 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Note the new assignment; called on every member."""
+        """Handle the member's new assignment; called on every member."""
         self._follower.assigned(assignment.user_data, generation)
 
     def _owned(self) -> dict[str, list[int]]:
-        """Return the consumer's present partitions, which may be fewer than assigned."""
+        """Return the partitions that the consumer still owns, by topic."""
         consumer = self._consumer() if self._consumer else None
         if consumer is None:
             raise ConfigurationError(
@@ -155,11 +157,11 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     topics
         Topics to subscribe to, as for KafkaConsumer.
     configs
-        As for KafkaConsumer, with the fields of `FollowOptions`. `group_id` is needed.
+        As for KafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans; default: range, so that you can replace consumers with Kafka's default one by one.
-        `cooperative=True`, as for `PlanAssignor`: then there is no default, and only
-        `CooperativeStickyAssignor` may be listed.
+        plans. Its default is range, so that you can replace consumers that use Kafka's default one
+        by one. `cooperative` is as for `PlanAssignor`. With `cooperative=True`, the default is an
+        empty list, and no other assignor than `CooperativeStickyAssignor` may be listed.
 
     Raises
     ------
@@ -212,7 +214,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
             meter.waited()
-        # KafkaConsumer's iterator polls without updating offsets; `__next__` measures its records.
+        # KafkaConsumer's iterator polls with `update_offsets=False`; `__next__` times its records.
         return meter.took(batch) if update_offsets else batch
 
     def __next__(self) -> ConsumerRecord:

@@ -1,19 +1,21 @@
 """Make a kafka-python consumer join its group again, and complete the rebalances that it begins.
 
-Belongs here: asking for a rebalance, for which the client has no public method, and workarounds for
-three errors of kafka-python 3.0.
+Belongs here: requesting a rebalance, for which the client has no public method, and workarounds for
+three bugs of kafka-python 3.0.
 
-1. A member that joins because a topic has grown, or because it subscribes to other topics, counts
-   the rebalance as complete too early. If a poll ends before the rebalance, the next poll does not
-   continue it; the member sends no heartbeats, and its group drops it unnoticed. A request to join
-   again lasts until the rebalance is over, so every join makes such a request.
-2. A member that is dropped while it joins, because its process was stopped, joins again with its
-   old partitions and does not call its listener. A cooperative member claims them, and reads them
-   beside their new owner. If it gets a partition back, it continues at its old position, not at the
-   committed offset. So every join removes the partitions of a lost member.
-3. An eager member that misses a generation would also continue at its old positions. So every join
-   forgets them, as Kafka's own client does. Paused partitions stay paused, and the listener of a
-   member that is dropped later is still called.
+1. If a member joins because a topic got more partitions, or because it subscribes to other topics,
+   the client considers the rebalance complete too early. If a poll ends before the rebalance, the
+   next poll does not continue it. Then the member sends no heartbeats, and the group drops it
+   unnoticed. But a request to join again stays set until the rebalance is over. So the workaround
+   makes such a request at every join.
+2. If the group drops a member while it joins, for example because its process was stopped, the
+   member joins again with its old partitions and does not call its listener. A cooperative member
+   claims these partitions, and reads them although they have a new owner. If such a partition is
+   assigned to the member again, reading continues at the old position instead of the committed
+   offset. So the workaround removes the old partitions when the member joins.
+3. An eager member that misses a generation would also continue at its old positions. So the
+   workaround resets them at every join, as Kafka's own client does. Paused partitions stay paused,
+   and the listener of a member that is dropped later is still called.
 """
 
 import logging
@@ -29,9 +31,9 @@ log = logging.getLogger(__name__)
 
 
 def rejoin_request(consumer: KafkaConsumer) -> Callable[[], None]:
-    """Return a function that makes a consumer join again at its next poll; for any thread.
+    """Return a thread-safe function that makes a consumer join again at its next poll.
 
-    It does not keep the consumer alive, and does nothing after the consumer was deleted.
+    The function does not keep the consumer alive, and does nothing after the consumer was deleted.
     """
     request = weakref.WeakMethod(consumer._coordinator.request_rejoin)  # noqa: SLF001 - as above
 
@@ -43,7 +45,7 @@ def rejoin_request(consumer: KafkaConsumer) -> Callable[[], None]:
 
 
 def joining(consumer: KafkaConsumer) -> Callable[[], None]:
-    """Return a function that an assignor must call whenever its consumer joins."""
+    """Return a function with the workarounds, for an assignor to call when its consumer joins."""
     rejoin = rejoin_request(consumer)
     coordinator = weakref.ref(consumer._coordinator)  # noqa: SLF001 - as above
 
@@ -56,7 +58,7 @@ def joining(consumer: KafkaConsumer) -> Callable[[], None]:
 
 
 def _drop_outdated(coordinator: Any) -> None:
-    """Remove outdated partitions and positions. Called when the client calls its listeners."""
+    """Remove the partitions of a dropped member, or reset the positions of an eager member."""
     subscription = coordinator._subscription  # noqa: SLF001 - as above
     had = set(subscription.assigned_partitions())
     if not had:

@@ -1,7 +1,7 @@
 """Read the plan topic with kafka-python.
 
-Belongs here: finding and fetching the one partition that holds a group's key. Does not: the meaning
-of records (`plan_cache`).
+Belongs here: finding and reading the partition that holds a group's key. Does not: the meaning of
+records (`plan_cache`).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import Origin
 
-#: A consumer's connection settings.
+#: Names of a consumer's connection settings.
 _CONNECTION: Final = {
     *KafkaAdminClient.DEFAULT_CONFIG,
     *("ssl_ciphers", "client_rack", "enable_incremental_fetch_sessions"),
@@ -24,7 +24,7 @@ _CONNECTION: Final = {
 
 @dataclass(eq=False)
 class KafkaPythonSource:
-    """The plan topic's partition of a group's key, read from its beginning."""
+    """The partition of the plan topic that holds a group's key, read from its beginning."""
 
     _consumer: KafkaConsumer
     _group: str
@@ -36,7 +36,7 @@ class KafkaPythonSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "KafkaPythonSource | None":
-        """Connect to Kafka; None: the topic does not exist, or may not be read.
+        """Connect; return None if the topic does not exist or may not be read.
 
         Parameters
         ----------
@@ -77,12 +77,12 @@ class KafkaPythonSource:
         return f"{self._partition.topic}, partition {self._partition.partition}"
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Wait at most `timeout_s` for the next records.
+        """Return the next records, waiting at most `timeout_s`.
 
         Raises
         ------
         ConnectionError
-            The topic was created again: offsets of the old topic are not valid in it, but the
+            The topic was created again. The old offsets are not valid in the new topic, but the
             client would continue with them.
         """
         log = _origin(self._consumer, self._partition.topic).log
@@ -95,13 +95,13 @@ class KafkaPythonSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the topic has grown, and the group's key belongs to another partition now."""
+        """Whether the topic has more partitions, and the group's key belongs to another one now."""
         self._consumer._cluster.request_update()  # noqa: SLF001 - requests metadata for the next check
         count = len(self._consumer.partitions_for_topic(self._partition.topic))
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 
     def at_end(self) -> bool:
-        """Whether all records that existed at opening have been read."""
+        """Whether all records have been read that existed when the connection was opened."""
         position = self._consumer.position(self._partition, timeout_ms=1000)
         return position is not None and position >= self._end
 
@@ -111,7 +111,7 @@ class KafkaPythonSource:
 
 
 def _origin(consumer: KafkaConsumer, topic: str) -> Origin:
-    """Return the topic and the ids of cluster and topic, from private data of the client."""
+    """Return the topic's origin, with ids from private attributes of the client."""
     cluster = consumer._cluster  # noqa: SLF001 - as above
     log = cluster.topic_id(topic)
     return Origin(topic, cluster.cluster_id or "", kafka_uuid(log.bytes) if log else "")

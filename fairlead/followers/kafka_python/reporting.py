@@ -1,10 +1,11 @@
 """Add reports of work to all commits of kafka-python.
 
-Belongs here: the method that sends every commit. Does not: measuring (`followers.core.meter`).
+Belongs here: wrapping the client's method that sends commits. Does not: measuring
+(`followers.core.meter`).
 
-kafka-python 3.0 has no public way to add metadata to automatic commits. All commits, automatic or
-not, go through `_send_offset_commit_request` of the coordinator. The callbacks
-of the application receive offsets without reports.
+kafka-python 3.0 has no public way to add metadata to automatic commits. So this module wraps the
+coordinator's `_send_offset_commit_request`, which sends all commits, automatic or not. The
+application's callbacks still receive offsets without reports.
 """
 
 import weakref
@@ -16,7 +17,7 @@ from fairlead.followers.core.meter import Meter, reported
 
 
 def report_work(consumer: KafkaConsumer, meter: Meter) -> None:
-    """Add a report to each committed offset without metadata."""
+    """Add a report to each committed offset that has no metadata."""
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
     send = coordinator._send_offset_commit_request  # noqa: SLF001 - as above
     known = weakref.ref(consumer)
