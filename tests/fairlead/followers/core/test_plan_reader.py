@@ -34,7 +34,7 @@ def reading(open_source: Callable[[], ScriptedSource | None]) -> Iterator[PlanRe
 
 
 def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
-    """A partly read topic gives no plan, so only the newest version is ever followed."""
+    """There is no plan until the topic is read to its end, so no outdated version is followed."""
     source = ScriptedSource(record(0, 1), record(1, None), record(2, 2))
     with reading(lambda: source) as reader:
         eventually(source.feed.empty, "all is read")
@@ -45,7 +45,7 @@ def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
 
 
 def test_fresh_cache_answers_without_waiting() -> None:
-    """A rebalance with a current plan does not wait, with any time-out."""
+    """Once the topic is read to its end, the plan is returned at once, even without a broker."""
     source = ScriptedSource(record(0, 1))
     source.ended.set()
     with reading(lambda: source) as reader:
