@@ -151,7 +151,7 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
 
 
 class ScriptedSource:
-    """A plan source that returns the records and raises the exceptions that a test puts in `feed`."""
+    """A plan source that returns the records, or raises the errors, that tests put in `feed`."""
 
     origin = Origin("fairlead.plans")
 

@@ -105,7 +105,7 @@ def ascend(offsets: list[int]) -> bool:
 
 
 def unowned(storm: Storm) -> dict[str, str]:
-    """Return, for each kind of event, the count, and median and maximum seconds without an owner."""
+    """Return, for each kind of event, its count, and the median and maximum seconds unowned."""
     by_cause: defaultdict[str, list[float]] = defaultdict(list)
     for (_, cause), seconds in storm.unowned_s.items():
         by_cause[cause].append(seconds)

@@ -85,7 +85,7 @@ class Application:
         return record
 
     def report(self, partition: int, offset: int | None = None) -> WorkReport:
-        """Return the report for a commit, by default of the offset after the records read so far."""
+        """Return the report for a commit, by default of the offset after all read records."""
         end = self.ends.get(partition, 0) if offset is None else offset
         return self.meter.report((TOPIC, partition), end)
 
