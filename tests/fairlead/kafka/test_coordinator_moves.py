@@ -81,7 +81,7 @@ def running(arguments: list[str], log: Path) -> Iterator["subprocess.Popen[bytes
 
 
 def rotate(admin: KafkaAdminClient, partitions: int, first: int) -> None:
-    """Elect another leader of each partition of the offsets topic, so that all coordinators move."""
+    """Elect another leader of each partition of the offsets topic, to move all coordinators."""
     orders = {
         PythonTopicPartition(OFFSETS, partition): [
             (first + partition + place) % NODES + 1 for place in range(NODES)

@@ -31,7 +31,7 @@ def _port(broker: KafkaBroker) -> int:
 
 
 def test_unfinished_format_is_created_again(broker: KafkaBroker) -> None:
-    """Data of a killed format are not used: the next start formats again."""
+    """If formatting was killed, the next start formats the data directory again."""
     broker.stop()
     (broker.state_dir / "cluster.id").unlink(missing_ok=True)
     data = broker.state_dir / "data"
