@@ -62,7 +62,7 @@ def _download(target: Path, artifacts: tuple[str, ...], without: str) -> None:
             *("-cache", str(Path(scratch, "cache")), "-types", "jar", "bundle"),
             *("-retrieve", f"{jars}{os.sep}[organisation]_[artifact]-[revision].[ext]"),
         ]
-        for _ in range(ATTEMPTS):  # later attempts keep downloaded jars
+        for _ in range(ATTEMPTS):  # each attempt continues the download
             result = subprocess.run(
                 command, capture_output=True, text=True, timeout=600, check=False
             )

@@ -46,7 +46,7 @@ def test_new_members_topic_is_found_within_seconds(
     """A new members topic is read sooner than a new partition of the plan topic.
 
     The members topic is created with the first plan, and a rebalance trigger ends after 11 s.
-    So brokers check for missing topics every second, for changes of topics every 15 s.
+    Therefore brokers check for missing topics every second, for other changes every 15 s.
     """
     cluster = Cluster(broker)
     assert MEMBERS not in cluster.admin.list_topics().topics  # this test must be the broker's first
@@ -77,7 +77,7 @@ def test_new_members_topic_is_found_within_seconds(
 def test_nothing_moves_without_rights_or_topic(
     broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
-    """Even after a restart, members keep their partitions; with the right, they follow plans."""
+    """Members keep partitions, even after a restart, and follow plans once the right is back."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)

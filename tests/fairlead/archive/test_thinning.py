@@ -92,7 +92,7 @@ def test_tidying_does_not_change_the_analysis(
 def test_tidying_during_a_read_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If files are removed after a reader has listed them, it still returns all needed samples."""
+    """A reader that has listed files before their removal still returns all needed samples."""
     archive = filled(tmp_path, range(60, 240))
     list_files = SampleFiles.taken_between
 

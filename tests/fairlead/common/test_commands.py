@@ -1,4 +1,4 @@
-"""Quoting of names in printed commands and SQL, so that pasting runs only the command."""
+"""Quoting of names in printed commands and SQL: a pasted line runs only the command."""
 
 import subprocess
 

@@ -175,7 +175,7 @@ class ScriptedSource:
         return [item]
 
     def moved(self) -> bool:
-        """Return that the group's key still maps to the same partition."""
+        """Return False: the group's key always maps to the same partition."""
         return False
 
     def at_end(self) -> bool:

@@ -31,8 +31,8 @@ from tests.waiting import PATIENCE_S, eventually
 WORKER = Path(__file__).with_name("storm_worker.py")
 #: Session timeout in seconds, long enough for slow members.
 SESSION_S = 10.0
-#: Client log messages about a missed session or a failed last commit. The first two lines are for
-#: the Python clients; the last one is for librdkafka, Java and their consumers' own messages.
+#: Log messages about a missed session or a failed last commit. The first two lines are messages of
+#: Python clients; the last line has those of librdkafka, Java and the tests' consumers.
 _HARM = re.compile(
     r"member_id was not recognized|Heartbeat session expired|likely to cause duplicate"
     r"|OffsetCommit failed before join|Failed to commit on finallization"
@@ -115,7 +115,7 @@ class Storm:
     bootstrap_servers, group, plan_topic, topic, folder
         The cluster, the names of group and topics, and the folder for consumers' files.
     brokers
-        Brokers of which one at a time may fail; empty: no broker fails.
+        Brokers, of which one at a time may fail; if empty, no broker fails.
     rng
         Source of all random decisions.
     fewest, at_first, most
@@ -148,7 +148,7 @@ class Storm:
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
-    #: The current event, and the longest time without an owner of a partition during each event.
+    #: The current event. `unowned_s` has the longest time without an owner during each event.
     event: tuple[int, str] = (0, "beginning")
     unowned_s: dict[tuple[int, str], float] = field(default_factory=dict)
     overlaps: list[Overlap] = field(default_factory=list)

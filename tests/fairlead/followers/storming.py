@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 log = logging.getLogger(__name__)
 
-#: Relative frequency of each event. Killing a member is rare, as it lasts a session timeout.
+#: Relative frequency of each event. Killing a member is slow: its session must time out.
 WEIGHTS = {
     "join": 5,
     "leave": 3,

@@ -539,7 +539,7 @@ def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
 
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
-    """The busy share is 1 before the first wait for records, and lower after it."""
+    """The busy share is 1 before the first wait for records, and falls while waiting."""
     app = AiokafkaApplication(group, take)
 
     async def take_none() -> None:

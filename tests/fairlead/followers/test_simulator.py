@@ -193,7 +193,7 @@ def test_records_of_a_deleted_group_do_not_count() -> None:
 
 
 def test_members_move_together_if_the_coordination_topic_grows() -> None:
-    """All members soon use the partition to which the group's key maps then."""
+    """All members soon use the partition to which the group's key maps after the growth."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "agreement_grow"))
     generation = world.coordinator.generation

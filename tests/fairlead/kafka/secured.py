@@ -119,7 +119,7 @@ class SecuredBroker:
             done.result(PATIENCE_S)
 
     def allow(self, user: str, right: Right, *names: str) -> None:
-        """Grant a right to a user; if it has no name, on the resources with these names."""
+        """Grant a user a right, on the resources `names` if the right has no name."""
         for done in self.admin.create_acls(self._bindings(user, right, names)).values():
             done.result(PATIENCE_S)
 

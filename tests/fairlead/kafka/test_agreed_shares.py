@@ -64,7 +64,7 @@ def test_first_assignment_of_the_newest_generation_decides() -> None:
 
 
 def test_member_that_is_not_listed_keeps_its_range_share() -> None:
-    """Members that join late and plain consumers are not in the assignment record."""
+    """Plain consumers, and members that join late, are not listed in the assignment record."""
     found = present_shares(
         members(a=(0, 1), b=(2, 3), c=(4,)), [assignment(7, a=(3,), b=(0, 1, 2))]
     )

@@ -76,7 +76,7 @@ def test_impossible_assignment_is_an_error_of_its_group(partitions: list[int], w
 def test_only_an_absent_group_ends_its_plan(
     answer: dict[str, str], exception: type[GroupError]
 ) -> None:
-    """The kind of an error decides whether a plan is withdrawn, waits, or raises an alarm."""
+    """Each answer leads to the error by which the planner ends a plan, waits, or alerts."""
     assert type(group_error(read_description("g", group() | answer))) is exception
 
 

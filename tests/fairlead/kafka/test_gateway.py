@@ -206,9 +206,7 @@ def test_a_rebalance_that_does_not_end_is_an_error(
     """A group that does not settle in time is reported, without members."""
     join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
     with KafkaGateway(settings.kafka) as gateway:
-        snapshot = gateway.snapshot(
-            [unique_name], patience_s=1.0
-        )  # clock: the rebalance does not end
+        snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: endless rebalance
 
     (error,) = errors_of(snapshot)
     assert error is not None

@@ -114,7 +114,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 
 
 def answer_without_secret(port: int) -> bytes:
-    """Send a request of Spark's RPC (type, number, length, body) without its secret."""
+    """Send an RPC request (type, number, length, body) to Spark; return the response."""
     body = b"anything"
     request = struct.pack(">bqi", 3, 1, len(body)) + body
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:

@@ -102,7 +102,7 @@ def test_each_group_is_analysed_by_its_policy_and_fails_alone(
 
 
 def test_memories_of_groups_are_used_in_the_analysis(spark: SparkSession, tmp_path: Path) -> None:
-    """Each group gets its capacities and the time of its last plan from Postgres."""
+    """Each group is analysed with its remembered capacities and the time of its last plan."""
     warehouse, taken = Warehouse(str(tmp_path)), snapshot({"g": SKEWED, "h": SKEWED})
     warehouse.write_snapshot(taken, {})
     remember(warehouse, taken)

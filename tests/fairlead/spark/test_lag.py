@@ -1,4 +1,4 @@
-"""Lag of a snapshot in Spark: the samples used for rates, and one result per group."""
+"""Lag of a snapshot, computed in Spark, and the samples from which rates are computed."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write a sample `minutes` before noon; since then, `arrived` records came to t-0."""
+    """Write a sample `minutes` before noon; since then, `arrived` records have come to t-0."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
@@ -118,7 +118,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
 
 
 def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Rates use samples of the last hour, although one is doubled and one is the snapshot."""
+    """Rates use the samples of the last hour; one may occur twice, and one be the snapshot."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):

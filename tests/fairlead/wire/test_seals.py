@@ -20,7 +20,7 @@ OURS = Seal("orders", "log-1", (NEW,))
     ],
 )
 def test_seal_is_valid_for_one_secret_group_and_log(other: Seal) -> None:
-    """A seal by another secret or none, or for another group or log, is invalid."""
+    """A seal with another secret or none, or for another group or log, is invalid."""
     assert not OURS.holds(b"here", other.headers(b"here"))
 
 

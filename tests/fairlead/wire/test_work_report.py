@@ -110,7 +110,7 @@ def test_the_report_on_the_page_can_be_read() -> None:
 
 
 def test_million_partitions_take_no_longer_than_splitting_their_texts() -> None:
-    """Reading the reports of a million partitions costs at most twice as much as a split."""
+    """Reading a million reports costs at most twice as much as splitting their texts."""
     metadata = [TEXT + b"\0", b"", TEXT] * 333_334
 
     def read() -> None:

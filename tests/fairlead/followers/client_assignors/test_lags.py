@@ -1,4 +1,4 @@
-"""Lags that a leader's assignor fetches, for which it waits a limited time."""
+"""A leader's assignor fetches lags, but waits for them only for a limited time."""
 
 import logging
 import threading

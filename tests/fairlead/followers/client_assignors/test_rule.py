@@ -36,7 +36,7 @@ def test_member_sends_its_assignment_as_claim() -> None:
 
 
 def test_unreadable_claims_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    """Invalid user data does not break a rebalance; the log names its member."""
+    """Invalid user data does not break a rebalance; the log names the member that sent it."""
     with caplog.at_level(logging.WARNING):
         shares = sticky().assign([JoinedMember("a", ["t"], b"\x00\xff")], {"t": 1})
     assert shares == {"a": {"t": [0]}}

@@ -35,7 +35,7 @@ def test_an_abandoned_share_stays_abandoned() -> None:
 
 @pytest.mark.parametrize(("named", "kept"), [(1, 10_000), (MOST_PARTITIONS, 10)])
 def test_records_before_a_generation_are_bounded(named: int, kept: int) -> None:
-    """A full backlog, by number of records or of partitions in them, keeps no more records."""
+    """A backlog drops records beyond a number of records, or of partitions named in them."""
     backlog, record = Backlog(), Announcement(1, "m", "a", ("t",), {"t": tuple(range(named))})
     for _ in range(20_000):
         backlog.add(record, 0)

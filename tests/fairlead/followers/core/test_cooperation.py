@@ -40,7 +40,7 @@ def test_no_partition_has_two_readers(goal: list[str], claimed: list[set[str]]) 
 
 @given(owners, claims)
 def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
-    """The first round leaves a partition with its owner if only the owner claims and keeps it."""
+    """If only its future owner claims a partition, the first round gives it to this owner."""
     first = first_round(shares(goal), group(claimed))
     for partition, owner in enumerate(goal):
         if claimed[partition] == {owner}:

@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan and wait until the follower knows it and has decided on a request."""
+        """Publish a plan; wait until the follower has read it and could request a rebalance."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
@@ -163,7 +163,7 @@ def test_no_plan_is_followed_under_another_assignor() -> None:
 
 
 class HangingSource(ScriptedSource):
-    """A plan source that hangs if a test says so; it records the threads that call it."""
+    """A plan source that a test can make hang; it records the threads that call it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -223,7 +223,7 @@ def test_invalid_waiting_time_is_refused(name: str, seconds: Any) -> None:
 
 
 def test_reason_of_an_idle_member() -> None:
-    """Reasons: not in the plan, no share in it, a name used twice, too few partitions."""
+    """Reasons are: not in the plan, no share in it, a name used twice, too few partitions."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' no partitions" in idle_reason(plan, "b")

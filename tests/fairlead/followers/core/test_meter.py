@@ -136,7 +136,7 @@ def test_iterated_records_count_for_their_partition(app: Application, takes: flo
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """A group's excess time counts as the time of one record, which widens the interval."""
+    """Quick records are timed in groups; a group's excess time counts as one record's time."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)

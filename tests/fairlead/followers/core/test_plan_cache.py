@@ -160,7 +160,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
 
 
 def test_tombstone_is_refused_if_plans_are_signed() -> None:
-    """A tombstone has no signature, so the plan stays; older records are still ignored after it."""
+    """The plan stays, because a tombstone has no signature; older versions are still ignored."""
     state = after(sent(0, 2), record(1, None), sent(2, 1), verifier=SIGNED)
     assert (version(state), state.problem) == (2, "A tombstone is not signed")
 

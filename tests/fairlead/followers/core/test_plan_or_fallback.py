@@ -48,7 +48,7 @@ def test_clocks_may_differ_by_a_minute() -> None:
 
 
 def test_members_with_one_name_share_no_partition() -> None:
-    """Two members with one client id are not named by it; each partition still gets one owner."""
+    """Two members with one client id count as new members; each partition still gets one owner."""
     twins = [GroupMember(f"a-{number}", ("t",), client_id="a") for number in range(2)]
     decision = decide(KNOWN, twins, {"t": 4}, now=DAY)
     owned = [p for share in decision.shares.values() for p in share["t"]]

@@ -109,7 +109,7 @@ def test_missing_topic_is_no_plan_at_once() -> None:
 
 
 def leased(version: int) -> PlanRecord:
-    """Return a record as the planner sends it, with a lease."""
+    """Return a signed record of a plan with a lease."""
     value = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version).to_bytes()
     return PlanRecord(0, b"group", value, tuple(signed(value, version=version)))
 

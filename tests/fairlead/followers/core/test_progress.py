@@ -70,9 +70,9 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
-    """Between two commits, reported records grow by no more than the committed offset.
+    """From commit to commit, reported records grow by no more than the committed offset.
 
-    Commits may be behind or ahead of the work. Only a commit that decreases has no such limit.
+    Commits may be behind or ahead of the work. There is no limit if commits decrease.
     """
     partition = Partition()
     commits: list[tuple[int, int]] = []

@@ -138,7 +138,7 @@ def test_rebalance_completes_with_short_polls(
     consumer = new_consumer(fleet, **connection, group_id=fleet.group, metadata_max_age_ms=200)
     admin = KafkaAdminClient(**connection)
 
-    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # the shortest polls return within a rebalance
+    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # the shortest polls end during a rebalance
 
     def owns(count: int) -> bool:
         consumer.poll(timeout_ms=next(timeouts_ms))

@@ -96,7 +96,7 @@ class Topic:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
     def write(self, number: int, record: Any, sent: Sent) -> None:
-        """Write a record after a random delay, or fail as in `writes`; `sent` gets the outcome."""
+        """Write a record with a delay, or fail, depending on `writes`; set the outcome in `sent`."""
         fate = self.writes
         if fate == "refused":
             sent.refused = "not enough replicas"
