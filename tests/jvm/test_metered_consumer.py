@@ -112,7 +112,7 @@ class Applications:
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
-        """Send records to partitions 0, 1 and so on, each with its time to process."""
+        """Send records to partitions 0, 1 and so on that take `values_ms` milliseconds each."""
         for number, work_ms in enumerate(values_ms):
             for _ in range(records):
                 self.producer.produce(self.topic, str(work_ms), partition=number)

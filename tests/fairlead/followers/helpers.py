@@ -135,7 +135,7 @@ def wait_until_settled(consumers: Consumers) -> None:
 
 
 def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
-    """Delete a topic and create one of the same name."""
+    """Delete a topic and create a new topic of the same name."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
     admin.delete_topics([topic])[topic].result(timeout=PATIENCE_S)
 
@@ -183,7 +183,7 @@ class ScriptedSource:
         return self.ended.is_set() and self.feed.empty()
 
     def close(self) -> None:
-        """Record that the reader closed it."""
+        """Record that the reader has closed the source."""
         self.closed = True
 
 

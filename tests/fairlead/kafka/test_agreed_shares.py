@@ -51,7 +51,7 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
 
 
 def test_first_assignment_of_the_newest_generation_decides() -> None:
-    """Later records of this generation and delayed ones of an earlier generation do not count."""
+    """Later records of the generation, and delayed records of earlier ones, do not count."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),

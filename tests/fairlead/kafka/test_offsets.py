@@ -12,14 +12,14 @@ from fairlead.kafka.offsets import log_offsets
 
 
 def answered(offset: int) -> "Future[Any]":
-    """Return a result with an offset."""
+    """Return a completed future with an offset."""
     future: Future[Any] = Future()
     future.set_result(SimpleNamespace(offset=offset))
     return future
 
 
 def refused(code: int) -> "Future[Any]":
-    """Return a result with an error."""
+    """Return a completed future with an error."""
     future: Future[Any] = Future()
     future.set_exception(KafkaException(KafkaError(code)))
     return future

@@ -76,7 +76,7 @@ def test_a_mechanism_that_the_broker_lacks_is_named(settings: Settings) -> None:
 
 
 def test_error_of_an_unknown_authority(settings: Settings, tmp_path: Path) -> None:
-    """The certificate is not trusted; the error names the setting for its authority."""
+    """If the certificate is not trusted, the error names the setting for trusted authorities."""
     other, _ = certify(tmp_path, "another")
     message = error_of(settings({"ssl.ca.location": str(other)}))
     assert "shows a certificate that is not trusted" in message

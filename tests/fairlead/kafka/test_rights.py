@@ -258,7 +258,7 @@ def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orde
     with ExitStack() as leaving:
         for protocol, group in (("classic", include[0]), ("consumer", include[1])):
             config = {"bootstrap.servers": broker.open_servers, "group.protocol": protocol}
-            config["max.poll.interval.ms"] = str(int(1_000 * PATIENCE_S))  # it does not poll again
+            config["max.poll.interval.ms"] = str(int(1_000 * PATIENCE_S))  # no further polls follow
             consumer = Consumer(config | {"group.id": group, "client.id": protocol})
             leaving.callback(consumer.close)
             consumer.subscribe([orders])

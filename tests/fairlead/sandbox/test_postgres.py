@@ -56,7 +56,7 @@ def test_drivers_connect_at_long_paths_with_spaces(tmp_path: Path) -> None:
 
 
 def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> None:
-    """If Postgres refuses a setting, the error has the end of its log."""
+    """If Postgres refuses a setting, the error has the end of Postgres's log."""
     postgres.start()
     postgres.stop()
     configuration = postgres.state_dir / "data" / "postgresql.conf"

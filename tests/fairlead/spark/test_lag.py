@@ -118,7 +118,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
 
 
 def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Rates use the samples of the last hour; one may occur twice, and one be the snapshot."""
+    """Rates use the samples of the last hour, even if a sample occurs twice or is the snapshot."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):

@@ -219,7 +219,7 @@ def test_topics_with_few_subscribers_are_placed_first() -> None:
 @pytest.mark.parametrize("topics", [20, 1000])
 @pytest.mark.parametrize("readers", [1.0, 0.3], ids=["equal", "ragged"])
 def test_time_of_a_fit_is_proportional_to_its_size(topics: int, readers: float) -> None:
-    """Eight times the members and partitions take about eight times as long, not 64 times."""
+    """Eight times as many members and partitions take about eight times as long, not 64 times."""
     thousand, few = (rebalanced(share, topics, readers) for share in (1, 8))
     costs_at_most(32, thousand, few)
     fitted = thousand()

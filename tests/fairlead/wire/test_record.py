@@ -186,7 +186,7 @@ def test_changed_bytes_with_a_matching_hash_are_refused() -> None:
 
 
 def test_signed_id_of_the_log_is_accepted_if_none_is_known() -> None:
-    """A follower that cannot query the log's id accepts the signed one."""
+    """A follower that cannot query the log's id accepts the id in the signed headers."""
     assert read(origin=replace(ORIGIN, log="")).identity.version == 1
 
 

@@ -196,7 +196,7 @@ def test_callbacks_get_the_planned_shares(
 def test_member_without_a_range_share_owns_its_planned_share(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """With five members for four partitions, the one without a range share owns its plan share."""
+    """With five members for four partitions, a member without a range share owns its plan share."""
     members = {name: new_consumer(name) for name in "abcde"}
     publish(services, members["a"], topic, e=[0], d=[1, 2, 3])
     for member in members.values():

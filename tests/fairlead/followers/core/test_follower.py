@@ -129,7 +129,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
 
 
 def test_static_member_restarted_between_rounds_requests_the_second() -> None:
-    """Its subscription then differs from the last one, because brokers ignore an equal one."""
+    """The member's new subscription differs from its last one, as brokers ignore an equal one."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")

@@ -281,7 +281,7 @@ def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, b
 
 
 def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
-    """After an exception within a batch, all its records and all time are counted."""
+    """After an exception within a batch, all records of the batch and all time are counted."""
     kept = []
     for _ in range(10):
         with suppress(LookupError):

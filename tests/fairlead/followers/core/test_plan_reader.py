@@ -65,7 +65,7 @@ def test_waits_for_a_plan_that_another_member_has_seen() -> None:
 
 
 def test_wait_for_a_plan_is_limited(caplog: pytest.LogCaptureFixture) -> None:
-    """A topic that cannot be read to its end delays a rebalance only briefly; this is logged."""
+    """A topic that cannot be read to its end delays a rebalance only briefly, with a warning."""
     with reading(ScriptedSource) as reader, caplog.at_level(logging.WARNING):
         assert reader.current(at_least=NOTHING, timeout_s=0.01) == UNREAD
     assert "not read to its end within 0.0 s" in caplog.text

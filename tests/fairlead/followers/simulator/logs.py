@@ -96,7 +96,7 @@ class Topic:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
     def write(self, number: int, record: Any, sent: Sent) -> None:
-        """Write a record with a delay, or fail, depending on `writes`; set the outcome in `sent`."""
+        """Write a record after a delay, or fail as set in `writes`; put the outcome in `sent`."""
         fate = self.writes
         if fate == "refused":
             sent.refused = "not enough replicas"
@@ -165,7 +165,7 @@ class SimulatedAgreementLog:
         return self._tail.number
 
     def append(self, record: Record) -> Sent:
-        """Send a record, once."""
+        """Send a record once, without retries."""
         sent = Sent()
         self._topic.write(self._tail.number, record, sent)
         return sent

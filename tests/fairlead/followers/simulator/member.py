@@ -76,7 +76,7 @@ class SimulatedClient:
                 else:
                     self.listener.revoked()
             finally:
-                # If a callback raises before it assigns or revokes, confluent-kafka does so.
+                # If a callback raises before it assigns or revokes, confluent-kafka does this.
                 if not self._acted:
                     self.share = frozenset((TOPIC, n) for n in given if what == "assign")
                 if what == "revoke":
