@@ -75,7 +75,7 @@ class RemoteStorm(Storm):
         return "withdrawn"
 
     def garbage(self) -> str:
-        """Write garbage instead of a plan under the group's key."""
+        """Write garbage instead of a plan, with the group's key."""
         self.cluster.garble(self.group)
         return "garbage"
 

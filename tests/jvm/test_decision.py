@@ -29,7 +29,7 @@ SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, withdrawn=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
-    """Draw members for the case's names: static, dynamic or of equal name; some own partitions."""
+    """Draw the case's members: static, dynamic or with equal client ids; some own partitions."""
     members = []
     for number, (name, topics) in enumerate(case.subscriptions.items()):
         kind = rng.choice(["static", "told", "dynamic", "dynamic", "twin", "silent"])

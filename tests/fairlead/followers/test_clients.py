@@ -168,7 +168,7 @@ def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> Non
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanAssignor, aiokafka.PlanAssignor])
 def test_deleted_assignor_leaves_no_thread(kind: Callable[..., object], unique_name: str) -> None:
-    """The thread of an assignor that is deleted without being closed ends."""
+    """If an assignor is deleted without being closed, its thread ends."""
     thread = f"fairlead-plans-{unique_name}"
     assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
     assert thread in {running.name for running in threading.enumerate()}

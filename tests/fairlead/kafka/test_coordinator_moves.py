@@ -109,7 +109,7 @@ def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -
 
 
 def join_and_commit(servers: str, group: str) -> None:
-    """Create a group by a consumer that reads a topic, commits, and leaves."""
+    """Create a group with a consumer that reads a topic, commits, and leaves."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group, **QUIET})
     consumer.subscribe(["moves"])
     eventually(lambda: consumer.poll(0.1) or consumer.assignment(), "partitions are assigned")
@@ -136,7 +136,7 @@ def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
 def test_no_process_crashes_when_coordinators_move(
     three_brokers: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All processes run on; librdkafka's list_consumer_group_offsets would crash (issue 5040)."""
+    """Fairlead avoids librdkafka's list_consumer_group_offsets, which would crash (issue 5040)."""
     monkeypatch.setitem(KafkaAdminClient.DEFAULT_CONFIG, "metadata_max_age_ms", REFRESHED_MS)
     servers = three_brokers.bootstrap_servers
     settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=PATIENCE_S)

@@ -129,7 +129,7 @@ def test_sample_has_racks_and_sizes_if_members_have_racks(kafka: KafkaSettings) 
 
 
 def history(newest: pa.Table) -> pa.Table:
-    """Return earlier samples a minute apart, with the same arrivals between any two."""
+    """Return earlier samples a minute apart, with equal arrivals in each minute."""
     rows = []
     for back in range(1, TIMES):
         (row,) = newest.to_pylist()

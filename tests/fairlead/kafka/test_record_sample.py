@@ -76,7 +76,7 @@ def test_every_key_is_read_with_any_compression(
 def test_aborted_records_and_markers_are_not_counted(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """Only committed records are counted, up to the first open transaction."""
+    """Only records of committed transactions are counted, up to the first open transaction."""
     topic = kafka_topic(partitions=1)
     producer = Producer(
         {

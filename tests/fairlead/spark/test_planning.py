@@ -32,7 +32,7 @@ def group(
     series: pa.Table | None = None,
     **more: Any,
 ) -> Group:
-    """Return a group of members (subscriptions, owned partitions) and lags by topic."""
+    """Return a group with these members (subscriptions, owned partitions) and lags of topics."""
     if series is None:
         series = samples(sample_of(members, lags, error=error, protocol=protocol))
     return Group(series, **more)

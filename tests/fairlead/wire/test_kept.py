@@ -17,7 +17,7 @@ from fairlead.wire.members import (
 from fairlead.wire.record import Identity
 from fairlead.wire.seals import Seal
 
-#: Bytes that 0.1.0 wrote, which must stay readable. Another format needs another number.
+#: Bytes that 0.1.0 wrote, which must stay readable. A new format needs a new format number.
 FIRST_RELEASE: Final[dict[str, str]] = json.loads(
     (Path(__file__).parents[2] / "vectors/member_bytes.json").read_text()
 )

@@ -185,7 +185,7 @@ class ConfluentGroup:
         return self.workers[name]
 
     def leave(self, name: str) -> None:
-        """Let a consumer leave the group and end."""
+        """Stop a consumer's process, so that the consumer leaves the group."""
         worker = self.workers.pop(name)
         self.gone.append(worker)
         worker.leave()

@@ -41,7 +41,7 @@ def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
 
 
 def test_group_recreates_a_deleted_coordination_topic(group: ConfluentGroup) -> None:
-    """A member that joins after the deletion and the earlier members all follow the plan."""
+    """After the deletion, a new member joins, and all members follow the plan."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "ab":
         group.start(name)

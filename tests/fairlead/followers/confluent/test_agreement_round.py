@@ -44,7 +44,7 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_member_with_the_newest_plan_writes_first() -> None:
-    """The member with the newest plan may write at once, another member only after a turn."""
+    """The member with the newest plan may write at once, another member after one turn."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 

@@ -117,7 +117,7 @@ def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
 
 
 def test_records_count_again_only_after_a_reset() -> None:
-    """Records that are read again count again only if the committed offset was reset."""
+    """Records that are read a second time count again only if the committed offset was reset."""
     partition = Partition()
     partition.next_batch(100, gap=0)
     partition.work(100)

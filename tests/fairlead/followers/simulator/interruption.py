@@ -22,7 +22,7 @@ Line = tuple[str, int]
 
 
 class Interrupted(BaseException):
-    """Exception from a signal handler of the application."""
+    """Simulates an exception from a signal handler of the application."""
 
 
 @contextmanager

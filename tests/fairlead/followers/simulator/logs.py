@@ -196,7 +196,7 @@ class SimulatedAgreementLog:
             return
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return the number of partitions of the application's topic, or at random None."""
+        """Return the number of partitions of the application's topic, or None at random."""
         del timeout_s, topic
         return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
 
