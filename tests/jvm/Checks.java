@@ -21,7 +21,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Answers questions about the jar, one JSON object per line, in order. */
+/** Answers questions about the jar's classes. Each question and each answer is a line of JSON. */
 final class Checks {
     private Checks() {
     }
@@ -128,7 +128,7 @@ final class Checks {
         return due;
     }
 
-    /** Makes a consumer without a cluster; returns its configuration's error, or null for no error. */
+    /** Makes a consumer without a cluster; returns the error of its configuration, or null. */
     private static Object consumer(Map<String, Object> configs) {
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         try {
@@ -153,7 +153,7 @@ final class Checks {
         return lists(Fit.fit(plan, subscriptions, counts(request.get("counts"))));
     }
 
-    /** Returns a leader's first round of shares, whether a second one follows, and the members' notes. */
+    /** Returns a leader's first round of shares, whether a second round follows, and the members' notes. */
     private static Object decide(Map<String, Object> request) throws InvalidPlanException {
         List<Group.Member> members = new ArrayList<>();
         Map<String, Notes.Subscribed> notes = new LinkedHashMap<>();
@@ -203,7 +203,7 @@ final class Checks {
         return counts;
     }
 
-    /** Returns member to topic to partition numbers. */
+    /** Returns partition numbers by member and topic. */
     private static Object lists(Map<String, List<TopicPartition>> shares) {
         Map<String, Map<String, List<Integer>>> lists = new LinkedHashMap<>();
         shares.forEach((member, share) -> {

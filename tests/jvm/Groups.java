@@ -88,7 +88,7 @@ final class Groups {
                 }
             }
             if (chance(0.05)) {
-                member.reads.add(new Uuid(7, m)); // the topic no longer exists
+                member.reads.add(new Uuid(7, m)); // a topic that no longer exists
             }
             members.add(member);
         }
@@ -180,7 +180,7 @@ final class Groups {
                 owners.computeIfAbsent(topic, id -> new HashMap<>()).put(partition, member.id)));
             found.put(member.id, new MemberSubscriptionAndAssignmentImpl(
                 Optional.ofNullable(member.rack), Optional.ofNullable(member.instance), member.reads,
-                new Assignment(new HashMap<>(member.targets)))); // an Assignment never changes
+                new Assignment(new HashMap<>(member.targets)))); // a copy, because targets change later
         }
         return new GroupSpecImpl(
             found, alike ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS, owners);
@@ -227,7 +227,7 @@ final class Groups {
         return decision.outcome().name();
     }
 
-    /** Stores a random plan or roster of the group in the book; returns its kind. */
+    /** Stores a random plan (or none), and possibly a roster, in the book; returns the kind of plan. */
     private String tell() {
         if (chance(0.15)) {
             return "unread";
@@ -263,7 +263,7 @@ final class Groups {
         return member.id.equals("trigger");
     }
 
-    /** Requires all members, and one owner, a reader, for each partition of a topic with readers. */
+    /** Requires that all members are assigned, and that each partition of a read topic has one owner that reads it. */
     private void complete(GroupAssignment assignment) {
         require(assignment.members().keySet().equals(
             members.stream().map(member -> member.id).collect(Collectors.toSet())), "other members");
@@ -285,7 +285,7 @@ final class Groups {
         }
     }
 
-    /** Checks that targets stay if they can. */
+    /** Requires that members keep their partitions of topics that they still read. */
     private void kept(GroupAssignment assignment) {
         for (Member member : members) {
             member.targets.forEach((topic, partitions) -> {
@@ -341,7 +341,7 @@ final class Groups {
         }
     }
 
-    /** Requires equal answers to equal input, even in parallel, and no moves once the target is reached. */
+    /** Requires equal decisions for equal input, even in parallel, and no moves once the target is reached. */
     private void again(Decider decider, Decider.Decision first) {
         IntStream.range(0, 4).parallel().forEach(thread -> {
             var same = decider.decide(spec(), describer, PLAN_TOPIC, now);

@@ -22,7 +22,7 @@ final class Hostile {
     private Hostile() {
     }
 
-    /** Reads a number of records, and returns how many are held and dropped; a real group's plan must stay. */
+    /** Reads records; returns how many plans are held and groups dropped. The plan of a real group must stay. */
     static Object check(long count) {
         return new Hostile().feed(count);
     }

@@ -34,7 +34,7 @@ final class Metered {
     private final List<String> calls = new ArrayList<>();
     /** Minimum and maximum seconds that the application took for each partition's records. */
     private final Map<String, double[]> took = new LinkedHashMap<>();
-    /** Seconds within calls of poll, and between calls. */
+    /** Seconds within calls of poll (`polled`), and between these calls (`between`). */
     private double polled;
     private double between;
     private double since = seconds();
@@ -140,7 +140,7 @@ final class Metered {
         };
     }
 
-    /** Polls once and processes each record for the milliseconds in its value; measures lower and upper bounds. */
+    /** Polls once and processes each record for the milliseconds in its value; measures bounds of the time. */
     private void work(Duration timeout) throws InterruptedException {
         double began = seconds();
         ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);

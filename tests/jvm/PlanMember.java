@@ -32,7 +32,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
  * A plain Java consumer with `PlanAssignor` in its configuration. Its only argument is a task,
- * {"configs": {..}, "topic": "t", "folder": "..."}. It writes the same files as storm_worker.py.
+ * {"configs": {..}, "topic": "t", "folder": "..."}. It writes the files of storm_worker.py, but in
+ * `messages` only partition and number of each message.
  */
 final class PlanMember {
     private static final String STRATEGY = "partition.assignment.strategy";
@@ -104,8 +105,8 @@ final class PlanMember {
     }
 
     /**
-     * Commits read records before partitions are given up: Kafka's automatic commit before a cooperative
-     * rebalance lacks records read during the rebalance.
+     * Commits read records before partitions are given up, because Kafka's automatic commit before a
+     * cooperative rebalance does not include records read during the rebalance.
      */
     private static void commit(KafkaConsumer<?, ?> consumer) {
         try {
@@ -133,7 +134,7 @@ final class PlanMember {
         return configs;
     }
 
-    /** Returns, as JSON, the partitions that a member owns and keeps, and the plan that it follows. */
+    /** Returns as JSON the owned partitions except those of `without`, and the plan that the member follows. */
     private static String state(
         Map<String, Object> configs, KafkaConsumer<?, ?> consumer, int revoked, Collection<TopicPartition> without) {
         Map<String, Object> state = new LinkedHashMap<>();

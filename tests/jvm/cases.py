@@ -1,6 +1,6 @@
 """Small random plans and groups with edge cases, for comparing the decisions of two languages.
 
-Belongs here: drawing cases. Does not: any expectation.
+Belongs here: drawing cases. Does not: assertions.
 """
 
 import random
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fairlead.wire.document import MemberShare, PlanDocument
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
-#: The order of the last two by code points differs from their order by UTF-16 units.
+#: The last two names are ordered differently by code points and by UTF-16 units.
 NAMES = ("a", "b", "c", "d", "e", "f", "aa", "A", "ä", "\ufb00", "\U0001f600")
 TOPICS = ("t", "t0", "t1", "u", "ü", "\ufb01", "\U0001f601")
 
@@ -34,7 +34,7 @@ def draw_case(rng: random.Random) -> Case:
     planned = _counts(rng, topics)
     members = _group(rng, topics)
     present = _group(rng, [*topics, "absent"])
-    if rng.random() < 0.7:  # the plan's members, with one or two changes
+    if rng.random() < 0.7:  # use the plan's members, with a few changes
         present = {**members, **dict(list(present.items())[:2])}
         for name in rng.sample(sorted(present), min(len(present), rng.randint(0, 2))):
             del present[name]
@@ -85,7 +85,7 @@ def _shares(
     for topic, count in counts.items():
         readers = [name for name, topics in members.items() if topic in topics]
         for partition in range(count if readers else 0):
-            if rng.random() < 0.9:  # some partitions may be left out
+            if rng.random() < 0.9:  # leave out some partitions
                 owned[rng.choice(readers)].setdefault(topic, []).append(partition)
     return {
         name: MemberShare(

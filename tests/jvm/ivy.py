@@ -1,6 +1,6 @@
 """Jars that only tests need, downloaded once per user by PySpark's own Ivy.
 
-Belongs here: downloading them. Does not: the lists of jars.
+Belongs here: the download. Does not: the lists of jars.
 """
 
 import os
@@ -62,7 +62,7 @@ def _download(target: Path, artifacts: tuple[str, ...], without: str) -> None:
             *("-cache", str(Path(scratch, "cache")), "-types", "jar", "bundle"),
             *("-retrieve", f"{jars}{os.sep}[organisation]_[artifact]-[revision].[ext]"),
         ]
-        for _ in range(ATTEMPTS):  # each attempt keeps downloaded jars
+        for _ in range(ATTEMPTS):  # each attempt continues the download
             result = subprocess.run(
                 command, capture_output=True, text=True, timeout=600, check=False
             )

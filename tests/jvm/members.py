@@ -1,6 +1,6 @@
 """Java consumers in separate processes.
 
-Belongs here: starting them and reading their states. Does not: any expectation.
+Belongs here: starting them and reading their states. Does not: assertions.
 """
 
 import json

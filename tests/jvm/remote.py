@@ -1,6 +1,6 @@
 """Helpers for a broker that follows plans, and for plain KIP-848 consumers in its groups.
 
-Belongs here: actions in tests of the broker's assignor. Does not: any expectation.
+Belongs here: actions in tests of the broker's assignor. Does not: assertions.
 """
 
 import threading
@@ -39,8 +39,8 @@ PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
 #: The user name under which the assignor reads plans on a broker with ACLs.
 READER: Final = "reader"
-#: Number of polls, 50 ms each, before a rebalance trigger leaves. A target that was computed before
-#: the plan was read is computed again when the trigger leaves.
+#: Number of polls, 50 ms each, before a rebalance trigger leaves. A target assignment that was
+#: computed before the plan was read is computed again when the trigger leaves.
 STAYS: Final = 60
 
 
@@ -53,7 +53,7 @@ def jmx_of(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
 
 
 def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
-    """Return the assignor's right to an operation on both topics, as bindings or as filters."""
+    """Return the rights to an operation on the plan topic and the members topic, as `kind`."""
     return [
         kind(
             ResourceType.TOPIC,
@@ -69,13 +69,13 @@ def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
 
 
 def allow(cluster: "Cluster", operation: AclOperation) -> None:
-    """Allow the broker's assignor an operation on both topics."""
+    """Allow the broker's assignor an operation on the plan topic and the members topic."""
     for done in cluster.admin.create_acls(rights(AclBinding, operation)).values():
         done.result(PATIENCE_S)
 
 
 def forbid(cluster: "Cluster", operation: AclOperation) -> None:
-    """Revoke the broker's assignor's right to an operation on both topics."""
+    """Revoke the rights that `allow` has granted."""
     for done in cluster.admin.delete_acls(rights(AclBindingFilter, operation)).values():
         assert len(done.result(PATIENCE_S)) == 1
 
@@ -157,11 +157,11 @@ class Cluster:
         self._send(PLANS, group, value, headers)
 
     def garble(self, group: str) -> None:
-        """Write garbage under the plan's key."""
+        """Write a record of garbage with the plan's key."""
         self._send(PLANS, group, b"garbage", [])
 
     def inflate(self, group: str, numbers: str = "0-9999999") -> None:
-        """Publish a plan of ten million partitions; by default it takes a few hundred bytes."""
+        """Publish a plan of ten million partitions, by default in a few hundred bytes."""
         now = datetime.now(UTC)
         share = MemberShare(("t",), {"t": np.array([0])})
         plan = PlanDocument(group, 1, "p", "tests", now, now, {"t": 10_000_000}, {"m": share})
@@ -207,7 +207,7 @@ class Cluster:
         futures: Any = self.admin.describe_consumer_groups([group], request_timeout=30)
         try:
             members = futures[group].result(timeout=PATIENCE_S).members
-        except KafkaException:  # a broker's first group needs the offsets topic
+        except KafkaException:  # the offsets topic may not exist yet
             return {}
         return {member.member_id: member.client_id for member in members}
 
@@ -231,7 +231,7 @@ class Cluster:
 
 
 class Plain:
-    """A consumer with the broker's assignor, on its own thread; records lost partitions.
+    """A plain consumer on a thread, with the assignor `fairlead`; records revoked partitions.
 
     A static member keeps its partitions while it is stopped.
     """
@@ -331,7 +331,7 @@ class Group:
         return sorted(owned) == list(range(self.partitions))
 
     def revoked(self) -> dict[str, list[int]]:
-        """Return each member's lost partitions, and forget them."""
+        """Return the partitions revoked from each member since the last call."""
         found = {name: sorted(member.revoked) for name, member in self.members.items()}
         for member in self.members.values():
             member.revoked = []

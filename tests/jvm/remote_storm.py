@@ -21,7 +21,7 @@ from tests.fairlead.followers.storm import NAMES, Storm
 from tests.jvm.remote import Cluster
 from tests.stored import stored_plan
 
-# clocks: interval of checks
+# clocks: the interval of the planner's checks
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class RemoteStorm(Storm):
     gateway
         Gateway to the same cluster.
     lone
-        The only broker, if it may be restarted, else None.
+        The only broker, which may be restarted; None if there are several.
     """
 
     cluster: Cluster
@@ -56,7 +56,7 @@ class RemoteStorm(Storm):
         return {"group_protocol": "consumer", "group_remote_assignor": ASSIGNOR}
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names in `NAMES`, running or not."""
+        """Publish a plan with random shares for all names, with or without a running consumer."""
         self.version += 1
         shares: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in NAMES}
         for partition in range(self.partitions):
@@ -75,7 +75,7 @@ class RemoteStorm(Storm):
         return "withdrawn"
 
     def garbage(self) -> str:
-        """Write garbage instead of a plan under the group's key."""
+        """Write garbage instead of a plan, with the group's key."""
         self.cluster.garble(self.group)
         return "garbage"
 

@@ -1,6 +1,6 @@
 """Run Spring's listener containers, whose consumers report their work, in a Java process.
 
-Belongs here: downloading Spring, and running the process. Does not: any expectation.
+Belongs here: downloading Spring, and running the process. Does not: assertions.
 """
 
 import os

@@ -27,7 +27,7 @@ def restart(broker: KafkaBroker, group: Group) -> None:
         group.leave(name)
     broker.stop()
     broker.start()
-    group.cluster = Cluster(broker)  # new clients connect without a delay
+    group.cluster = Cluster(broker)  # new clients connect at once
     group.join(*names)
 
 
@@ -43,9 +43,10 @@ def keeps(group: Group, comes: str) -> None:
 def test_new_members_topic_is_found_within_seconds(
     broker: KafkaBroker, checks: Checks, unique_name: str
 ) -> None:
-    """Brokers check for a missing topic every second, and for changes of topics every 15 s.
+    """A new members topic is read sooner than a new partition of the plan topic.
 
-    The topic is created with a broker's first plan, and rebalance triggers end after 11 seconds.
+    The members topic is created with the first plan, and a rebalance trigger ends after 11 s.
+    Therefore brokers check for missing topics every second, for other changes every 15 s.
     """
     cluster = Cluster(broker)
     assert MEMBERS not in cluster.admin.list_topics().topics  # this test must be the broker's first
@@ -76,7 +77,7 @@ def test_new_members_topic_is_found_within_seconds(
 def test_nothing_moves_without_rights_or_topic(
     broker: KafkaBroker, checks: Checks, unique_name: str, without: str
 ) -> None:
-    """Nothing moves after a restart either; once the right is back, plans are followed again."""
+    """Members keep partitions, even after a restart, and follow plans once the right is back."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)
@@ -95,7 +96,7 @@ def test_nothing_moves_without_rights_or_topic(
         assert group.owned() == FEW
         keeps(group, comes="d")
         why = "TopicAuthorizationException" if without == "a right" else "there is no topic"
-        # The reader begins before its broker listens, and retries every few seconds.
+        # The reader starts before its broker accepts connections, and retries every few seconds.
         eventually(lambda: why in jmx_of(broker, checks)["Problem"], why)
         found = jmx_of(broker, checks)
         assert (found["Complete"], found["Failures"], found["Outcomes"]["PLAN"]) == (False, 0, 0)

@@ -1,4 +1,4 @@
-"""Java's and Python's plan caches have the same state after each record."""
+"""Java's and Python's plan caches, and their rebalance requests, are the same."""
 
 import base64
 import json
@@ -72,7 +72,7 @@ def python_knows(steps: list[Step], verifier: Verifier | None) -> list[Any]:
 @pytest.mark.long
 @pytest.mark.parametrize("keys", [None, PUBLIC], ids=["unsigned", "signed"])
 def test_states_are_equal_after_each_record(checks: Checks, keys: str | None) -> None:
-    """Epochs, versions, withdrawals, leases, garbage and new connections are drawn at random."""
+    """For random plans, withdrawals, garbage and new connections, both caches are the same."""
     rng = random.Random(5)
     verifier = None if keys is None else Verifier.from_text(keys)
     histories = [[draw_step(rng) for _ in range(20)] for _ in range(HISTORIES)]
@@ -100,7 +100,7 @@ def draw_seen(rng: random.Random) -> Identity:
 
 
 def test_rebalance_requests_are_made_at_the_same_moments(checks: Checks) -> None:
-    """Newer plans, renewed leases, turns, and rebalances in between are drawn at random."""
+    """For random plans, leases and rebalances, Java and Python make the same requests."""
     rng = random.Random(9)
     questions, expected = [], []
     for _ in range(HISTORIES):

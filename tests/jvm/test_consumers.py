@@ -34,7 +34,7 @@ def fleet(services: Services, kafka_topic: KafkaTopic, unique_name: str) -> Iter
 def group(
     services: Services, fleet: Fleet, java_classpath: str, tmp_path: Path
 ) -> Iterator[JavaGroup]:
-    """Return the same group, for Java consumers."""
+    """Return the group of `fleet`, which Java consumers can join."""
     configs: dict[str, Any] = {
         "bootstrap.servers": services.bootstrap_servers,
         "group.id": fleet.group,
@@ -58,7 +58,7 @@ def publish(fleet: Fleet, version: int, shares: dict[str, list[int]]) -> None:
 
 
 def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Callable[[], bool]:
-    """Return a check of whether members own exactly these partitions, by this plan version."""
+    """Return a function that checks members' partitions and their plan version."""
     return lambda: all(
         member.owned == numbers and member.state.get("version", 0) == version
         for member, numbers in expected
@@ -103,7 +103,7 @@ def test_plans_are_adopted_and_withdrawn(fleet: Fleet, group: JavaGroup, strateg
 def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool
 ) -> None:
-    """Both adopt each plan and report its version, with a leader of either language."""
+    """Consumers of both languages adopt each plan and report its version, whichever leads."""
     publish(fleet, 1, {"java": [0, 1], "python": [2, 3, 4, 5]})
     if java_leads:
         java = group.join("java")

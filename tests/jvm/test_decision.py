@@ -29,7 +29,7 @@ SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, withdrawn=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
-    """Draw members for the case's names: static, dynamic or of equal name; some own partitions."""
+    """Draw the case's members: static, dynamic or with equal client ids; some own partitions."""
     members = []
     for number, (name, topics) in enumerate(case.subscriptions.items()):
         kind = rng.choice(["static", "told", "dynamic", "dynamic", "twin", "silent"])
@@ -53,7 +53,7 @@ def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
 
 
 def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], bytes]:
-    """Return the input of Checks.java about a member, and its user data."""
+    """Return a member as input for Checks.java, and the member's user data."""
     instance_id = member.instance_id if rng.random() < 0.5 else None
     note = SubscriptionNote(member.client_id, instance_id, member.seen, lapsed=member.lapsed)
     user_data = encode_note(note) if member.client_id else b"\x00somebody else's"
@@ -68,7 +68,7 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 @pytest.mark.long
 def test_decisions_of_leaders_are_equal(checks: Checks) -> None:
-    """Names, plan or range, partitions to give up first, and every note are equal byte for byte."""
+    """Shares of the first round, the need for a second round, and members' notes are equal."""
     rng = random.Random(11)
     cases = []
     for number in range(CASES):

@@ -16,7 +16,7 @@ FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
 def test_random_groups_are_complete_and_move_only_by_plans(checks: Checks) -> None:
-    """The assignor never throws an exception."""
+    """In random groups, the invariants of `Groups.java` hold, and every outcome occurs."""
     count = form(short=2_000, long=200_000)
     outcomes = checks.ask("groups", count=count)
     assert sum(outcomes.values()) == count
@@ -24,7 +24,7 @@ def test_random_groups_are_complete_and_move_only_by_plans(checks: Checks) -> No
 
 
 def test_hostile_plans_do_not_replace_others(checks: Checks) -> None:
-    """On a heap of 64 MB, the largest plans of groups that do not exist are dropped."""
+    """On a heap of 64 MB, some plans of groups that do not exist are dropped, others are kept."""
     count = form(short=1_500, long=100_000)
     found = checks.ask("hostile", count=count)
     assert found["skipped"] == 0, found
@@ -78,7 +78,7 @@ def test_memory_for_compact_plans_is_bounded(
 
 @pytest.mark.kafka
 def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) -> None:
-    """All records were read, a plan was followed, and no call failed."""
+    """JMX shows that all records were read, a plan was followed, and no call failed."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     found = jmx_of(broker, checks)
@@ -93,7 +93,7 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
 @pytest.mark.kafka
 @pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
 def test_members_keep_partitions_after_the_end_of_a_plan(group: Group, end: str) -> None:
-    """Uneven shares stay, too; only a leaving member's partitions move."""
+    """Members keep uneven shares; only the partitions of a leaving member move."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()
@@ -110,7 +110,7 @@ def test_members_keep_partitions_after_the_end_of_a_plan(group: Group, end: str)
 
 @pytest.mark.kafka
 def test_group_without_a_plan_uses_kafkas_assignor(group: Group) -> None:
-    """Groups may request the assignor before they have a plan; a foreign trigger moves nothing."""
+    """Members get equally many partitions; a rebalance trigger of another group moves none."""
     group.join("a")
     group.join("b", "c")
 

@@ -15,14 +15,14 @@ CLIENTS = ("kafka-clients", "slf4j-api")
     guarded_by="tests/jvm/test_jar.py::test_client_classes_need_only_kafkas_clients"
 )
 def test_builds_of_the_jar_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A published jar can therefore be verified."""
+    """Two builds have the same bytes, so that a published jar can be verified."""
     built = plugin.plugin_jar().read_bytes()
     monkeypatch.setattr(plugin, "JAR", tmp_path / "again" / "fairlead-kafka.jar")
     assert plugin.plugin_jar().read_bytes() == built
 
 
 def test_client_classes_need_only_kafkas_clients(tmp_path: Path) -> None:
-    """They compile, with the sources that they use, without the classes of brokers."""
+    """PlanAssignor and MeteredConsumer compile without the classes of brokers."""
     jars = [jar for jar in kafka_classpath() if any(name in jar.name for name in CLIENTS)]
     classes = [
         plugin.SOURCES / "fairlead" / "kafka" / f"{name}.java"

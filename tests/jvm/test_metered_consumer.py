@@ -52,7 +52,7 @@ def draw(rng: random.Random) -> list[list[Any]]:
 
 
 def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) -> None:
-    """Counters never decrease."""
+    """For random polls and commits, this limit holds, and no counter decreases."""
     rng = random.Random(1)
     compared = 0
     for _ in range(form(short=200, long=5000)):
@@ -75,7 +75,7 @@ def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) ->
 
 @pytest.mark.parametrize("passes_on", [True, False])
 def test_records_passed_on_have_no_times(checks: Checks, *, passes_on: bool) -> None:
-    """Other processes interrupt every 20th call; an honest application takes a tick per record."""
+    """If records are passed on, times are unknown, even if interruptions make some long."""
     events: list[list[Any]] = []
     for number in range(400):
         events += [["poll", 90, 0, {"0": 1}], ["next", 0]]
@@ -112,7 +112,7 @@ class Applications:
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
-        """Send records that each take this many milliseconds, to partitions 0, 1 and so on."""
+        """Send records to partitions 0, 1 and so on that take `values_ms` milliseconds each."""
         for number, work_ms in enumerate(values_ms):
             for _ in range(records):
                 self.producer.produce(self.topic, str(work_ms), partition=number)
@@ -177,7 +177,7 @@ def test_reported_work_equals_the_applications_measurement(
     assert found.owners.tolist() == [member_hash(state["member"])] * PARTITIONS
     elapsed, waiting, handler, calls, records, busy, squares, paused, _ = found.numbers.T
     inside, outside = 1e3 * np.array([state["took"][str(key)] for key in range(PARTITIONS)]).T
-    between = 1e3 * state["between"] - outside.sum()  # with time outside of records
+    between = 1e3 * state["between"] - outside.sum()  # time that belongs to no record
     assert records.tolist() == [20] * PARTITIONS
     assert (inside - 1 <= busy).all()
     assert (busy <= outside + between + 1).all()
@@ -269,7 +269,7 @@ def test_automatic_commits_are_made_while_poll_waits(applications: Applications)
 
 @pytest.mark.kafka
 def test_a_setting_switches_reports_off(applications: Applications) -> None:
-    """Explicit and automatic commits then have no metadata."""
+    """With `fairlead.report.work=false`, explicit and automatic commits have no metadata."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "fairlead_report_work": "false"}
     applications.start("a", group_protocol="consumer", **automatic)

@@ -94,7 +94,7 @@ def python_reads_document(value: bytes) -> dict[str, Any] | None:
 
 
 def same(checks: Checks, values: list[bytes]) -> int:
-    """Assert that both read documents in the same way; return the number of refused ones."""
+    """Assert that Java and Python read documents in the same way; return the number refused."""
     questions = [{"ask": "document", "value": b64(value)} for value in values]
     refused = 0
     for value, line in zip(values, checks.lines(questions), strict=True):
@@ -109,7 +109,7 @@ def same(checks: Checks, values: list[bytes]) -> int:
 
 
 def test_java_and_python_accept_the_same_shared_documents(checks: Checks) -> None:
-    """Both accept or refuse each shared document as expected of any implementation."""
+    """Java and Python accept or refuse each shared document as its vector requires."""
     values = [vector["value"].encode("utf-8", "surrogatepass") for vector in DOCUMENTS["documents"]]
     for vector, value in zip(DOCUMENTS["documents"], values, strict=True):
         read = python_reads_document(value) is not None
@@ -119,7 +119,7 @@ def test_java_and_python_accept_the_same_shared_documents(checks: Checks) -> Non
 
 @pytest.mark.long
 def test_java_and_python_accept_the_same_altered_documents(checks: Checks) -> None:
-    """Bytes of documents are cut, doubled, replaced or inserted."""
+    """Java and Python read or refuse documents with random changes in the same way."""
     rng = random.Random(7)
     pieces = [
         b"0",

@@ -83,7 +83,7 @@ def storm(  # noqa: PLR0917 - fixtures
     seed = pytestconfig.getoption("--storm-seed")
     settings = KafkaSettings(
         bootstrap_servers=cluster.servers,
-        request_timeout_s=30.0,  # clock: brokers may be down for as long
+        request_timeout_s=30.0,  # clock: brokers may be down for a while
         private_key=SecretStr(SIGNER.private_text()),
     )
     with KafkaGateway(settings) as gateway:

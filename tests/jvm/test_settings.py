@@ -60,7 +60,7 @@ def test_one_setting_suffices_and_more_are_valid(checks: Checks, configs: dict[s
 def test_invalid_and_empty_settings_are_errors(
     checks: Checks, name: str, value: str, problem: str
 ) -> None:
-    """An empty setting must not switch a check off."""
+    """Each error names the problem; an empty setting must not switch a check off."""
     answer = error_of(checks, **{name: value})
     assert answer is not None
     assert problem in answer

@@ -1,4 +1,4 @@
-"""Archives with samples at chosen times, and their files."""
+"""Build sample archives for tests, and read their files."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -51,5 +51,5 @@ def files(path: Path) -> list[Path]:
 
 
 def damaged(path: Path) -> list[bytes]:
-    """Return the content of the files that were set aside."""
+    """Return the contents of the damaged files that the archive has set aside."""
     return [file.read_bytes() for file in sorted((path / "samples" / "damaged").glob("*"))]

@@ -1,4 +1,4 @@
-"""Readers find whole files; damaged ones are set aside."""
+"""Sample files: complete ones are read, damaged ones are moved to the folder `damaged`."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def _written(sample: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-#: How a file is damaged, and the logged reason.
+#: For each kind of damage: a function that damages a file's content, and the logged reason.
 DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda _: b"", "Parquet file size is 0 bytes"),
     "cut": (lambda content: content[:300], "magic bytes not found in footer"),
@@ -63,7 +63,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
 def test_file_with_an_unknown_name_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log has the name with escapes, because it could contain terminal codes."""
+    """The log escapes the name, because it could contain terminal codes."""
     archive = filled(tmp_path, range(20))
     for name in ("backup\x1b[31m", "20260131T1130Z-foreign"):
         files(tmp_path)[0].with_name(f"{name}.parquet").write_bytes(b"something")
@@ -74,7 +74,7 @@ def test_file_with_an_unknown_name_is_set_aside(
 
 
 def test_damaged_rows_are_never_read(tmp_path: Path) -> None:
-    """If any byte of a file changes, its rows are read unchanged, or not at all."""
+    """If one byte of a file is changed, reading returns the original rows or none."""
     archive = SampleArchive(str(tmp_path))
     append(archive, 0, *(f"g{number}" for number in range(50)))
     whole = archive.read(NOON, NOON)
@@ -92,7 +92,7 @@ def test_damaged_rows_are_never_read(tmp_path: Path) -> None:
 def test_file_that_cannot_be_set_aside_is_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The archive may be read-only, or its disk full; no file is removed."""
+    """The damaged file stays in its place, and tidying still removes outdated samples."""
     archive = filled(tmp_path, range(1, 4))
     (tmp_path / "samples" / "damaged").write_text("a file where the folder is to be")
     file = files(tmp_path)[0]
@@ -100,12 +100,12 @@ def test_file_that_cannot_be_set_aside_is_ignored(
     assert minutes(archive) == [1, 2]
     assert "It cannot be moved to" in caplog.text
     archive.tidy(NOON + timedelta(hours=2), KEPT)
-    assert minutes(archive) == [1]  # valid samples are tidied nevertheless
+    assert minutes(archive) == [1]  # tidying has removed the other sample
     assert file.read_bytes() == b"damaged"
 
 
 def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
-    """The line names file, reason and remedy; no incomplete file is left, and others are read."""
+    """The error has the file, the reason and the remedy; no incomplete file is left."""
     archive = filled(tmp_path, range(76, 106))
     with no_room(), pytest.raises(FileSystemError) as full:
         archive.append(sample_at(NOON), "20260131T120000.000000Z-new")
@@ -123,7 +123,7 @@ def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
 def test_file_is_on_the_disk_before_it_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power cut therefore leaves no empty file that readers find."""
+    """Otherwise, a power cut could leave an empty file that readers find."""
     synced: list[tuple[bytes, list[str]]] = []
 
     def fsync(handle: int) -> None:

@@ -1,4 +1,4 @@
-"""Tidying removes only unneeded samples, also during reads and crashes."""
+"""Tidying removes only unneeded samples, also if it runs during a read or is interrupted."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -31,11 +31,11 @@ FOREVER = timedelta(days=36_500)
 
 
 class Killed(BaseException):
-    """Raised instead of ending the process."""
+    """Raised to simulate a killed process."""
 
 
 def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> None:
-    """Newer samples with an error are kept in addition."""
+    """Of a quarter of an hour, the newest sample and the newest one without an error are kept."""
     archive = SampleArchive(str(tmp_path))
     for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
         at = NOON - before * MINUTE
@@ -48,7 +48,7 @@ def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> Non
 
 
 def test_sample_belongs_to_the_quarter_in_which_ends_were_read(tmp_path: Path) -> None:
-    """A sample may begin before a quarter of an hour, and read its log ends within the quarter."""
+    """A sample counts for the quarter of an hour in which it read log ends, not when it began."""
     archive = filled(tmp_path, [92, 77])
     began = NOON - 90 * MINUTE - timedelta(seconds=2)
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
@@ -92,7 +92,7 @@ def test_tidying_does_not_change_the_analysis(
 def test_tidying_during_a_read_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The removed files were not needed, because newer samples were stored before."""
+    """A reader that has listed files before their removal still returns all needed samples."""
     archive = filled(tmp_path, range(60, 240))
     list_files = SampleFiles.taken_between
 
@@ -110,7 +110,7 @@ def test_tidying_during_a_read_loses_nothing(
 def test_crash_while_tidying_loses_nothing(
     tmp_path: Path, removal: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next tidying removes the remaining files."""
+    """After a crash, all needed samples are left, and the next tidying removes the other files."""
     archive = filled(tmp_path, range(76, 106))
     outdated = [append(archive, before) for before in (1_000, 999)]
     removals = count(1)
@@ -145,7 +145,7 @@ def test_incomplete_file_is_ignored_and_later_removed(tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_removed_after_the_retention(tmp_path: Path) -> None:
-    """The age of a damaged file counts from the time when it was set aside."""
+    """The retention of a damaged file begins when the file is set aside."""
     archive = filled(tmp_path, range(1))
     files(tmp_path)[0].with_name("old.parquet").write_bytes(b"damaged")
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Quoting in printed commands and SQL: pasting them runs only the command."""
+"""Quoting of names in printed commands and SQL: a pasted line runs only the command."""
 
 import subprocess
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.common.commands import shell_join, shell_quote, sql_literal
 from fairlead.sandbox import Services
 
-#: Characters with an effect in terminals, shells or Postgres; then any but NUL and surrogates.
+#: Characters with an effect in terminals, shells or Postgres.
 ODD = "\x03\x04\x15\x1a\x1b\r\n\t\x7f\x9b\u202e\u2028\U000e0001'\"\\$`!~#%xu0"
 CHARACTERS = st.sampled_from(ODD) | st.characters(codec="utf-8", exclude_characters="\0")
 NAMES = st.lists(st.text(CHARACTERS), min_size=1, max_size=30)
@@ -20,7 +20,7 @@ NAMES = st.lists(st.text(CHARACTERS), min_size=1, max_size=30)
 @example(["pay\x03\ntouch X\n#", "", "-n", "a\\", "\x1b1", "\u202e\\'"])
 @settings(max_examples=50, deadline=None)
 def test_bash_reads_quoted_names_unchanged(names: list[str]) -> None:
-    """Any name may be quoted; no quoted word has control characters."""
+    """Bash reads back any quoted name, and the quoted text has no control characters."""
     words = shell_join(names)
     assert words.isprintable()
     answer = subprocess.check_output(["/bin/bash", "-c", f"printf '%s\\0' {words}"])
@@ -28,7 +28,7 @@ def test_bash_reads_quoted_names_unchanged(names: list[str]) -> None:
 
 
 def test_printable_names_are_quoted_for_any_shell() -> None:
-    """Printable names stay readable in any script; only others need bash, ksh or zsh."""
+    """Printable names, in any script, use POSIX quotes; other names need bash, ksh or zsh."""
     assert shell_join(["orders", "my orders", "größe 東京", "o'b"]) == (
         "orders 'my orders' 'größe 東京' 'o'\"'\"'b'"
     )
@@ -37,7 +37,7 @@ def test_printable_names_are_quoted_for_any_shell() -> None:
 
 @pytest.mark.postgres
 def test_postgres_reads_quoted_names_unchanged(services: Services) -> None:
-    """Any name may be quoted; no literal has control characters."""
+    """Postgres reads back any quoted name, and the literal has no control characters."""
     with psycopg.connect(services.postgres_url) as connection:
 
         @given(NAMES)

@@ -1,4 +1,4 @@
-"""Weekly hours, also over midnight and in time zones."""
+"""Weekly hours such as `Fri 22:00-06:00`, also over midnight and in time zones."""
 
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ from fairlead.common.hours import parse_hours, within
 def test_hours_include_their_start_but_not_their_end(
     text: str, inside: list[str], outside: list[str]
 ) -> None:
-    """Hours may pass midnight, or last all day."""
+    """The start is inside and the end outside, also if hours pass midnight or last all day."""
 
     def minute(clock: str) -> int:
         return 60 * int(clock[:2]) + int(clock[3:])
@@ -41,7 +41,7 @@ def test_hours_include_their_start_but_not_their_end(
 def test_days_are_those_on_which_hours_begin(
     text: str, inside: list[tuple[int, int]], outside: list[tuple[int, int]]
 ) -> None:
-    """Friday night's hours end on Saturday; Sunday is followed by Monday (the 5th)."""
+    """`Fri 22:00-06:00` includes Saturday morning, and `Sun-Mon` goes over the end of a week."""
 
     def holds(day: int, hour: int) -> bool:
         return within([text], "UTC", datetime(2026, 1, day, hour, tzinfo=UTC))
@@ -51,7 +51,7 @@ def test_days_are_those_on_which_hours_begin(
 
 
 def test_hours_on_the_days_when_the_clock_changes() -> None:
-    """Hours never include a skipped hour, and include a repeated hour twice."""
+    """`02:00-03:00` is empty on the day that skips it, and two hours on the day that repeats it."""
 
     def held(month: int, day: int) -> list[int]:
         hours = (datetime(2026, month, day, hour, 30, tzinfo=UTC) for hour in range(4))

@@ -18,7 +18,7 @@ _PRINT = "; import os, sys; print('numpy' in sys.modules, os.environ['OPENBLAS_N
     [("pipeline", None, "1"), ("command", None, "1"), ("command", "3", "3")],
 )
 def test_linear_algebra_takes_one_thread(start: str, given: str | None, threads: str) -> None:
-    """The limit is set before numpy is imported; an existing limit is kept."""
+    """A limit of one thread is set before numpy is imported; an existing limit is kept."""
     environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name}
     printed = subprocess.run(
         [sys.executable, "-c", _STARTS[start] + _PRINT],

@@ -85,14 +85,14 @@ def make_big_plan(members: Mapping[str, Owned], *, group: str, version: int) -> 
 
 
 def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None, Headers]]:
-    """Return records, by defect, that no follower may accept.
+    """Return, for each kind of defect, a record that no follower may accept.
 
     Parameters
     ----------
     newer
         A valid plan for at least two members, newer than the followed plan.
     origin
-        The place of the records. Valid ones are signed with `tests.records.SIGNER`.
+        The topic, cluster and log for which records are signed.
     """
     good = newer.to_bytes()
 
@@ -135,7 +135,7 @@ def wait_until_settled(consumers: Consumers) -> None:
 
 
 def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
-    """Delete a topic and create one of the same name."""
+    """Delete a topic and create a new topic of the same name."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
     admin.delete_topics([topic])[topic].result(timeout=PATIENCE_S)
 
@@ -151,7 +151,7 @@ def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
 
 
 class ScriptedSource:
-    """A partition with the records that the test appends; reading an exception raises it."""
+    """A plan source that returns the records, or raises the errors, that tests put in `feed`."""
 
     origin = Origin("fairlead.plans")
 
@@ -175,7 +175,7 @@ class ScriptedSource:
         return [item]
 
     def moved(self) -> bool:
-        """Report that the record's partition has not moved."""
+        """Return False: the group's key always maps to the same partition."""
         return False
 
     def at_end(self) -> bool:
@@ -183,7 +183,7 @@ class ScriptedSource:
         return self.ended.is_set() and self.feed.empty()
 
     def close(self) -> None:
-        """Record that the reader closed it."""
+        """Record that the reader has closed the source."""
         self.closed = True
 
 
@@ -217,7 +217,7 @@ class Member(Protocol):
 
 
 class _PollingMember(ABC):
-    """A consumer polled on a thread, for any client."""
+    """A consumer of any client library, polled on a thread."""
 
     consumer: Any
 
@@ -345,7 +345,7 @@ class Fleet:
 
     @property
     def range_only(self) -> dict[str, Any]:
-        """Options of a plain consumer that supports only range, as followers also do."""
+        """Options of a plain consumer that supports only range, which followers support, too."""
         kinds = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}
         return {"partition_assignment_strategy": (kinds[self.client],)}
 
@@ -374,7 +374,7 @@ class Fleet:
 
     @property
     def origin(self) -> Origin:
-        """The place of records in the plan topic."""
+        """The plan topic, with its cluster and log, for which records are signed."""
         return origin_of(self._services, self.plan_topic)
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:

@@ -1,7 +1,7 @@
 """A group of consumers, one process each, and random events for them.
 
-Belongs here: the group, the events, and waiting until it is settled. Does not: the frequency of
-events, and the final checks (`storming`).
+Belongs here: the group, the events, and waiting until the group is settled. Does not: the frequency
+of events, and the final checks (`storming`).
 """
 
 import json
@@ -29,10 +29,10 @@ from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
 WORKER = Path(__file__).with_name("storm_worker.py")
-#: Seconds. Session timeout: long enough for slow members.
+#: Session timeout in seconds, long enough for slow members.
 SESSION_S = 10.0
-#: Client log messages about a missed session or a failed last commit. The first two lines are for
-#: the Python clients; the last one is for librdkafka, Java and their consumers' own messages.
+#: Log messages about a missed session or a failed last commit. The first two lines are messages of
+#: Python clients; the last line has those of librdkafka, Java and the tests' consumers.
 _HARM = re.compile(
     r"member_id was not recognized|Heartbeat session expired|likely to cause duplicate"
     r"|OffsetCommit failed before join|Failed to commit on finallization"
@@ -40,23 +40,23 @@ _HARM = re.compile(
 )
 NAMES = [f"c{number:02}" for number in range(12)]
 MOST_PARTITIONS = 20
-#: Exit codes after SIGTERM: of Python's processes, and of a JVM.
+#: Expected exit codes after SIGTERM, of Python and of a JVM.
 IN_ORDER = (0, 128 + signal.SIGTERM)
-#: Seconds. Longer than the brokers' session timeout at the controller.
+#: Seconds for which a broker is frozen: longer than its session timeout at the controller.
 FROZEN_S = 8.0
 #: Seconds between two samples of owners. Members record a revocation before it takes effect.
 SAMPLE_S = 0.05
 
 
 class Overlap(NamedTuple):
-    """Members that recorded owning the same partition, in two samples in a row.
+    """Members that owned the same partition in two samples in a row, according to their files.
 
-    One sample proves nothing: a partition may change hands while the members are read.
+    One sample proves nothing, because a partition may move while the files are read.
 
     Parameters
     ----------
     event
-        The event during the overlap: its number and name.
+        Number and name of the event at that time.
     partition, folders
         The partition, and the folders of its owners.
     """
@@ -73,11 +73,11 @@ class Kind:
     Parameters
     ----------
     client, configs
-        The library, and its settings in addition to those of all consumers.
+        The client library, and settings that only this kind has.
     command
-        Command that starts a consumer; its task is appended.
+        Command that starts a consumer; the consumer's task is appended as JSON.
     static
-        Whether the name is also the instance id: a restarted consumer is the same member.
+        Whether names are also instance ids, so that a restarted consumer is the same member.
     """
 
     client: str
@@ -96,7 +96,7 @@ class Worker:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The state that it wrote last."""
+        """The state that the process wrote last."""
         try:
             known: dict[str, Any] = json.loads((self.folder / "state").read_text())
         except FileNotFoundError:
@@ -113,15 +113,15 @@ class Storm:
     kinds
         Kinds of consumers; a kind is drawn for each consumer that joins.
     bootstrap_servers, group, plan_topic, topic, folder
-        The cluster, the names in it, and the folder for consumers' files.
+        The cluster, the names of group and topics, and the folder for consumers' files.
     brokers
-        Brokers of which one at a time may fail; empty: no broker fails.
+        Brokers, of which one at a time may fail; if empty, no broker fails.
     rng
         Source of all random decisions.
     fewest, at_first, most
         Minimum, initial and maximum number of consumers.
     named
-        Members that plans name.
+        Member names in plans.
     """
 
     kinds: Sequence[Kind]
@@ -141,14 +141,14 @@ class Storm:
     settled_s: list[float] = field(default_factory=list)
     workers: dict[str, Worker] = field(default_factory=dict)
     gone: list[Worker] = field(default_factory=list)
-    #: Folders of members that died or were fenced: their messages may be read twice.
+    #: Folders of members that died or were fenced, so that messages may be read twice.
     harmed: set[Path] = field(default_factory=set)
     #: Number of broker outages, in which commits of any member may be lost.
     outages: int = 0
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
-    #: The current event; and for each event the longest time that a partition had no owner.
+    #: The current event. `unowned_s` has the longest time without an owner during each event.
     event: tuple[int, str] = (0, "beginning")
     unowned_s: dict[tuple[int, str], float] = field(default_factory=dict)
     overlaps: list[Overlap] = field(default_factory=list)
@@ -192,10 +192,10 @@ class Storm:
                 self.sent += 1
 
     def _watch(self) -> None:
-        """Record how long partitions have no owner, and which partitions have several."""
+        """Record how long partitions have no owner, and which partitions have several owners."""
         since: dict[int, tuple[float, tuple[int, str], frozenset[Path]]] = {}
         while not self._ended.wait(SAMPLE_S):  # clock: the time between samples
-            now, owners = time.monotonic(), self._owners()  # clock: how long, for the log
+            now, owners = time.monotonic(), self._owners()  # clock: durations for the log
             for partition in range(self.partitions):
                 by = frozenset(owners[partition])
                 began, event, before = since.setdefault(partition, (now, self.event, by))
@@ -221,10 +221,10 @@ class Storm:
 
     def settle(self) -> None:
         """Wait until each partition has one owner and all members follow the same plan version."""
-        started = time.monotonic()  # clock: how long, for the log
+        started = time.monotonic()  # clock: durations for the log
         eventually(lambda: self._dead() or self._settled(), self._so_far)
         assert not self._dead(), f"died: {self._dead()}\n{self._so_far()}"
-        self.settled_s.append(time.monotonic() - started)  # clock: how long, for the log
+        self.settled_s.append(time.monotonic() - started)  # clock: durations for the log
 
     def _dead(self) -> list[str]:
         return [w.name for w in self.workers.values() if w.process.poll() is not None]
@@ -246,7 +246,7 @@ class Storm:
             and {state["problem"] for state in states} == {self.spoilt}
         )
 
-    # Events. Each returns its line for the history; None: the event is not possible now.
+    # Events. Each returns a line for the history, or None if the event is impossible now.
 
     def join(self) -> str | None:
         """Start a consumer under a free name."""
@@ -315,7 +315,7 @@ class Storm:
         return f"pause {worker.name}"
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names, of running consumers or not."""
+        """Publish a plan with random shares for all names, with or without a running consumer."""
         self.version += 1
         members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in self.named}
         for partition in range(self.partitions):
@@ -368,7 +368,7 @@ class Storm:
         return f"broker {number} freezes"
 
     def both_die(self) -> str | None:
-        """Kill the group's coordinator and a member at once, and wait until the others settle."""
+        """Kill the group's coordinator and a member; restart the broker once the others settle."""
         if (worker := self._some()) is None:
             return None
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, **QUIET})
@@ -402,7 +402,7 @@ class Storm:
         ).get(timeout=PATIENCE_S)
 
     def harmed_by_logs(self) -> set[Path]:
-        """Return the folders of members that their clients' logs show as dropped or not committing.
+        """Return the folders of members that were dropped or could not commit, according to logs.
 
         On a busy machine, a member may miss its session.
         """
@@ -417,14 +417,14 @@ class Storm:
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
             written = (folder / "messages").read_text() if folder.is_dir() else ""
-            for line in written.rpartition("\n")[0].splitlines():  # the last one may be half
+            for line in written.rpartition("\n")[0].splitlines():  # the last line may be incomplete
                 if line.count(" "):
                     number = int(line.split()[1])
                     found.setdefault(number, Counter())[folder] += 1
         return found
 
     def possessions(self) -> Iterator[list[int]]:
-        """Yield the offsets that a member read of a partition between two assignments of it.
+        """Yield the offsets that a member read from a partition after each of its assignments.
 
         Only for members that record offsets and assignments.
         """

@@ -31,7 +31,7 @@ PLAIN = "plain confluent-kafka"
 
 
 class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neither is typed
-    """The worker's files; rebalances are recorded in them, too."""
+    """Writes the worker's files; as a rebalance listener, it also records rebalances."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -141,7 +141,7 @@ def librdkafka(configs: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name.replace("_", "."): value for name, value in configs.items()},
         "topic.metadata.refresh.interval.ms": refresh_ms,
-        "enable.auto.offset.store": False,  # offsets are stored below, after recording
+        "enable.auto.offset.store": False,  # `poll` stores offsets after it has recorded messages
         "on_commit": note_refusal,
     }
 

@@ -1,6 +1,6 @@
-"""Runs of a storm: random events on a group of consumers, with checks after each and at the end.
+"""Run a storm: cause random events in a group, and check it after each event and at the end.
 
-Belongs here: the frequency of events, and what must hold after each and at the end. Does not: the
+Belongs here: the frequency of events, and the checks after each event and at the end. Does not: the
 group and the events (`storm`), nor the kinds of consumers (the tests).
 """
 
@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 log = logging.getLogger(__name__)
 
-#: Relative frequency of each event. Killing a member costs a session timeout.
+#: Relative frequency of each event. Killing a member is slow: its session must time out.
 WEIGHTS = {
     "join": 5,
     "leave": 3,
@@ -41,10 +41,11 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
 
 
 def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
-    """Cause random events; check the group after each, and all messages at the end.
+    """Cause random events; check the group after each event, and all messages at the end.
 
-    Every message is read, and only messages of members that died or were fenced are read twice.
-    Offsets ascend by one between two assignments. No two other members own a partition at once.
+    Every message must be read, and twice only if a member died or was fenced. The offsets that a
+    member reads between two assignments must ascend by one. Healthy members must never
+    share a partition.
     """
     for _ in range(storm.at_first):
         storm.join()
@@ -104,7 +105,7 @@ def ascend(offsets: list[int]) -> bool:
 
 
 def unowned(storm: Storm) -> dict[str, str]:
-    """Return each kind of event with its count and its median and maximum time without an owner."""
+    """Return, by kind of event, the count, and the median and maximum seconds without an owner."""
     by_cause: defaultdict[str, list[float]] = defaultdict(list)
     for (_, cause), seconds in storm.unowned_s.items():
         by_cause[cause].append(seconds)

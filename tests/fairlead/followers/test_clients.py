@@ -46,7 +46,7 @@ def owned(members: dict[str, Member], topic: str) -> dict[str, list[int]]:
 def settles(
     fleet: Fleet, members: dict[str, Member], version: int | None, **shares: list[int]
 ) -> None:
-    """Wait until each member owns its share under this version of the plan."""
+    """Wait until each member owns its share and follows this plan version."""
 
     def settled() -> bool:
         followed = {member.status().plan_version for member in members.values()}
@@ -66,7 +66,7 @@ def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
 
 
 def test_untrusted_records_leave_the_last_good_plan(fleet: Fleet) -> None:
-    """The next rebalance also follows the last good plan."""
+    """Untrusted records are skipped, and the next rebalance still follows the last good plan."""
     origin = fleet.origin
     fleet.send(*signed_plan(plan(fleet, 1, a=[0], b=[1, 2, 3]), origin))
     members = {"a": fleet.join("a", public_keys=PUBLIC)}
@@ -125,7 +125,7 @@ def test_members_with_different_subscriptions_follow_a_plan(
 
 
 def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """The group uses range while any member follows no plans; otherwise, it follows the plan."""
+    """The group uses range while some member does not follow plans, otherwise the plan."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 
@@ -152,7 +152,7 @@ def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None
 def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
     """A kafka-python or aiokafka leader decides; the others, also static ones, follow the plan."""
     fleet.publish(plan(fleet, 1, a=[0], one=[1], two=[2, 3]))
-    members = {"a": fleet.join("a")}  # the first one leads
+    members = {"a": fleet.join("a")}  # the first member is the leader
     settles(fleet, members, 1, a=FOUR)
     for name, client in zip(("one", "two"), CLIENTS, strict=True):
         members[name] = fleet.join("same", client=client, group_instance_id=name)
@@ -161,14 +161,14 @@ def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanConsumer, aiokafka.PlanConsumer])
 def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> None:
-    """The error comes before any connection."""
+    """The constructor raises an error that names `group_id`, before it connects."""
     with pytest.raises(ConfigurationError, match="group_id"):
         kind("topic", bootstrap_servers="localhost:1")
 
 
 @pytest.mark.parametrize("kind", [kafka_python.PlanAssignor, aiokafka.PlanAssignor])
 def test_deleted_assignor_leaves_no_thread(kind: Callable[..., object], unique_name: str) -> None:
-    """The assignor was never closed."""
+    """If an assignor is deleted without being closed, its thread ends."""
     thread = f"fairlead-plans-{unique_name}"
     assignor = kind(unique_name, {"bootstrap_servers": "127.0.0.1:1"})
     assert thread in {running.name for running in threading.enumerate()}

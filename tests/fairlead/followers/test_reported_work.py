@@ -33,7 +33,7 @@ from tests.waiting import PATIENCE_S, eventually, returned
 pytestmark = pytest.mark.kafka
 
 PARTITIONS: Final = (0, 1)
-#: Milliseconds. Session time-out for busy machines; intervals of automatic commits.
+#: Milliseconds: session timeout for busy machines; a long and a short auto-commit interval.
 SESSION_MS, NEVER_MS, SOON_MS = 60_000, 1_700_000, 100
 MINE: Final = "mine"
 
@@ -94,14 +94,14 @@ def group(
 
 
 class Application(ABC):
-    """Takes records with a real consumer, and measures the application's work.
+    """An application that takes records with a real consumer, and measures its own work.
 
     Parameters
     ----------
     group
         The group of the consumer.
     take
-        The method of taking records.
+        The way of taking records: one of `takes`.
     interval_ms
         Interval of automatic commits; None: no automatic commits.
     """
@@ -382,7 +382,7 @@ EACH_TAKE = pytest.mark.parametrize(
 
 
 def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
-    """Return each partition's report; all reports are from present members."""
+    """Return each partition's report; fail if one is missing or not from `owners`."""
     found = read_reports([commits[partition][1] for partition in PARTITIONS])
     assert found.place.tolist() == [*PARTITIONS], commits
     assert {*found.owners.tolist()} <= owners
@@ -392,7 +392,7 @@ def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
 def check(
     app: Application, owners: set[str], commits: Commits | None = None, *, all_records: bool = True
 ) -> None:
-    """Compare the reports with the application's own measurements."""
+    """Assert that the reports agree with the application's own measurements."""
     commits = commits or app.group.commits()
     assert {partition: offset for partition, (offset, _) in commits.items()} == app.group.ends
     elapsed_ms = (time.perf_counter() - app.began) * 1e3
@@ -408,7 +408,7 @@ def check(
 
 @EACH_TAKE
 def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """All methods of taking and committing records are tested; users' metadata stay unchanged."""
+    """Commits by any method carry reports; metadata that the application gives stays unchanged."""
     app = kind(group, take)
     for way in app.commits:
         group.produce(10)
@@ -423,14 +423,14 @@ def test_explicit_commits_carry_reports(group: Group, kind: type[Application], t
 
 @EACH_TAKE
 def test_automatic_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """All methods of taking records are tested."""
+    """Automatic commits carry reports, for each way of taking records."""
     app = kind(group, take, SOON_MS)
 
     def committed() -> bool:
         app.idle()
         return {at: offset for at, (offset, _) in group.commits().items()} == group.ends
 
-    for _ in range(2):  # the next batch reports the first one
+    for _ in range(2):  # commits of the second batch report the first batch
         group.produce(10)
         app.take_all()
         eventually(committed, group.commits)
@@ -442,7 +442,7 @@ def test_automatic_commits_carry_reports(group: Group, kind: type[Application], 
 def test_commits_on_revocation_and_close_carry_reports(
     group: Group, kind: type[Application]
 ) -> None:
-    """There are no other commits in this test."""
+    """The only commits, on revocation and on close, report all records."""
     app = kind(group, kind.takes[0], NEVER_MS)
     group.produce(10)
     app.take_all()
@@ -452,7 +452,7 @@ def test_commits_on_revocation_and_close_carry_reports(
 
     def commits_when_revoked() -> bool:
         app.idle()
-        committed.update(group.commits())  # before commits of the other consumer
+        committed.update(group.commits())  # before the other consumer commits
         return bool(committed)
 
     def take_part() -> None:
@@ -514,7 +514,7 @@ def status(app: Application) -> Any:
 
 
 def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
-    """If tasks read in turns, the work of each is unknown; one task after another is normal."""
+    """The status reports tasks that take records in turns, but not tasks that run in sequence."""
     app = AiokafkaApplication(group, "getone")
     group.produce(10)
 
@@ -539,7 +539,7 @@ def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
 
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
-    """Without records the busy share falls, from 1 before the first wait to less."""
+    """The busy share is 1 before the first wait for records, and falls while waiting."""
     app = AiokafkaApplication(group, take)
 
     async def take_none() -> None:
@@ -558,7 +558,7 @@ def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
 
 
 def test_offsets_in_a_transaction_carry_no_report(group: Group) -> None:
-    """The producer commits these offsets."""
+    """Offsets that a producer commits have the application's metadata or none."""
     app = ConfluentApplication(group, "poll")
     group.produce(10)
     app.take_all()
@@ -583,7 +583,7 @@ def test_offsets_in_a_transaction_carry_no_report(group: Group) -> None:
 
 
 def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
-    """The client's own thread commits, while the application makes no calls."""
+    """The client's thread commits stored offsets while the application makes no calls."""
     app = ConfluentApplication(group, "consume", SOON_MS)
     batches = 0
     while batches < 2:
@@ -592,7 +592,7 @@ def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
         messages = returned(lambda: app.consumer.consume(1000, -1))
         counts = Counter(message.partition() for message in messages)
         app.handled.update(counts)
-        if len(messages) < 16:  # the next call stores the offsets of few messages
+        if len(messages) < 16:  # offsets of fewer messages are stored only at the next call
             continue
         batches += 1
         expected = {at: app.handled[at] for at in counts}
@@ -605,7 +605,7 @@ def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
 
 @dataclass
 class Script:
-    """Actions of an application on a consumer of confluent-kafka, plain or ours."""
+    """Actions of an application with a consumer: confluent-kafka's, or a PlanConsumer."""
 
     consumer: Consumer
     topic: str
@@ -682,7 +682,7 @@ SCRIPTS: Mapping[str, Callable[[Any], object]] = {
 def test_commits_are_those_of_a_plain_consumer(
     group: Group, kafka_topic: Callable[..., str], settings_given: dict[str, Any]
 ) -> None:
-    """The same calls commit the same offsets as a plain consumer, with the same errors."""
+    """The same calls lead to the same committed offsets and errors as with a plain consumer."""
     topic = kafka_topic()
     producer = Producer({"bootstrap.servers": group.services.bootstrap_servers})
     for _ in range(20):
@@ -719,7 +719,7 @@ def test_commits_are_those_of_a_plain_consumer(
 
 
 def test_offsets_set_in_on_assign_are_used(group: Group) -> None:
-    """The consumer starts at these offsets, and commits the records that it took."""
+    """The consumer starts at the set offsets, and reports only the records that it took."""
     group.produce(20)
     app = ConfluentApplication(group, "poll")
 

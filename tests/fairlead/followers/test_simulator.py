@@ -1,4 +1,4 @@
-"""Followers in simulated histories, and the invariants of every history."""
+"""Followers in a simulated group: random histories with faults, and single cases."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,13 +26,13 @@ BATCH = 100
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
 def test_invariants_hold_in_every_history(first: int) -> None:
-    """No partition has two owners, each status is true, and all end on the newest plan."""
+    """No partition has two owners, statuses are true, and in the end all follow the newest plan."""
     for seed in range(first, first + BATCH):
         run(seed)
 
 
 def test_group_recovers_soon_after_a_long_outage_of_its_log() -> None:
-    """Earlier faults delay no member."""
+    """In a history with such an outage and other faults, the group recovers within 120 seconds."""
     world = run(108_835)
     assert world.time < 120.0
 
@@ -49,7 +49,7 @@ def settled(*names: str, seed: int = 1) -> World:
 
 
 def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise, retention could remove the record before some members read it."""
+    """Members repeat the record, since retention could remove it before all have read it."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
@@ -83,7 +83,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6, 0.9])
 def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
-    """At most ten seconds, for any fault just before or during a rebalance."""
+    """After a fault in a rebalance, no partition is without an owner for ten seconds."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "start", "d"))
     world.run(world.time + delay_s)
@@ -95,7 +95,7 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
 
 
 def test_member_without_a_range_share_needs_no_log() -> None:
-    """A member without a share has none to give up, so it follows range at once."""
+    """Without a log, a member that got no partitions reports that it follows range."""
     world = World(1)
     happen(world, Action(0.0, "agreement_away"))
     for name in "abcdefg":
@@ -115,7 +115,7 @@ def numbers(world: World, name: str) -> list[int]:
 
 
 def test_member_keeps_a_share_assigned_by_the_broker() -> None:
-    """During a conversion of the group, members write no announcement and request no rebalance."""
+    """If the broker assigns, the member announces nothing and requests no rebalance."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
@@ -131,7 +131,7 @@ def test_member_keeps_a_share_assigned_by_the_broker() -> None:
 
 
 def test_member_accepts_a_new_share_within_a_generation() -> None:
-    """Only brokers change shares within a generation, even if the group's type seemed classic."""
+    """A share that changes within a generation comes from the broker, so the member owns it."""
     world = settled("a")
     member = world.members["a"].plans
     assert member is not None
@@ -162,7 +162,7 @@ def test_member_may_unsubscribe_in_its_callback() -> None:
 @pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
-    """All members were removed; their log still has its leader, and they rejoin with it."""
+    """Members that the coordinator has removed rejoin, and never fall back to range."""
     world = settled("a", "b", "c", seed=seed)
     for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))
@@ -181,7 +181,7 @@ def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float
 
 
 def test_records_of_a_deleted_group_do_not_count() -> None:
-    """The group was deleted while its consumers ran, so generations count from 1 again."""
+    """If generations begin at 1 again, members soon agree, despite records of old generations."""
     world = settled("a", "b")
     for what, names in (("unsubscribe", "ab"), ("delete_group", " "), ("subscribe", "ab")):
         for name in names:
@@ -193,7 +193,7 @@ def test_records_of_a_deleted_group_do_not_count() -> None:
 
 
 def test_members_move_together_if_the_coordination_topic_grows() -> None:
-    """All use the same partition again within one check interval."""
+    """All members soon use the partition to which the group's key maps after the growth."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "agreement_grow"))
     generation = world.coordinator.generation
@@ -207,7 +207,7 @@ def test_members_move_together_if_the_coordination_topic_grows() -> None:
 
 @pytest.mark.parametrize("fault", ["plans_delete", "plans_grow"])
 def test_plans_of_a_recreated_or_larger_topic_are_adopted(fault: str) -> None:
-    """No member joins or leaves."""
+    """Members adopt plans from the changed topic, although no member joins or leaves."""
     world = settled("a", "b")
     happen(world, Action(world.time, fault))
     world.run(world.time + 40.0)
@@ -218,7 +218,7 @@ def test_plans_of_a_recreated_or_larger_topic_are_adopted(fault: str) -> None:
 
 
 def test_plan_is_followed_again_after_its_lease_is_renewed() -> None:
-    """The group had returned to range when the plan expired."""
+    """The group falls back to range when the plan expires, and follows the plan when renewed."""
     world = settled("a", "b")
     world.lease_until = world.clock.utc() - SKEW
     happen(world, Action(world.time, "publish"))
@@ -231,7 +231,7 @@ def test_plan_is_followed_again_after_its_lease_is_renewed() -> None:
 
 
 def join_and_lose(interruption: Interruption | None) -> None:
-    """Run a group through joins, a loss of its log and a new plan, interrupting one member."""
+    """Run a group through joins, a new plan and a loss of its log; interrupt one member."""
     world = World(3)
     happen(world, Action(0.0, "publish"))
     for name in "ab":
@@ -250,7 +250,7 @@ def join_and_lose(interruption: Interruption | None) -> None:
 
 
 def lines() -> dict[Line, int]:
-    """Return how often each line is reached without an interruption."""
+    """Return how often each line is executed in a run without an interruption."""
     counting = Interruption()
     join_and_lose(counting)
     return counting.reached
@@ -259,7 +259,7 @@ def lines() -> dict[Line, int]:
 @pytest.mark.long
 @pytest.mark.parametrize("share", range(4))
 def test_member_recovers_from_an_interruption_at_any_line(share: int) -> None:
-    """The exception comes out of `poll`, at a line's first execution or a middle one.
+    """`poll` raises an exception at the first or a middle execution of any line.
 
     A partition never has two owners, each status is true, and the member follows the plan again.
     """

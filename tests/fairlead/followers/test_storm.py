@@ -1,4 +1,4 @@
-"""Random events on a group of consumer processes, while messages keep coming."""
+"""Random events in groups of consumer processes, while messages keep arriving."""
 
 import random
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.lengths import form
 
 pytestmark = pytest.mark.kafka
 
-#: Java's assignor is cooperative, unless it is listed with an eager one.
+#: Java's PlanAssignor, which is cooperative unless an eager assignor is listed with it.
 EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor"
 
 
@@ -109,6 +109,6 @@ def storm(  # noqa: PLR0917 - fixtures
 
 @pytest.mark.parametrize(("kinds", "brokers"), OVER, indirect=True)
 def test_storm_loses_no_message_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
-    """Settled means: each partition has one owner, and members follow one plan version."""
+    """After each event, each partition gets one owner and members follow one plan version."""
     weights = WEIGHTS | OF_BROKERS if storm.brokers else WEIGHTS
     weather(storm, pytestconfig.getoption("--storm-events"), weights)

@@ -17,7 +17,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.workflows.rebalancing import Describe
 from tests.waiting import eventually
 
-#: Seconds. close() of KIP-848 consumers may hang on a busy machine; then their session expires.
+#: Seconds to wait for close(), which may hang for KIP-848 consumers; then the session expires.
 CLOSES_S = 30.0
 Owned = dict[str, dict[str, list[int]]]
 
@@ -92,7 +92,7 @@ class BrokerAssigned:
         with self._turn:
             closing = threading.Thread(target=self._consumers.pop(name).close, daemon=True)
             closing.start()
-            closing.join(CLOSES_S)  # clock: some never close
+            closing.join(CLOSES_S)  # clock: some consumers never close
 
     def owned(self) -> Owned:
         """Return the partitions that each consumer owns, by topic."""

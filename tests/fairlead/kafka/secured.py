@@ -53,14 +53,14 @@ _KINDS: Final = {
 
 @dataclass(frozen=True)
 class Right:
-    """One row of the documents' table of rights, for one kind of user.
+    """One row of the table of rights in docs/trust.md, for one kind of user.
 
     Parameters
     ----------
     kind
         Kind of resource, for example "topic".
     name
-        The resource's name or its prefix; None: the group itself and all topics that it reads.
+        The resource's name or its prefix; None: the group itself, or all topics that it reads.
     operations
         Allowed operations, for example "READ".
     """
@@ -71,7 +71,7 @@ class Right:
 
 
 def rights(column: str) -> list[Right]:
-    """Read the rights in the documents of "planner", or of a client's name."""
+    """Return the documented rights of the planner ("planner") or of a client library."""
     _, _, section = TRUST.read_text().partition("## Rights on Kafka\n")
     rows = re.findall(
         r"^\| (.+?) \| (.+?) \| (.+?) \|$", section.partition("\n## ")[0], re.MULTILINE
@@ -108,7 +108,7 @@ class SecuredBroker:
 
     @cached_property
     def admin(self) -> AdminClient:
-        """Return an administrator's client."""
+        """Return an admin client that has all rights."""
         return AdminClient({"bootstrap.servers": self.open_servers, **QUIET})
 
     def add_user(self, user: str) -> None:
@@ -119,12 +119,12 @@ class SecuredBroker:
             done.result(PATIENCE_S)
 
     def allow(self, user: str, right: Right, *names: str) -> None:
-        """Give a user its documented rights, or these."""
+        """Grant a user a right, on the resources `names` if the right has no name."""
         for done in self.admin.create_acls(self._bindings(user, right, names)).values():
             done.result(PATIENCE_S)
 
     def deny(self, user: str, right: Right, *names: str) -> None:
-        """Take away a right given by `allow`."""
+        """Revoke a right granted by `allow`."""
         bindings = self._bindings(user, right, names, AclBindingFilter)
         for done in self.admin.delete_acls(bindings).values():
             assert done.result(PATIENCE_S), f"{user} had no {right}"
@@ -214,7 +214,7 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
 
 
 def certify(folder: Path, named: str = "authority") -> tuple[Path, Path]:
-    """Create an authority, and the broker's key with a certificate; PEM files."""
+    """Write PEM files: an authority's certificate, and the broker's key and certificate."""
     ours, its = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
 

@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
-    """Return members of a topic `t` with the partitions that range assigned to each."""
+    """Return members that subscribe to `t`, with the partitions that range assigned to each."""
     return [
         LiveMember(name, name, None, name, ("t",), {"t": numbers} if numbers else {}, None)
         for name, numbers in given.items()
@@ -42,7 +42,7 @@ def assignment(generation: int, **shares: tuple[int, ...]) -> AssignmentRecord:
 def present_shares(
     given: Sequence[LiveMember], assignments: Iterable[AssignmentRecord]
 ) -> tuple[LiveMember, ...]:
-    """Return the members of a stable group with their partitions by its assignment records."""
+    """Return a stable group's members with the partitions that assignment records give them."""
     return with_records(GroupDescription("g", STABLE, "range", tuple(given)), assignments).members
 
 
@@ -51,7 +51,7 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
 
 
 def test_first_assignment_of_the_newest_generation_decides() -> None:
-    """Later records of this generation and delayed ones of an earlier generation do not count."""
+    """Later records of the generation, and delayed records of earlier ones, do not count."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),
@@ -64,7 +64,7 @@ def test_first_assignment_of_the_newest_generation_decides() -> None:
 
 
 def test_member_that_is_not_listed_keeps_its_range_share() -> None:
-    """Members that join late and plain consumers are not in the assignment record."""
+    """Plain consumers, and members that join late, are not listed in the assignment record."""
     found = present_shares(
         members(a=(0, 1), b=(2, 3), c=(4,)), [assignment(7, a=(3,), b=(0, 1, 2))]
     )
@@ -82,13 +82,13 @@ def test_member_that_is_not_listed_keeps_its_range_share() -> None:
     ],
 )
 def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentRecord) -> None:
-    """The record has another generation, or comes from a hostile writer."""
+    """If a record cannot be right for the group's members, range's shares are returned."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
 
 
 def test_group_with_an_assignment_record_is_known_to_follow() -> None:
-    """A survey then does not advise to follow plans; a record that does not fit does not count."""
+    """The protocol becomes `range+fairlead`, so that a survey does not advise following plans."""
     described = GroupDescription("g", STABLE, "range", tuple(members(a=(0, 1))))
     fits, stale = (
         with_records(described, [assignment(7, **{name: (0, 1)})]).protocol
@@ -102,7 +102,7 @@ def test_group_with_an_assignment_record_is_known_to_follow() -> None:
 def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The sample uses the broker's view of owners instead."""
+    """The log has a warning, and the sample has the owners that the broker reports."""
     # clock: no broker answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "range", tuple(members(a=(0,))))
@@ -120,7 +120,7 @@ def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 @pytest.mark.kafka
 def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings: Settings) -> None:
-    """These shares differ from range's; the group also has a plain consumer."""
+    """Live groups and samples have the agreed shares, also after a plain consumer has joined."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name)
@@ -144,7 +144,7 @@ def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings
         def agrees() -> bool:
             live = gateway.live_groups([group.name])[group.name]
             truly = {name: worker.owned for name, worker in group.workers.items()}
-            if isinstance(live, GroupError):  # it rebalances
+            if isinstance(live, GroupError):  # the group rebalances
                 return False
             return truly == {m.name: list(pairs(m.partitions)) for m in live.members}
 

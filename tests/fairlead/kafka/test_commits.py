@@ -75,7 +75,7 @@ def test_response_is_decoded_as_kafka_python_encodes_it(drawn: list[Any]) -> Non
 def test_metadata_arrives_as_stored(
     settings: Settings, kafka_topic: Callable[..., str], unique_name: str
 ) -> None:
-    """Any string that a consumer commits as metadata is returned as its bytes."""
+    """Any string that a consumer commits as metadata is returned as its UTF-8 bytes."""
     stored = ["", "plain", "ends\0", "Grüße \u202e", "x" * 126, "x" * 127, "x" * 4096]
     topic = kafka_topic(partitions=len(stored))
     admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)

@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol (KIP-848), on the run's broker."""
+"""Groups of the consumer protocol (KIP-848), on a real broker."""
 
 from typing import Any
 

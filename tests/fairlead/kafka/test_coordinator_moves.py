@@ -1,4 +1,4 @@
-"""Samples, surveys and plans on three brokers while coordinators move: no process is lost."""
+"""Samples, surveys and plans on three brokers while coordinators move: no process crashes."""
 
 import os
 import subprocess
@@ -32,14 +32,14 @@ MOVES = form(short=8, long=180)
 #: Number of freezes and restarts of a broker, in addition to the elections.
 FREEZES = form(short=1, long=10)
 RESTARTS = form(short=1, long=10)
-#: Seconds. Longer than the sampler's request time-out and the broker's session.
+#: Seconds of a freeze: longer than the sampler's request time-out and the broker's session.
 FREEZE_S = form(short=15.0, long=60.0)
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 AT = "--bootstrap-servers"
 PREFERRED = 0
-#: Milliseconds. Interval at which kafka-python refreshes its list of brokers: never in this test.
+#: Milliseconds. Interval at which kafka-python refreshes its list of brokers; longer than the test.
 REFRESHED_MS = 3_600_000
-#: Takes samples endlessly, with one gateway and with new ones; a sample may fail.
+#: Program that takes samples endlessly, alternately with one gateway and with new ones.
 SAMPLER = """
 import sys
 from fairlead.errors import FairleadError
@@ -81,7 +81,7 @@ def running(arguments: list[str], log: Path) -> Iterator["subprocess.Popen[bytes
 
 
 def rotate(admin: KafkaAdminClient, partitions: int, first: int) -> None:
-    """Elect another leader of each partition of the offsets topic: all coordinators move."""
+    """Elect another leader of each partition of the offsets topic, to move all coordinators."""
     orders = {
         PythonTopicPartition(OFFSETS, partition): [
             (first + partition + place) % NODES + 1 for place in range(NODES)
@@ -109,7 +109,7 @@ def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -
 
 
 def join_and_commit(servers: str, group: str) -> None:
-    """Create a group by a consumer that reads a topic, commits, and leaves."""
+    """Create a group with a consumer that reads a topic, commits, and leaves."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group, **QUIET})
     consumer.subscribe(["moves"])
     eventually(lambda: consumer.poll(0.1) or consumer.assignment(), "partitions are assigned")
@@ -118,7 +118,7 @@ def join_and_commit(servers: str, group: str) -> None:
 
 
 def plan(servers: str) -> None:
-    """Plan a group by the command, which may fail, but not by a signal."""
+    """Run `fairlead plan`, which may report an error, but must not be ended by a signal."""
     environment = {**os.environ, "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": servers}
     command = [str(FAIRLEAD), "plan", GROUPS[0], "--dry-run"]
     planned = subprocess.run(command, check=False, env=environment, capture_output=True)
@@ -136,7 +136,7 @@ def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
 def test_no_process_crashes_when_coordinators_move(
     three_brokers: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Librdkafka's list_consumer_group_offsets would crash the process (issue 5040)."""
+    """Fairlead avoids librdkafka's list_consumer_group_offsets, which would crash (issue 5040)."""
     monkeypatch.setitem(KafkaAdminClient.DEFAULT_CONFIG, "metadata_max_age_ms", REFRESHED_MS)
     servers = three_brokers.bootstrap_servers
     settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Descriptions of groups that clients in these tests cannot cause."""
+"""Reading unusual descriptions of groups, which clients in tests cannot cause."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_nul_is_an_error_of_its_group_only(broken: dict[str, Any]) -> None:
     ],
 )
 def test_impossible_assignment_is_an_error_of_its_group(partitions: list[int], what: str) -> None:
-    """The error names the member."""
+    """An assignment with an impossible or repeated partition is an error that names the member."""
     assigned = {"assigned_partitions": [{"topic": "t", "partitions": partitions}]}
     found = read_description("g", group(member("a"), member("b", member_assignment=assigned)))
     assert found.members == ()
@@ -76,7 +76,7 @@ def test_impossible_assignment_is_an_error_of_its_group(partitions: list[int], w
 def test_only_an_absent_group_ends_its_plan(
     answer: dict[str, str], exception: type[GroupError]
 ) -> None:
-    """The kind of an error decides whether a plan is withdrawn, waits, or raises an alarm."""
+    """Each answer leads to the error by which the planner ends a plan, waits, or alerts."""
     assert type(group_error(read_description("g", group() | answer))) is exception
 
 

@@ -26,7 +26,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = pytest.mark.kafka
 
 RECORDS, BYTES, TIMES = 1_000, 1_000, 20
-#: By topic: the broker ids of each partition's replicas, with the leader first.
+#: For each topic, the broker ids of each partition's replicas; the leader is first.
 PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3, 1]]}
 
 
@@ -74,7 +74,7 @@ def _led(admin: AdminClient) -> dict[str, list[list[int]]]:
 def joined(
     kafka: KafkaSettings, stack: ExitStack, group: str, racks: list[str | None]
 ) -> list[Consumer]:
-    """Let members in some racks join a group, with range, and read both topics."""
+    """Let a member in each of these racks join a group that reads both topics."""
     members = []
     for number, rack in enumerate(racks):
         own = {
@@ -101,7 +101,7 @@ def joined(
 
 
 def test_sample_has_racks_and_sizes_if_members_have_racks(kafka: KafkaSettings) -> None:
-    """The leader's configuration decides: its own rack, or the racks of all replicas."""
+    """A partition's racks are its leader's, or all replicas' if the leader is configured so."""
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])
         joined(kafka, stack, "plain", [None])
@@ -129,7 +129,7 @@ def test_sample_has_racks_and_sizes_if_members_have_racks(kafka: KafkaSettings) 
 
 
 def history(newest: pa.Table) -> pa.Table:
-    """Return earlier samples a minute apart, with the same arrivals between any two."""
+    """Return earlier samples a minute apart, with equal arrivals in each minute."""
     rows = []
     for back in range(1, TIMES):
         (row,) = newest.to_pylist()
@@ -142,7 +142,7 @@ def history(newest: pa.Table) -> pa.Table:
 def test_a_healthy_group_gets_a_plan_without_rack_traffic(
     kafka: KafkaSettings, tmp_path: Path
 ) -> None:
-    """From brokers to the decision: all traffic of a topic crosses racks before, none after."""
+    """Before the plan, all traffic of one topic crosses racks; with the plan, none does."""
     archive = SampleArchive(str(tmp_path))
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         for member in joined(kafka, stack, "turned", ["r2", "r3", "r1"]):

@@ -65,7 +65,7 @@ def measured_groups(snapshot: GroupSnapshot) -> list[str]:
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups with members and groups without are listed; groups with only commits are separate."""
+    """Groups that have or had members are listed; groups with only commits are separate."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -87,7 +87,7 @@ def test_a_group_with_a_very_long_name_is_left_out(
     unique_name: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The other groups can be stored; a warning names the group and the reason."""
+    """Other groups are listed; a warning names the group that is left out, and the reason."""
     topic, endless = kafka_topic(), f"{unique_name}-{'x' * 6_000}"
     join(endless, [topic], 1, [{}])
     join(unique_name, [topic], 1, [{}])
@@ -183,7 +183,7 @@ def test_errors_of_groups_do_not_affect_others(
     """Each invalid answer is an error of its own group only.
 
     One member's metadata make kafka-python fail on the response for all groups of a request;
-    another's are not of the consumer protocol; one group does not exist.
+    another member's are not of the consumer protocol; a third group does not exist.
     """
     topic = kafka_topic()
     good = [f"{unique_name}-{number:02}" for number in range(12)]
@@ -206,7 +206,7 @@ def test_a_rebalance_that_does_not_end_is_an_error(
     """A group that does not settle in time is reported, without members."""
     join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
     with KafkaGateway(settings.kafka) as gateway:
-        snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: it does not end
+        snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: endless rebalance
 
     (error,) = errors_of(snapshot)
     assert error is not None
@@ -239,7 +239,7 @@ def test_end_offsets_are_read_after_committed_ones(
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
 def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
-    """The error comes after our time-out, before librdkafka's."""
+    """The error comes after the time-out in the settings, before librdkafka's time-out."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
     by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
@@ -315,7 +315,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # Deleting a topic soon deletes its commits, too, so it is deleted between the two requests.
+    # A deleted topic's commits are soon deleted, too, so delete it after they were read.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)
@@ -331,7 +331,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
 def test_request_after_a_time_out_uses_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client waits five minutes for a lost controller."""
+    """A new client is needed, since the old one may wait five minutes for a lost controller."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:

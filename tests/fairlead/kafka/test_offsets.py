@@ -1,4 +1,4 @@
-"""Offsets of missing partitions and of partitions without a leader: -1001 without an error."""
+"""Reading log offsets of missing partitions, and of partitions without a leader."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,21 +12,21 @@ from fairlead.kafka.offsets import log_offsets
 
 
 def answered(offset: int) -> "Future[Any]":
-    """Return a result with an offset."""
+    """Return a completed future with an offset."""
     future: Future[Any] = Future()
     future.set_result(SimpleNamespace(offset=offset))
     return future
 
 
 def refused(code: int) -> "Future[Any]":
-    """Return a result with an error."""
+    """Return a completed future with an error."""
     future: Future[Any] = Future()
     future.set_exception(KafkaException(KafkaError(code)))
     return future
 
 
 def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]"]) -> LogOffsets:
-    """Request the offset of each partition separately."""
+    """Return log offsets that were requested from each partition separately."""
 
     class Reader:
         def offsets_for_times(self, *_: Any, **__: Any) -> None:
@@ -43,14 +43,14 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
 
 
 def test_partition_without_a_leader_is_unreadable() -> None:
-    """The unknown offset must not become a lag."""
+    """Offset -1001 (unknown) makes the partition unreadable, instead of becoming a lag."""
     log = read({"orders": 2}, lambda place: answered(-1001 if place.partition else 7))
     assert (log.begin.tolist(), log.end.tolist()) == ([7, -1], [7, -1])
     assert log.unreadable == {"orders": "partition 1: its leader does not answer"}
 
 
 def test_topic_without_its_last_partitions_is_shorter() -> None:
-    """A topic without partitions is left out; a gap, or an unknown topic, changes nothing."""
+    """Missing partitions at the end are left out, as is a topic without any; gaps are kept."""
     counts = {"empty": 0, "gap": 3, "gone": 2, "new log": 4, "whole": 1}
     left = {"gap": {0, 2}, "new log": {0, 1}, "whole": {0}}
 

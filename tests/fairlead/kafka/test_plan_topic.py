@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
-    """Return settings of the test's own plan topic, with six partitions."""
+    """Return settings for a plan topic that only this test uses, with six partitions."""
     yield settings.kafka.model_copy(update={"plan_topic": unique_name, "plan_topic_partitions": 6})
     admin = AdminClient(settings.kafka.librdkafka())
     if unique_name in admin.list_topics(timeout=PATIENCE_S).topics:
@@ -66,7 +66,7 @@ def test_ensure_refuses_a_topic_that_deletes_plans(
 def test_followers_need_no_codec(
     topic: PlanTopic, own: KafkaSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A follower without lz4, snappy, zstd and gzip codecs reads records compressed by them."""
+    """A follower without any compression codec can read records that a producer compressed."""
     codecs = ("lz4", "snappy", "zstd", "gzip")
     for codec in codecs:
         monkeypatch.setattr(f"kafka.codec.has_{codec}", lambda: False)
@@ -79,13 +79,13 @@ def test_followers_need_no_codec(
 
 
 def test_brokers_limit_the_decompressed_size(topic: PlanTopic, own: KafkaSettings) -> None:
-    """A few kilobytes decompress to more than the maximum size of a plan."""
+    """A small compressed record is refused if it decompresses to more than the largest plan."""
     with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
         send_compressed(topic, "gzip", LARGEST_PLAN_BYTES, own)
 
 
 def send_compressed(topic: PlanTopic, codec: str, times: int, own: KafkaSettings) -> None:
-    """Send the codec's name, repeated and compressed by it, as an authorised writer."""
+    """Send a record that repeats the codec's name, compressed with the codec."""
     compressed = {"compression.type": codec, "message.max.bytes": 100_000_000}
     producer = Producer(own.librdkafka(**compressed))
     partition = topic.partition_for_key("orders")
@@ -114,7 +114,7 @@ def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
 def test_ensure_refuses_a_topic_without_enough_replicas(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """More in-sync replicas are required than exist: the error comes at the start."""
+    """A topic with fewer replicas than `min.insync.replicas` is refused at the start."""
     name = kafka_topic(config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
     kafka = own.model_copy(update={"plan_topic": name})
     with (
@@ -125,7 +125,7 @@ def test_ensure_refuses_a_topic_without_enough_replicas(
 
 
 def test_keys_are_partitioned_by_kafkas_default(topic: PlanTopic, own: KafkaSettings) -> None:
-    """The producer of kafka-python puts the same keys into the same partitions."""
+    """Plans go to the partitions that kafka-python's producer chooses for the same keys."""
     groups = ["orders", "a", "b-2", "größe", "群", "x" * 200]
     producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
     theirs = [
@@ -138,7 +138,7 @@ def test_keys_are_partitioned_by_kafkas_default(topic: PlanTopic, own: KafkaSett
 
 
 def test_plans_are_refused_only_beyond_the_maximum_size(topic: PlanTopic) -> None:
-    """A plan of several megabytes is published; beyond the limit the error is permanent."""
+    """A plan of several megabytes is published; beyond the limit, the error is permanent."""
     large = bytes(LARGEST_PLAN_BYTES * 3 // 4)
     publish(topic, "orders", large, [])
     record = topic.read("orders")

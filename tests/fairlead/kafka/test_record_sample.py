@@ -30,12 +30,12 @@ HOUR_S = 3600.0
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sampling take any time."""
+    """Let sampling take as long as it needs."""
     monkeypatch.setattr(record_sample, "MOST_S", PATIENCE_S)
 
 
 def produce(services: Services, topic: str, keys: Sequence[bytes | None], **config: Any) -> None:
-    """Write a record for each key, partitioned like Java's producer does."""
+    """Write a record for each key, to the partition that Java's producer would choose."""
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random", **config})
     for key in keys:
@@ -76,7 +76,7 @@ def test_every_key_is_read_with_any_compression(
 def test_aborted_records_and_markers_are_not_counted(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """As with `read_committed`, the window ends before an open transaction."""
+    """Only records of committed transactions are counted, up to the first open transaction."""
     topic = kafka_topic(partitions=1)
     producer = Producer(
         {
@@ -126,7 +126,7 @@ def test_compacted_log_has_fewer_records_than_offsets(
 def test_limit_in_bytes_ends_sampling(
     settings: Settings, services: Services, kafka_topic: KafkaTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each run that was read is complete."""
+    """Sampling stops after the limit, but each run of records in the sample is complete."""
     topic = kafka_topic(partitions=2)
     keys: list[bytes | None] = [b"key-%d" % number for number in range(20_000)]
     produce(services, topic, keys, **{"batch.size": 4_096})
@@ -142,7 +142,7 @@ def test_limit_in_bytes_ends_sampling(
 def test_retention_deletes_records_meanwhile(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """Runs before the log's new begin offset are empty."""
+    """If records are deleted during sampling, runs before the new begin offset are empty."""
     topic = kafka_topic(partitions=1)
     produce(services, topic, [b"old"] * 400 + [b"new"] * 400)
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
@@ -162,7 +162,7 @@ def test_sampling_commits_nothing_and_creates_no_group(
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
 
     sampled(settings, topic)
-    # Other tests create and delete groups on this broker.
+    # Only this group is checked, since other tests create groups on this broker.
     groups = {each.group_id for each in admin.list_consumer_groups().result().valid}
     assert "fairlead" not in groups
 

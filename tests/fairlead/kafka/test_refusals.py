@@ -1,4 +1,4 @@
-"""Errors after a refused login, and kafka-python's log, which has no password."""
+"""Errors after failed connections and logins, and kafka-python's log, without passwords."""
 
 import logging
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 @pytest.fixture
 def settings(broker: SecuredBroker) -> Settings:
-    """Return a function that makes valid settings, with changes."""
+    """Return a function that makes valid Kafka settings with some changes."""
 
     def make(changes: dict[str, str], servers: str = broker.servers) -> KafkaSettings:
         properties = broker.librdkafka("kim") | changes
@@ -45,7 +45,7 @@ def settings(broker: SecuredBroker) -> Settings:
 
 
 def error_of(settings: KafkaSettings) -> str:
-    """Return the gateway's error about a cluster; retries while the broker is busy."""
+    """Return the gateway's error; try again with more time if the broker did not answer."""
     try:
         return _error_of(settings)
     except KafkaUnavailableError:
@@ -76,7 +76,7 @@ def test_a_mechanism_that_the_broker_lacks_is_named(settings: Settings) -> None:
 
 
 def test_error_of_an_unknown_authority(settings: Settings, tmp_path: Path) -> None:
-    """The certificate is not trusted; the error names the setting for its authority."""
+    """If the certificate is not trusted, the error names the setting for trusted authorities."""
     other, _ = certify(tmp_path, "another")
     message = error_of(settings({"ssl.ca.location": str(other)}))
     assert "shows a certificate that is not trusted" in message
@@ -92,7 +92,7 @@ def test_error_of_another_hosts_certificate(settings: Settings, broker: SecuredB
 
 
 def test_error_of_a_broker_that_is_down_is_transient(settings: Settings) -> None:
-    """The error is transient."""
+    """The error is KafkaUnavailableError, not ConfigurationError."""
     (port,) = free_ports(1)
     down = settings({}, f"127.0.0.1:{port}")
     assert refusal(down) is None
@@ -104,7 +104,7 @@ def test_error_of_a_broker_that_is_down_is_transient(settings: Settings) -> None
 def test_kafka_python_logs_no_password(
     settings: Settings, caplog: pytest.LogCaptureFixture, user: str, mechanism: str
 ) -> None:
-    """Logs show neither the client's configuration nor its requests; other lines stay."""
+    """Debug logs show neither the client's configuration nor its requests; other lines stay."""
     caplog.set_level(logging.DEBUG, "kafka")
     named = settings({"sasl.mechanism": mechanism, "sasl.username": user})
     named = named.model_copy(update={"request_timeout_s": PATIENCE_S})

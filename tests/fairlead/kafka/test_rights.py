@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
-    """Brokers would create a plan topic whose cleanup policy deletes plans."""
+    """Otherwise, brokers would create a plan topic whose cleanup policy deletes plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(
         bootstrap_servers=broker.open_servers, plan_topic=name, request_timeout_s=PATIENCE_S
@@ -104,7 +104,7 @@ def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict
 def test_rights_suffice_to_plan_and_to_follow(
     broker: SecuredBroker, orders: str, client: str
 ) -> None:
-    """The planner creates its topic, publishes, reads back and sees owners; members follow.
+    """The planner creates its topic, publishes and reads a plan, and reads owners; members follow.
 
     Each member logs in by TLS and SCRAM, and has only its client's documented rights.
     """
@@ -140,8 +140,8 @@ def test_rights_suffice_to_plan_and_to_follow(
 def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
     """The planner describes the group, sends its members, and triggers rebalances.
 
-    A trigger without READ is refused. Plain consumers need rights on only their topics and group,
-    and keep their partitions in both cases.
+    A trigger without READ is refused. Plain consumers need rights on only their topics and group.
+    No trigger moves their partitions.
     """
     group, user, stranger = (f"{what}-{orders}" for what in ("group", "user", "stranger"))
     consumes = [Right("groups", None, ("READ",)), Right("topics", None, ("DESCRIBE", "READ"))]
@@ -189,7 +189,7 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
 
 
 def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
-    """The rights in the other tests are therefore needed; missing rights are reported."""
+    """A user without rights can neither create the plan topic nor list or describe groups."""
     broker.add_user("nobody")
     settings = broker.settings("nobody")
     with pytest.raises(ConfigurationError, match=r"fairlead\.plans"):
@@ -205,7 +205,7 @@ def only(right: Right, operation: str) -> Right:
     return replace(right, operations=(operation,))
 
 
-#: Fairlead's topics; a planner needs rights on them.
+#: Settings with the names of Fairlead's topics, on which a planner needs rights.
 OWN: Final = Settings().kafka
 PLANS: Final = Right("topic", OWN.plan_topic, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"))
 MEMBERS: Final = replace(PLANS, name=OWN.members_topic)
@@ -215,8 +215,8 @@ LISTING: Final = Right("cluster", "kafka-cluster", ("DESCRIBE",))
 GROUP: Final = Right("group", "{classic}", ("DESCRIBE",))
 BY_BROKER: Final = Right("group", "{by_broker}", ("DESCRIBE", "READ"))
 TOPIC: Final = Right("topic", "{topic}", ("DESCRIBE",))
-#: The right to revoke, its name in the doctor's findings, the remedy's command, and whether a
-#: survey needs it.
+#: The right to revoke, the name of the doctor's finding, part of its remedy, and whether a survey
+#: needs the right.
 WAYS: Final = [
     (LISTING, "listing", "Describe --cluster", True),
     (GROUP, "groups", "Describe --group {classic}", True),
@@ -236,14 +236,14 @@ WAYS: Final = [
 
 
 def named(right: Right, names: Mapping[str, str]) -> Right:
-    """Return a right on the resource with these names."""
+    """Return a right, with the placeholders in its name replaced by these names."""
     return replace(right, name=(right.name or "").format(**names))
 
 
 def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orders: str) -> None:
     """The doctor names each missing right; a survey names only the rights that it needs.
 
-    If no right is missing, it names none, except the right to create a missing topic.
+    Without a missing right, the doctor names only the right to create a missing topic.
     """
     user, names = (
         f"doctored-{orders}",
@@ -258,7 +258,7 @@ def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orde
     with ExitStack() as leaving:
         for protocol, group in (("classic", include[0]), ("consumer", include[1])):
             config = {"bootstrap.servers": broker.open_servers, "group.protocol": protocol}
-            config["max.poll.interval.ms"] = str(int(1_000 * PATIENCE_S))  # it polls no more
+            config["max.poll.interval.ms"] = str(int(1_000 * PATIENCE_S))  # no further polls follow
             consumer = Consumer(config | {"group.id": group, "client.id": protocol})
             leaving.callback(consumer.close)
             consumer.subscribe([orders])
@@ -308,7 +308,7 @@ def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
 
 
 def wrong(settings: Settings) -> list[Finding]:
-    """Return the doctor's findings about Kafka rights that are not ok."""
+    """Return the doctor's findings about missing Kafka rights."""
     return [
         finding
         for finding in examine_kafka(settings)
@@ -317,7 +317,7 @@ def wrong(settings: Settings) -> list[Finding]:
 
 
 def missed_of(topic: str, kafka: KafkaSettings) -> set[tuple[str, str]]:
-    """Return the missing rights in a survey's answer, except for groups of other tests."""
+    """Return the missing rights that a survey finds, except those on other tests' groups."""
     with KafkaGateway(kafka) as gateway:
         survey = Survey(gateway)
         survey.sample()

@@ -60,7 +60,7 @@ def test_recorded_processes_are_ended(
 
 
 def test_reused_pid_is_not_ended(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    """A process is identified by its pid and its start time."""
+    """A process with a recorded pid, but another start time, is not ended."""
     with recorded(tmp_path, "webserver", sleeper.pid):
         (path,) = (tmp_path / "running").glob("*.json")
         about = json.loads(path.read_text())

@@ -31,13 +31,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_jars_are_resolved_into_an_empty_cache(cache: Path) -> None:
-    """The folder has only the resolved jars."""
+    """Afterwards, the cache has only the resolved jars."""
     assert (cache / SMALL_JAR) in jars.kafka_classpath()
     assert [path.name for path in cache.iterdir()] == [SMALL_JAR]
 
 
 def test_a_jar_with_another_digest_is_refused(tmp_path: Path) -> None:
-    """No repository is trusted; jars that are not Kafka's are refused, too."""
+    """A jar with other content, or that does not belong to Kafka, raises an error."""
     good = jars.kafka_classpath()[0].parent / SMALL_JAR
     (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
     jars.check_digests(tmp_path)

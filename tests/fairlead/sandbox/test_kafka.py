@@ -31,7 +31,7 @@ def _port(broker: KafkaBroker) -> int:
 
 
 def test_unfinished_format_is_created_again(broker: KafkaBroker) -> None:
-    """Data of a killed format are not used: the next start formats again."""
+    """If formatting was killed, the next start formats the data directory again."""
     broker.stop()
     (broker.state_dir / "cluster.id").unlink(missing_ok=True)
     data = broker.state_dir / "data"
@@ -56,7 +56,7 @@ def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
 
 
 def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) -> None:
-    """A broker that refuses another node's data ends; the error has the end of its log."""
+    """If the broker refuses another node's data, the error has the end of the broker's log."""
     broker.start()
     broker.stop()
     meta = broker.state_dir / "data" / "meta.properties"

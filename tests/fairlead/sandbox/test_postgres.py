@@ -38,7 +38,7 @@ def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
 
 
 def test_drivers_connect_at_long_paths_with_spaces(tmp_path: Path) -> None:
-    """The paths are longer than a socket's limit; libpq connects, too."""
+    """All drivers connect, although the path has spaces and is too long for a Unix socket."""
     deep = tmp_path / ("a long name, with spaces & signs/" * 5)
     deep.mkdir(parents=True)
     postgres = Postgres(deep / "postgres")
@@ -56,7 +56,7 @@ def test_drivers_connect_at_long_paths_with_spaces(tmp_path: Path) -> None:
 
 
 def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> None:
-    """If Postgres refuses a setting, the error has the end of its log."""
+    """If Postgres refuses a setting, the error has the end of Postgres's log."""
     postgres.start()
     postgres.stop()
     configuration = postgres.state_dir / "data" / "postgresql.conf"
@@ -68,7 +68,7 @@ def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> 
 
 
 def test_unfinished_data_directory_is_created_again(postgres: Postgres) -> None:
-    """Data of a killed initialisation are not used: the next start initialises again."""
+    """If the initialisation was killed, the next start initialises the data again."""
     if (postgres.state_dir / "data").exists():
         shutil.rmtree(postgres.state_dir / "data")
     unfinished = postgres.state_dir / "data.unfinished"

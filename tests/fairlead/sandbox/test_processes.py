@@ -22,5 +22,5 @@ def _spawn(code: str, tmp_path: Path) -> psutil.Process:
 
 def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
     process = _spawn(STUBBORN, tmp_path)
-    assert not processes.end(process, signal.SIGTERM, grace_s=0.5)  # clock: it does not end
+    assert not processes.end(process, signal.SIGTERM, grace_s=0.5)  # clock: it ignores SIGTERM
     assert processes.ended(process)

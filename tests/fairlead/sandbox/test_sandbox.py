@@ -27,7 +27,7 @@ START = IMPORTS + "print(Sandbox(Path(sys.argv[1])).start())\n"
 
 
 def interrupted_after(service: str) -> str:
-    """Return code whose process sends itself Ctrl-C once it has started a service."""
+    """Return Python code that sends itself Ctrl-C once it has started a service."""
     return IMPORTS + (
         "import os, signal\n"
         "from fairlead.sandbox import processes\n"

@@ -1,4 +1,4 @@
-"""The warm Spark: one process, reused, private to its user, and ended on request."""
+"""The warm Spark server: one process, reused, private to its user, and ended on request."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from fairlead.surfaces.cli import app
 from tests.waiting import PATIENCE_S
 
 AUTO = SparkSettings()
-#: Run in a separate process: PySpark allows one kind of session in each.
+#: Run in a separate process, because PySpark allows one kind of session per process.
 PROGRAM = """
 import json
 from assets.resources import SparkResource
@@ -75,7 +75,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return a state directory with a space in its name and a running warm Spark."""
     folder = tmp_path_factory.mktemp("warm spark")
     try:
-        # In a separate process: PySpark allows one kind of session in each.
+        # Use a separate process, because PySpark allows one kind of session per process.
         subprocess.run(
             [Path(sys.executable).with_name("fairlead"), "spark", "up"],
             env={**os.environ, "FAIRLEAD_STATE_DIR": str(folder)},
@@ -98,7 +98,7 @@ def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
 
 @pytest.mark.spark
 def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmServer) -> None:
-    """A second start reuses the server; other properties are reported."""
+    """A second start and a run reuse the server; a run with other properties does not."""
     assert SparkServer(state_dir, AUTO).start() == server
     assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
     result = status(state_dir)
@@ -114,7 +114,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 
 
 def answer_without_secret(port: int) -> bytes:
-    """Send a request of Spark's RPC (type, number, length, body); return the response."""
+    """Send an RPC request (type, number, length, body) to Spark; return the response."""
     body = b"anything"
     request = struct.pack(">bqi", 3, 1, len(body)) + body
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
@@ -144,7 +144,7 @@ def test_token_is_private_and_required(state_dir: Path, server: WarmServer) -> N
         for connection in listening
         if connection.port != server.port
     ]
-    assert len(rpc) >= 2  # of the driver and of the block manager
+    assert len(rpc) >= 2  # ports of the driver and of the block manager
     assert all(b"Expected SaslMessage" in answer for answer in rpc), rpc
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         stub: Any = SparkConnectServiceStub(channel)  # type: ignore[no-untyped-call]
@@ -175,7 +175,7 @@ def test_step_is_repeated_on_a_new_server(state_dir: Path) -> None:
 
 
 def test_stale_record_does_not_match_another_process(tmp_path: Path) -> None:
-    """If another process has the pid now, it is no server, and is not ended."""
+    """A process that now has the pid of an ended server is not used as server, and not ended."""
     (tmp_path / "spark").mkdir()
     with decoy(tmp_path / "other") as process:
         stale = WarmServer(1, "", "", process.pid, 0.0, made_of({}))

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = pytest.mark.long
 
 SLEEPS = "import time; print('asleep', flush=True); time.sleep(600)"
-#: Starts another process; both ignore Ctrl-C.
+#: Program that starts another process; both ignore Ctrl-C.
 STUBBORN = f"""
 import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -29,7 +29,7 @@ subprocess.Popen([sys.executable, "-c", {SLEEPS!r}])
 {SLEEPS}
 """
 FAILS = "import sys; print('no such module'); sys.exit(3)"
-#: Listens at a Unix socket as soon as a file exists.
+#: Program that listens at a Unix socket as soon as a file exists.
 LISTENS = """
 import pathlib, socket, sys, time
 while not pathlib.Path(sys.argv[1]).exists():
@@ -66,7 +66,7 @@ def soon(condition: Callable[[], object]) -> None:
 
 
 def test_states_of_parts_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ended part is missing; a part that is not ready is starting or waiting."""
+    """States show which parts are ready, are starting, wait for another part, or have ended."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
         "server", (sys.executable, "-c", LISTENS, str(may_listen), str(address)), answers=address
@@ -121,7 +121,7 @@ def test_parts_are_restarted_without_a_log(tmp_path: Path) -> None:
         def write(self, _: str) -> int:
             raise OSError("no space left on device")
 
-    (tmp_path / "running").touch()  # processes cannot be recorded either
+    (tmp_path / "running").touch()  # no folder: processes cannot be recorded
     noted = tmp_path / "noted"
     part = python(
         "sleeper",
@@ -169,7 +169,7 @@ def test_command_that_ends_is_not_run_again(tmp_path: Path) -> None:
 def test_error_of_a_part_that_cannot_start_has_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There are three attempts with growing pauses."""
+    """After three failed attempts, the error has the end of the part's output."""
     monkeypatch.setattr(supervisor, "_FIRST_WAIT_S", 0.01)
     part = Part("broken", (sys.executable, "-c", FAILS), answers="http://127.0.0.1:1/")
     with (

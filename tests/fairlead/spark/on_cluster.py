@@ -1,6 +1,6 @@
-"""Lag and candidates of many groups on the configured Spark, in a separate process.
+"""Compute lag and candidates of groups on the configured Spark, in a separate process.
 
-Belongs here: what `test_cluster` starts. Does not: any expectation.
+Belongs here: the program that `test_cluster` starts. Does not: assertions.
 """
 
 import sys
@@ -15,7 +15,7 @@ from fairlead.spark.warehouse import Warehouse
 
 
 def plan(warehouse: Warehouse, snapshot_id: str) -> None:
-    """Measure and plan a snapshot."""
+    """Compute lag and candidates for a snapshot."""
     spark = build_session(load_settings().spark)
     write_lag(spark, warehouse, snapshot_id)
     groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()

@@ -1,4 +1,4 @@
-"""A sample, a command and a Spark task analyse the same group with the same result."""
+"""Sampling, `fairlead plan` and a Spark task analyse the same group with the same result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 
 class Fleet:
-    """Groups of random sizes with a day of samples; every second one has remembered capacities."""
+    """Groups of random sizes with a day of samples; every second group has known capacities."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ class Fleet:
         }
 
     def of_groups(self, names: Sequence[str]) -> GroupSnapshot:
-        """Return the snapshot of some of the groups, in the given order."""
+        """Return a snapshot of only these groups."""
         wanted = pa.array(names, pa.string())
         samples = self.taken.samples
         return replace(self.taken, samples=samples.filter(pc.is_in(samples["group"], wanted)))
@@ -81,7 +81,7 @@ def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
 
 
 def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
-    """Analyse each batch of groups in one task, as executors do."""
+    """Analyse each batch of groups in one task, as executors do; return rows by group."""
     questions = [
         {"group": name, "task": task, "capacities": capacity_rows(fleet.capacities.get(name, {}))}
         for task, names in enumerate(batches)
@@ -99,14 +99,14 @@ def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dic
 
 
 def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None:
-    """Some groups need a plan and others do not, so the next tests compare both cases."""
+    """Some groups need a plan and others do not, so that the next tests compare both cases."""
     decisions = [rows[OBSERVED]["decision"] for rows in by_task.values()]
     assert {*decisions} == {"plan", "no change"}
     assert len(decisions) == GROUPS
 
 
 def test_sample_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """Diagnoses and figures are equal, and the same groups need a plan."""
+    """Sampling and tasks find equal diagnoses and figures, and plan for the same groups."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     diagnoses = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
@@ -124,13 +124,13 @@ def test_sample_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row
 
 
 class Recorded:
-    """The gateway's answers about one group at the moment of the snapshot."""
+    """A gateway that returns parts of the fleet's snapshot."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
 
     def snapshot(self, groups: Iterable[str], **_: object) -> GroupSnapshot:
-        """Return the snapshot of the groups."""
+        """Return the snapshot of these groups."""
         return self._fleet.of_groups([*groups])
 
 

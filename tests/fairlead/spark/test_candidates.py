@@ -27,7 +27,7 @@ RANGE = Policy(assignors=("range",))
 def snapshot(
     lags: dict[str, list[int | None]], errors: dict[str, str] | None = None
 ) -> GroupSnapshot:
-    """Return a snapshot with these lags by group; a owns the first half, and b the others."""
+    """Return a snapshot with each group's lags; a owns half of the partitions, b the others."""
     snapshot_id = new_snapshot_id(NOON)
     rows = []
     for group in sorted({*lags, *(errors or {})}):
@@ -102,7 +102,7 @@ def test_each_group_is_analysed_by_its_policy_and_fails_alone(
 
 
 def test_memories_of_groups_are_used_in_the_analysis(spark: SparkSession, tmp_path: Path) -> None:
-    """Each group gets its capacities and the time of its last plan from Postgres."""
+    """Each group is analysed with its remembered capacities and the time of its last plan."""
     warehouse, taken = Warehouse(str(tmp_path)), snapshot({"g": SKEWED, "h": SKEWED})
     warehouse.write_snapshot(taken, {})
     remember(warehouse, taken)
@@ -127,7 +127,7 @@ def test_memories_of_groups_are_used_in_the_analysis(spark: SparkSession, tmp_pa
 
 
 def test_groups_stay_in_their_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """Each task writes its part, in the order of names; the giant group's part is the last."""
+    """Each task writes one part of the table: groups by name, then the giant group."""
     warehouse = Warehouse(str(tmp_path))
     small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}
     taken = snapshot({**small, "c": [0] * 30})

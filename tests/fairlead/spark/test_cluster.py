@@ -65,13 +65,13 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.usefixtures("spark")
 def test_fleet_is_planned_through_spark_connect(connect_server: str, tmp_path: Path) -> None:
-    """The planner then has no JVM; the results are the same."""
+    """On a Spark Connect server, without a JVM in the planner, the results are the same."""
     properties = {"spark.sql.shuffle.partitions": "4"}
     planned_elsewhere(connect_server, properties, tmp_path)
 
 
 def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> None:
-    """Plan a fleet on the server and here, and compare the results."""
+    """Plan a fleet on the server and in this process, and compare the results."""
     warehouse = Warehouse(str(folder / "warehouse"))
     fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
     warehouse.write_snapshot(fleet, {})

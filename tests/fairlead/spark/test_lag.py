@@ -1,4 +1,4 @@
-"""Lag of a snapshot in Spark: the samples used for rates, and one result per group."""
+"""Lag of a snapshot, computed in Spark, and the samples from which rates are computed."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SNAPSHOT = new_snapshot_id(NOON)
 NOW: dict[str, Any] = {"snapshot_id": SNAPSHOT, "snapshot_at": NOON}
-#: Topics of the snapshot: s-0, t-0 and t-1, which could not be read.
+#: Partitions of the snapshot: s-0, t-0, and t-1, whose log offsets could not be read.
 TOPICS: dict[str, Any] = {"topics": ["s", "t"], "counts": [1, 2]}
 OFFSETS = {"begin": [0, 0, -1], "end": [36_000, 72_000, -1], "committed": [-1, 54_000, 5]}
 
 
 def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
-    """Write a snapshot of similar groups; `columns` are those of the last one."""
+    """Write a snapshot of similar groups; `columns` replace those of the last group."""
     rows = [
         {"group": group, "sample_id": SNAPSHOT, "at": NOON, **TOPICS, **OFFSETS} for group in groups
     ]
@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write a sample this many minutes before noon; `arrived` records have come to t-0 since."""
+    """Write a sample `minutes` before noon; since then, `arrived` records have come to t-0."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
@@ -46,7 +46,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Compute the snapshot's lag; return its rows by group and topic."""
+    """Compute the snapshot's lag; return its rows, sorted by group and topic."""
     write_lag(spark, warehouse, SNAPSHOT)
     lag = warehouse.load("lag", SNAPSHOT)
     assert lag.schema == LAG
@@ -57,7 +57,7 @@ def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
 
 
 def test_a_row_for_each_readable_partition(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Without earlier samples, rates are null."""
+    """An unreadable partition has no row; without earlier samples, rates are null."""
     write(warehouse, ["g"])
     assert measured(spark, warehouse) == [
         {
@@ -92,14 +92,14 @@ def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    """The topic's lag and losses are listed apart; a group without members has left no topic."""
+    """A topic to which no member subscribes has no status, unless the group has no members."""
     write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
 
 
 def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The commit was already below the log start a quarter of an hour earlier."""
+    """`lost_at` is the time of the first sample in which the commit was below the log start."""
     write(warehouse, ["g"])
     archive = SampleArchive(warehouse.path)
     at = NOON - timedelta(minutes=15)
@@ -118,7 +118,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
 
 
 def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The snapshot may be one of these samples, or appear twice; earlier ones do not count."""
+    """Rates use the samples of the last hour, even if a sample occurs twice or is the snapshot."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):
@@ -128,7 +128,7 @@ def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Wareh
 
 
 def test_older_samples_are_used_if_they_are_rare(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Two samples a day show rates and statuses, also with a cadence of hours."""
+    """If samples are hours apart, rates and statuses are computed from samples of a day."""
     write(warehouse, ["g", "often"])
     remember(warehouse, 10, 6_000, "often")
     remember(warehouse, 20, 12_000, "often")

@@ -35,12 +35,10 @@ def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
 def test_lag_equals_the_column_of_kafkas_tool(
     settings: Settings, spark: SparkSession, kafka_topic: Any, unique_name: str, tmp_path: Path
 ) -> None:
-    """Partitions are plain, caught up, truncated or uncommitted.
-
-    Only the tool counts records that were deleted before they were read.
+    """Lag is equal, except that only Kafka's tool counts records deleted before they were read.
 
     The topic is compacted and its keys repeat, so that offsets outnumber records. For partitions
-    without a commit Kafka's tool shows no lag, but the rule of KAFKA-5337 defines one.
+    without a commit, Kafka's tool shows no lag, but the rule of KAFKA-5337 defines one.
     """
     topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact,delete"})
     producer = Producer(settings.kafka.librdkafka())
@@ -50,7 +48,7 @@ def test_lag_equals_the_column_of_kafkas_tool(
     assert producer.flush(PATIENCE_S) == 0
     offsets = {(topic, 0): 20, (topic, 1): 40, (topic, 2): 5}
     commit_offsets(settings.kafka.librdkafka(), unique_name, offsets)
-    # Truncated: partition 2 after its commit, partition 3 without any commit.
+    # Delete records of partition 2, beyond its commit, and of partition 3, which has no commit.
     admin = AdminClient(settings.kafka.librdkafka())
     cut = [TopicPartition(topic, 2, 10), TopicPartition(topic, 3, 15)]
     for future in admin.delete_records(cut).values():

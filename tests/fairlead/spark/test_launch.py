@@ -10,7 +10,7 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 VALUE = " hunter2\\ = é\n#!"
-#: Runs in a separate process: each process starts a JVM only once.
+#: Run in a separate process, because each process starts a JVM only once.
 PROGRAM = """
 import json, os, re, stat, sys, psutil
 from fairlead.settings import SparkSettings

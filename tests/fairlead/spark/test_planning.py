@@ -32,7 +32,7 @@ def group(
     series: pa.Table | None = None,
     **more: Any,
 ) -> Group:
-    """Return a group of members (subscriptions, owned partitions) and lags by topic."""
+    """Return a group with these members (subscriptions, owned partitions) and lags of topics."""
     if series is None:
         series = samples(sample_of(members, lags, error=error, protocol=protocol))
     return Group(series, **more)
@@ -62,7 +62,7 @@ def sample_of(members: Members, lags: dict[str, list[int]], **columns: Any) -> d
 
 
 def analysed(group: Group, planning: PlanningOptions = PLANNING) -> dict[str, dict[str, Any]]:
-    """Return the row of each assignor, as it is written."""
+    """Return each assignor's row, with the columns that are written to the warehouse."""
     batch = as_batch(analyse_group(group, planning))
     assert batch.schema == CANDIDATES
     rows = batch.to_pylist()
@@ -81,7 +81,7 @@ def fallen_behind(**more: Any) -> Group:
 
 
 def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
-    """In the example of KAFKA-5337, rows have the present lag and the lag under each assignor."""
+    """In the example of KAFKA-5337, rows have a member's highest lag now and by each assignor."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
@@ -92,7 +92,7 @@ def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
 
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
-    """The row has the diagnosis, the forecast, and the forecast under the plan."""
+    """Rows have the diagnosis, the forecast, and the forecast under each candidate."""
     found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
@@ -158,7 +158,7 @@ def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
 
 
 def test_unreadable_partition_is_an_error() -> None:
-    """The partition's lag is unknown, and its topic must not be planned without it."""
+    """A group is not planned if the lag of a partition is unknown."""
     row = sample_of(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
     found = analysed(group(ONE_OWNS_ALL, {}, series=samples(row)))
@@ -166,7 +166,7 @@ def test_unreadable_partition_is_an_error() -> None:
 
 
 def test_failing_assignors_do_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One assignor raises an error, another returns an invalid assignment."""
+    """An assignor's error or invalid assignment is in its row; other rows have assignments."""
 
     def broken(problem: Any) -> Assignment:
         raise RuntimeError(f"broken by {problem.topics[0]}")

@@ -30,7 +30,7 @@ def snapshot_at(at: datetime) -> GroupSnapshot:
 
 
 def test_snapshot_is_read_back_unchanged(tmp_path: Path) -> None:
-    """Values, types and time zones survive; samples are in a separate table."""
+    """Values, types and time zones stay the same; samples are in a separate table."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot, {"g": "fleet"})
     assert warehouse.load("groups", snapshot.snapshot_id).to_pylist() == [

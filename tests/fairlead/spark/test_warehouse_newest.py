@@ -1,4 +1,4 @@
-"""The snapshot that a step works on."""
+"""Finding the snapshot that a step of a run works on."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_snapshot_without_the_table_is_ignored(warehouse: Warehouse) -> None:
 
 
 def test_groups_of_other_cohorts_are_left_out(warehouse: Warehouse) -> None:
-    """A snapshot may have more groups than a run needs; the groups of a cohort ascend."""
+    """Only the groups of the requested cohort are returned, in the order of their names."""
     keep(warehouse, 1, {"b": "fleet", "a": "fleet", "c": "c"})
     (found,) = warehouse.newest(["fleet"], "groups", EVENING)
     assert found.groups == ("a", "b")
@@ -61,7 +61,7 @@ def test_snapshot_with_a_future_time_is_ignored(warehouse: Warehouse) -> None:
 
 
 def test_snapshot_of_a_run_is_found_by_its_id(warehouse: Warehouse) -> None:
-    """Without an id, the newest snapshot with the requested groups and the table is used."""
+    """The snapshot is returned with the accepted groups, or not at all if it lacks the table."""
     mine = keep(warehouse, 1, {"a": "a", "b": "b"}, "lag")
     keep(warehouse, 2, {"a": "a"}, "lag")
     assert warehouse.of_groups(mine.snapshot_id, "lag", lambda *_: True) == [mine]

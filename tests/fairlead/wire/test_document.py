@@ -109,7 +109,7 @@ def test_bytes_do_not_depend_on_the_order_of_insertion() -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_invalid_bytes_raise_only_our_error(value: bytes) -> None:
-    """The error is InvalidPlanError."""
+    """Random bytes and texts raise InvalidPlanError, and no other error."""
     with pytest.raises(InvalidPlanError):
         PlanDocument.from_bytes(value)
 
@@ -169,7 +169,7 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     ],
 )
 def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], message: str) -> None:
-    """The error names the broken invariant and the place."""
+    """The error names the broken invariant and the field."""
     raw = _plan()
     spoil(raw)
     with pytest.raises(InvalidPlanError, match=message):
@@ -178,7 +178,7 @@ def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], me
 
 @pytest.mark.parametrize("name", sorted(set(_plan()) - {"format"}))
 def test_missing_fields_are_named(name: str) -> None:
-    """The fields are required."""
+    """If a required field is missing, the error names the field."""
     raw = _plan()
     del raw[name]
     with pytest.raises(InvalidPlanError, match=f"lacks '{name}'"):
@@ -192,7 +192,7 @@ def test_deep_nesting_is_refused() -> None:
 
 
 def test_repeated_claims_need_no_memory() -> None:
-    """Of many members that all claim a whole large topic, the second one is refused."""
+    """If 1,000 members claim all partitions of a large topic, reading stops at the second one."""
     raw = _plan() | {
         "partition_counts": {"t0": 9_000_000},
         "members": {
@@ -206,7 +206,7 @@ def test_repeated_claims_need_no_memory() -> None:
 
 
 def test_repeated_name_is_refused() -> None:
-    """JSON readers keep the last of two equal names, so the first could hide a second owner."""
+    """An object with one name twice is refused, since JSON readers keep only the last value."""
     twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
     with pytest.raises(InvalidPlanError, match="occurs twice"):
         PlanDocument.from_bytes(twice)

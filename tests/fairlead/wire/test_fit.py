@@ -33,7 +33,7 @@ class Case:
 
 @st.composite
 def groups(draw: st.DrawFn, names: str) -> dict[str, frozenset[str]]:
-    """Draw members with subscriptions, which may be empty or have missing topics."""
+    """Draw members with subscriptions, which may be empty or name an absent topic."""
     subscription = st.frozensets(st.sampled_from((*TOPICS, "absent")))
     return draw(st.dictionaries(st.sampled_from(names), subscription))
 
@@ -78,7 +78,7 @@ def plans(draw: st.DrawFn) -> PlanDocument:
     )
 
 
-# Members a to d may be in plan and group, e and f only in the plan, x, y and z in the group.
+# a to d may be in the plan and the group, e and f only in the plan, x to z only in the group.
 cases = st.builds(Case, plans(), groups("abcdxyz"), partition_counts())
 
 
@@ -99,7 +99,7 @@ def run(case: Case) -> Shares:
 @EXAMPLES
 @given(cases)
 def test_fit_is_complete_and_eligible(case: Case) -> None:
-    """Each subscribed partition has exactly one owner, which subscribes to its topic."""
+    """Each partition of a subscribed topic has one owner, which subscribes to the topic."""
     found = owners(run(case))
     readable = {
         (topic, partition)
@@ -191,7 +191,7 @@ def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
 
 
 def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
-    """The next partition goes to the member with the fewest; if equal, to the least loaded one."""
+    """Each such partition goes to the member with the fewest partitions, then the least load."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1]}}, partition_counts={"t": 2}, weights={"t": [5, 3]}
     )
@@ -209,7 +209,7 @@ def test_a_new_member_gets_partitions_of_every_topic() -> None:
 
 
 def test_topics_with_few_subscribers_are_placed_first() -> None:
-    """A member of one topic gets its partitions before members that read others, too."""
+    """`t` has one subscriber and is placed first, so that the other member gets all of `u`."""
     plan = make_plan({}, partition_counts={})
     shares = fit(plan, {"one": ["u"], "two": ["t", "u"]}, {"t": 2, "u": 2})
     assert shares == {"one": {"u": [0, 1]}, "two": {"t": [0, 1]}}
@@ -219,7 +219,7 @@ def test_topics_with_few_subscribers_are_placed_first() -> None:
 @pytest.mark.parametrize("topics", [20, 1000])
 @pytest.mark.parametrize("readers", [1.0, 0.3], ids=["equal", "ragged"])
 def test_time_of_a_fit_is_proportional_to_its_size(topics: int, readers: float) -> None:
-    """Eight times the members and partitions take about eight times as long, not 64 times."""
+    """Eight times as many members and partitions take about eight times as long, not 64 times."""
     thousand, few = (rebalanced(share, topics, readers) for share in (1, 8))
     costs_at_most(32, thousand, few)
     fitted = thousand()
@@ -227,9 +227,9 @@ def test_time_of_a_fit_is_proportional_to_its_size(topics: int, readers: float) 
 
 
 def rebalanced(fewer: int, topics: int, readers: float) -> Callable[[], Shares]:
-    """Return a call that fits a plan to a group of which a third was replaced.
+    """Return a function that fits a plan after a third of the members left and a fifth joined.
 
-    The group has 1,000 members and 50,000 partitions, divided by `fewer`.
+    The plan has 1,000 members and 50,000 partitions, both divided by `fewer`.
     """
     members, partitions = 1000 // fewer, 50_000 // fewer
     rng = np.random.default_rng(7)

@@ -1,4 +1,4 @@
-"""The bytes that members write for each other never change, because upgrades are gradual."""
+"""Bytes that members of a group exchange never change, because upgrades are gradual."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from fairlead.wire.members import (
 from fairlead.wire.record import Identity
 from fairlead.wire.seals import Seal
 
-#: The bytes of 0.1.0. A new format needs a new number; these bytes must still be read.
+#: Bytes that 0.1.0 wrote, which must stay readable. A new format needs a new format number.
 FIRST_RELEASE: Final[dict[str, str]] = json.loads(
     (Path(__file__).parents[2] / "vectors/member_bytes.json").read_text()
 )
@@ -36,7 +36,7 @@ WRITTEN: Final[dict[str, SubscriptionNote | AssignmentNote | Record]] = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_bytes_are_those_of_the_first_release(name: str) -> None:
-    """Writing gives the bytes of 0.1.0, and reading them gives the value."""
+    """Writing a value gives the bytes that 0.1.0 wrote, and reading these gives the value."""
     value, kept = WRITTEN[name], FIRST_RELEASE[name].encode()
     if isinstance(value, SubscriptionNote):
         assert (encode_note(value), decode_subscription(kept)) == (kept, value)
@@ -47,6 +47,6 @@ def test_bytes_are_those_of_the_first_release(name: str) -> None:
 
 
 def test_seal_is_that_of_the_first_release() -> None:
-    """The seal is for one secret, group and log."""
+    """For the same secret, group and log, a seal has the bytes that 0.1.0 wrote."""
     seal = Seal("orders", "log", (b"the old secret of all",))
     assert seal.headers(b"value") == [("fairlead-seal", bytes.fromhex(FIRST_RELEASE["seal"]))]

@@ -20,7 +20,7 @@ VERIFIER = Verifier.from_text(VECTORS["public_key"])
 
 
 def read(vector: dict[str, Any], verifier: Verifier | None = VERIFIER) -> tuple[Membership, int]:
-    """Read a record of the shared vectors."""
+    """Read a shared vector; return its members and its epoch."""
     headers = [(name, text.encode()) for name, text in vector["headers"].items()]
     origin = Origin(vector["topic"], vector["cluster"], vector["log"])
     return read_membership(
@@ -46,13 +46,13 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
 def test_invalid_members_records_raise_an_error(vector: dict[str, Any]) -> None:
-    """All implementations must refuse these shared vectors."""
+    """Shared vectors that all implementations must refuse raise InvalidPlanError."""
     with pytest.raises(InvalidPlanError):
         read(vector)
 
 
 def test_without_keys_a_record_need_not_be_signed() -> None:
-    """Without keys, hash, cluster and log are checked, but no signature."""
+    """Without public keys, a record whose signature was removed is accepted."""
     stripped = next(
         vector for vector in VECTORS["refused"] if vector["name"] == "signature stripped"
     )

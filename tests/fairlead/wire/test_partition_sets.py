@@ -59,6 +59,6 @@ def test_order_and_repeats_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["10", "0-10", "0-4294967295", "9999999999"])
 def test_partitions_that_do_not_exist_are_refused(text: str) -> None:
-    """A range beyond the topic is refused before it takes memory."""
+    """A range with partitions that the topic does not have is refused before it takes memory."""
     with pytest.raises(ValueError, match="does not exist: the topic has 10 partitions"):
         parse_ranges(text, below=10)

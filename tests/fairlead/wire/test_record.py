@@ -102,7 +102,7 @@ def test_invalid_plan_records_raise_an_error(vector: dict[str, Any]) -> None:
 
 
 def test_headers_of_a_signed_record() -> None:
-    """Headers are epoch, version, hash, and the end of the lease to the millisecond."""
+    """Headers have the epoch, version and hash, and the lease's end to the millisecond."""
     until = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
     known = read(headers=signed(VALUE, epoch=9, lease_until=until))
     assert known.identity == Identity(9, 1, sha256=dict(HEADERS)["sha256"].decode())
@@ -111,14 +111,14 @@ def test_headers_of_a_signed_record() -> None:
 
 
 def test_a_withdrawal_is_signed_like_a_plan() -> None:
-    """A withdrawal has the version that it ends, and no lease."""
+    """A signed withdrawal is read with the version that it ends, without a plan or lease."""
     value = withdrawn_value("group", 7)
     known = read(value, signed(value, version=7, kind="withdrawn"))
     assert (known.identity[:3], known.plan, known.lease_until) == ((1, 7, True), None, None)
 
 
 def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
-    """Of two records the one with the greater identity is newer."""
+    """A newer record has a greater identity: by epoch, then version; withdrawals after plans."""
     ordered = [NOTHING, Identity(1, 1), Identity(1, 1, withdrawn=True), Identity(2, 1)]
     backward = ordered[::-1]
     assert sorted(backward) == ordered
@@ -159,13 +159,13 @@ def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
     ],
 )
 def test_records_of_attackers_are_refused(headers: Headers, message: str) -> None:
-    """The records are stripped, copied or altered; the error has the reason."""
+    """Records with removed, copied or altered headers raise an error with the reason."""
     with pytest.raises(InvalidPlanError, match=message):
         read(headers=headers)
 
 
 def test_value_is_parsed_only_after_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parsing takes much longer than verification."""
+    """The value of an unsigned record is not parsed, as parsing is slower than verification."""
 
     def parse(*_: object, **__: object) -> None:
         raise AssertionError("it is parsed")
@@ -178,7 +178,7 @@ def test_value_is_parsed_only_after_its_signature(monkeypatch: pytest.MonkeyPatc
 
 
 def test_changed_bytes_with_a_matching_hash_are_refused() -> None:
-    """Only the signature shows the change."""
+    """If value and hash are changed together, the signature is invalid."""
     other = replace(PLAN, assignor="mallory").to_bytes()
     headers = [*with_("sha256", dict(unsigned(other))["sha256"])]
     with pytest.raises(InvalidPlanError, match="is invalid"):
@@ -186,19 +186,19 @@ def test_changed_bytes_with_a_matching_hash_are_refused() -> None:
 
 
 def test_signed_id_of_the_log_is_accepted_if_none_is_known() -> None:
-    """A follower that cannot query the log's id accepts the signed one."""
+    """A follower that cannot query the log's id accepts the id in the signed headers."""
     assert read(origin=replace(ORIGIN, log="")).identity.version == 1
 
 
 def test_without_keys_every_readable_record_is_accepted() -> None:
-    """Then only restricted write access to the topic protects followers."""
+    """A follower without keys accepts signed, unsigned and wrongly signed records."""
     for headers in (HEADERS, unsigned(VALUE), signed(VALUE, signer=Signer.new("mallory"))):
         assert read(headers=headers, verifier=None).plan is not None
 
 
 @pytest.mark.parametrize("text", [b"1", b"3", b"", b"\xff"])
 def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
-    """Followers with keys refuse the record, too."""
+    """Even without keys, a follower refuses a record whose format header is unknown."""
     with pytest.raises(InvalidPlanError, match="format"):
         read(headers=with_("format", text), verifier=None)
 
@@ -212,7 +212,7 @@ def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
     )
 )
 def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) -> None:
-    """With any headers added, reading uses only those of the planner or raises InvalidPlanError."""
+    """Added headers raise InvalidPlanError, unless they equal the planner's headers."""
     headers = [*HEADERS, *changes]
     try:
         known = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)

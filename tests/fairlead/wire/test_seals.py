@@ -1,4 +1,4 @@
-"""Seals of records of the coordination topic, against other writers."""
+"""Seals, which protect records of the coordination topic against other writers."""
 
 import pytest
 
@@ -20,12 +20,12 @@ OURS = Seal("orders", "log-1", (NEW,))
     ],
 )
 def test_seal_is_valid_for_one_secret_group_and_log(other: Seal) -> None:
-    """A seal made without a secret is invalid, too."""
+    """A seal with another secret or none, or for another group or log, is invalid."""
     assert not OURS.holds(b"here", other.headers(b"here"))
 
 
 def test_seal_is_invalid_for_a_changed_record() -> None:
-    """The change may be another value, or a tombstone."""
+    """A seal does not hold for another value or for a tombstone."""
     assert OURS.holds(b"here", OURS.headers(b"here"))
     assert not OURS.holds(b"there", OURS.headers(b"here"))
     assert not OURS.holds(None, OURS.headers(b"here"))
@@ -33,7 +33,7 @@ def test_seal_is_invalid_for_a_changed_record() -> None:
 
 @pytest.mark.parametrize("headers", [None, [], [("fairlead-seal", None)], [("fairlead-seal", "")]])
 def test_malformed_headers_cause_no_error(headers: list[tuple[str, str | bytes | None]]) -> None:
-    """Missing and malformed headers are refused like wrong ones."""
+    """Without a valid seal header, a record is invalid, but no error is raised."""
     assert not OURS.holds(b"here", headers)
 
 
@@ -46,12 +46,12 @@ def test_secret_can_be_changed_gradually() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "short", "long enough to be one,", ","])
 def test_short_secret_is_refused(text: str) -> None:
-    """An empty secret is refused, too: sealing is never off by mistake."""
+    """Short and empty secrets are errors, so that sealing is never switched off by mistake."""
     with pytest.raises(ConfigurationError, match="group_secret") as error:
         read_secrets(text)
     assert text.strip(", ") not in str(error.value) or not text.strip(", ")
 
 
 def test_secret_is_not_in_the_representation() -> None:
-    """Logs contain the representation of a seal."""
+    """The representation of a seal, which logs may contain, does not have the secret."""
     assert "secret of all" not in repr(OURS)

@@ -50,14 +50,14 @@ def test_generated_key_can_be_read() -> None:
 )
 @pytest.mark.parametrize("read", [Signer.from_text, Verifier.from_text])
 def test_invalid_keys_are_errors(read: Callable[[str], object], text: str) -> None:
-    """Keys are empty, incomplete or of other kinds; the message does not repeat them."""
+    """Empty, incomplete and unsuitable keys are errors; the message does not repeat the key."""
     with pytest.raises(ConfigurationError) as refused:
         read(text)
     assert len(text) < 5 or text not in str(refused.value)
 
 
 def test_a_follower_with_an_empty_key_does_not_start() -> None:
-    """The follower would accept unsigned plans without a warning."""
+    """Otherwise, the follower would accept unsigned plans without a warning."""
     with pytest.raises(ConfigurationError, match="is empty"):
         FollowOptions(public_keys="")
 

@@ -11,7 +11,7 @@ from fairlead.wire.times import read_time
 
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(-1439, 1439))
 def test_times_in_isoformat_are_read(moment: datetime, east: int) -> None:
-    """The UTC offset may be any whole number of minutes."""
+    """Times in ISO format are read with any UTC offset in whole minutes."""
     local = moment.replace(tzinfo=None).isoformat()
     sign, (hours, minutes) = "-" if east < 0 else "+", divmod(abs(east), 60)
     read = read_time(f"{local}{sign}{hours:02}:{minutes:02}")

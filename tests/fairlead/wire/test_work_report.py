@@ -30,7 +30,7 @@ REPORT = WorkReport(
     at_ms=1_795_859_150_530,
 )
 TEXT = REPORT.text(MEMBER, TOKEN).encode()
-#: Largest value of each field. The next value means that the counter can grow no more.
+#: Largest value of each field. The next higher value means that the counter is full.
 LARGEST = (*(36**width - 2 for width in (8, 8, 8, 7, 8, 8, 10)), 36**3 - 1, 36**8 - 2)
 
 tokens = st.text("0123456789abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=6)
@@ -40,7 +40,7 @@ ends = st.sampled_from([b"", b"\0"])
 
 @given(st.lists(st.tuples(reports, st.text(), tokens, ends, st.binary(max_size=20)), max_size=5))
 def test_reports_are_read_back(written: list[tuple[WorkReport, str, str, bytes, bytes]]) -> None:
-    """Reports are read from between others' metadata, with and without a final NUL."""
+    """Reports are found among other metadata, with and without a final NUL byte."""
     metadata: list[bytes] = []
     for report, member, token, end, other in written:
         metadata += [report.text(member, token).encode() + end, other]
@@ -88,7 +88,7 @@ def test_damaged_byte_changes_only_its_own_report(at: int, value: int) -> None:
     ids=repr,
 )
 def test_other_texts_are_ignored(other: bytes) -> None:
-    """Texts are truncated, too long or foreign; reports beside them are read."""
+    """Truncated, too long and unrelated texts are ignored; reports beside them are read."""
     found = read_reports([TEXT, other, TEXT + b"\0"])
     assert found.place.tolist() == [0, 2]
     assert found.numbers.tolist() == [[*astuple(REPORT)]] * 2
@@ -96,7 +96,7 @@ def test_other_texts_are_ignored(other: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["busy_squares_ms2", "records", "elapsed_ms"])
 def test_report_with_a_full_counter_is_ignored(name: str) -> None:
-    """The counter no longer grows, so differences would be wrong."""
+    """A full counter does not grow, so that differences would be wrong."""
     full = WorkReport(**{**vars(REPORT), name: 36**11}).text(MEMBER, TOKEN)
     assert read_reports([full.encode(), TEXT]).place.tolist() == [1]
 
@@ -110,7 +110,7 @@ def test_the_report_on_the_page_can_be_read() -> None:
 
 
 def test_million_partitions_take_no_longer_than_splitting_their_texts() -> None:
-    """All texts are parsed in one call, as one array."""
+    """Reading a million reports costs at most twice as much as splitting their texts."""
     metadata = [TEXT + b"\0", b"", TEXT] * 333_334
 
     def read() -> None:

@@ -1,4 +1,4 @@
-"""Real consumers set up and clean up state around rebalances (KIP-54's listener pattern)."""
+"""Real consumers set up and clean up each partition's state in rebalances, as in KIP-54."""
 
 from typing import Any
 
@@ -22,16 +22,16 @@ class Journal:
         self.notes: list[tuple[str, list[int]]] = []
 
     def note(self, what: str) -> Any:
-        """Return a callback that records its partitions under a name."""
+        """Return a callback that records its partitions, labelled with `what`."""
         return lambda partitions: self.notes.append((what, sorted(p for _, p in partitions)))
 
     def changes(self) -> list[tuple[str, list[int]]]:
-        """Return the partitions that were set up and cleaned up."""
+        """Return, in order, the partitions that were set up ("new") and cleaned up ("lost")."""
         return [note for note in self.notes if note[0] != "revoked"]
 
 
 def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> Member:
-    """Start a follower with a CleanupListener for its state."""
+    """Start a follower with a CleanupListener that writes to the journal."""
     callbacks = journal.note("new"), journal.note("lost")
     before_revoke = journal.note("revoked")
     if fleet.client == "aiokafka":
@@ -57,7 +57,7 @@ def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
 
 
 def test_only_lost_partitions_are_cleaned_up(fleet: Fleet) -> None:
-    """An eager rebalance revokes all partitions; those that come back keep their state."""
+    """Partitions that an eager rebalance revokes and assigns again are not cleaned up."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
     first = join(fleet, "a", journals["a"])
@@ -70,12 +70,12 @@ def test_only_lost_partitions_are_cleaned_up(fleet: Fleet) -> None:
     eventually(lambda: journals["b"].changes()[1:] == [("lost", [1])], "b has given up one")
     eventually(lambda: len(journals["a"].changes()) == 3, "a has got it")
     assert journals["a"].changes() == [("new", [0, 1, 2, 3]), ("lost", [1, 2, 3]), ("new", [1])]
-    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # so a could commit all partitions
+    assert ("revoked", [0, 1, 2, 3]) in journals["a"].notes  # `a` could commit all its partitions
 
 
 @pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)
 def test_cooperative_changes_add_up(fleet: Fleet) -> None:
-    """A cooperative client reports only differences; their sum is the same."""
+    """A cooperative client reports only differences, but the same partitions are cleaned up."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
     first = join(fleet, "a", journals["a"], cooperative=True)
@@ -91,7 +91,7 @@ def test_cooperative_changes_add_up(fleet: Fleet) -> None:
 
 
 def test_member_thrown_out_cleans_up_everything(fleet: Fleet, services: Services) -> None:
-    """A removed member also cleans up partitions that it gets back: others may have read them."""
+    """A removed member cleans up even partitions that it gets again: others may have read them."""
     journal = Journal()
     join(fleet, "a", journal, group_instance_id="a")
     eventually(lambda: journal.changes() == [("new", [0, 1, 2, 3])], "a has all")

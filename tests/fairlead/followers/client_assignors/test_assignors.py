@@ -1,4 +1,4 @@
-"""Real groups whose consumers use our assignors without plans; one has a Java consumer."""
+"""Real groups whose consumers use Fairlead's assignors without plans."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
-#: Lag of each partition of the fleet; partition 0 has as much as the other three together.
+#: Lag of each partition of the fleet's topic. Partition 0 has as much as all others together.
 LAGS = (90, 40, 30, 20)
 
 
@@ -27,7 +27,7 @@ def module_of(fleet: Fleet) -> Any:
 
 
 def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
-    """Start a consumer of the fleet's client, with the assignor class `kind`."""
+    """Start a consumer of the fleet's client library that uses the assignor class `kind`."""
     connection = {"bootstrap_servers": services.bootstrap_servers, "auto_offset_reset": "earliest"}
     assignor = getattr(module_of(fleet), kind)(fleet.group, connection)
     return fleet.join_plain(
@@ -39,7 +39,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Produce records and commit some offsets, so that partitions have the lag in `LAGS`."""
+    """Produce five records more than `LAGS`; commit offset 5, except for the last partition."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -63,17 +63,17 @@ def shares(fleet: Fleet, members: Mapping[str, Member]) -> list[list[int]]:
 def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The owner of the most lag gets no other partition, or only the one with the least lag."""
+    """The owner of partition 0 (most lag) gets no other partition, or only number 3 (least lag)."""
     monkeypatch.setattr(lags_in_time, "__defaults__", (PATIENCE_S,))
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
-    # KAFKA-5337 balances counts first; partition 3 has no commit, so all its records are lag.
+    # The rule of KAFKA-5337 balances the number of partitions first, then lag.
     expected = [[0, 3], [1, 2]] if kind == "LagAwareAssignor" else [[0], [1, 2, 3]]
     eventually(lambda: shares(fleet, members) == expected, f"{expected}")
 
 
 def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
-    """Lag is end minus committed offset; without a commit, all records, or 0 with `latest`."""
+    """Lag is end minus committed offset. Without a commit, it is all records, or 0 for `latest`."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):
@@ -84,7 +84,7 @@ def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
 
 
 def test_sticky_assignor_keeps_owned_partitions(fleet: Fleet, services: Services) -> None:
-    """A third member gets one partition; a member that gives up none keeps exactly its own."""
+    """A third member gets one partition; the others get no partition that they did not own."""
     members = {name: join(fleet, name, "StickyAssignor", services) for name in ("a", "b")}
     eventually(lambda: sorted(map(len, shares(fleet, members))) == [2, 2], "two each")
     before = {name: set(member.owned[fleet.topics[0]]) for name, member in members.items()}

@@ -1,4 +1,4 @@
-"""A leader waits for lags for a limited time."""
+"""A leader's assignor fetches lags, but waits for them only for a limited time."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ from tests.waiting import PATIENCE_S
 
 
 def test_partitions_without_a_known_lag_have_none() -> None:
-    """Lags are fetched for the topics that exist."""
+    """A partition that is missing in the fetched lags gets lag 0."""
 
     def fetch(topics: Collection[str]) -> Lags:
         assert set(topics) == {"t", "u"}
@@ -32,7 +32,7 @@ def test_silent_or_failing_broker_delays_no_rebalance(caplog: pytest.LogCaptureF
         raise ConnectionError("no broker")
 
     with caplog.at_level(logging.WARNING):
-        # clock: no answer comes
+        # clock: the silent broker never answers
         assert lags_in_time(silent, {"t": 2}, timeout_s=0.05) == {"t": [0, 0]}
         assert lags_in_time(failing, {"t": 2}) == {"t": [0, 0]}
     answering.set()

@@ -1,4 +1,4 @@
-"""A leader without a plan assigns partitions from members' claims."""
+"""Sticky assignment without plans: members claim the partitions that they own."""
 
 import logging
 import sys
@@ -18,7 +18,7 @@ def sticky() -> DirectRule:
 
 
 def test_claims_of_the_newer_generation_win() -> None:
-    """A member that comes back with an old claim does not take a partition back."""
+    """If two members claim a partition, the claim with the higher generation wins."""
     members = [
         JoinedMember("back", ["t"], encode(UserData({"t": [0]}, generation=3))),
         JoinedMember("here", ["t"], encode(UserData({"t": [0]}, generation=4))),
@@ -28,7 +28,7 @@ def test_claims_of_the_newer_generation_win() -> None:
 
 
 def test_member_sends_its_assignment_as_claim() -> None:
-    """The claim has partitions and generation; a member without an assignment sends none."""
+    """The claim has partitions and generation; a member without an assignment sends no claim."""
     rule = sticky()
     assert rule.subscription() == b""
     rule.assigned({"t": [1]}, 7)
@@ -36,7 +36,7 @@ def test_member_sends_its_assignment_as_claim() -> None:
 
 
 def test_unreadable_claims_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    """Foreign user data does not break a rebalance; the log names the member."""
+    """Invalid user data does not break a rebalance; the log names the member that sent it."""
     with caplog.at_level(logging.WARNING):
         shares = sticky().assign([JoinedMember("a", ["t"], b"\x00\xff")], {"t": 1})
     assert shares == {"a": {"t": [0]}}
@@ -60,7 +60,7 @@ SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
     )
 )
 def test_any_claims_lead_to_an_assignment(joined: list[tuple[list[str], bytes]]) -> None:
-    """Each partition gets one owner for any user data; an error would block the group."""
+    """Whatever user data members send, each partition gets one owner, and no error is raised."""
     members = [
         JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
     ]
@@ -80,7 +80,7 @@ def test_any_claims_lead_to_an_assignment(joined: list[tuple[list[str], bytes]])
 def test_missing_solver_falls_back_to_fair(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without the extra, members with different subscriptions still own every partition."""
+    """Without the extra `flow`, all partitions are still assigned, and the log names the extra."""
     monkeypatch.setitem(sys.modules, "ortools.graph.python", None)
     members = [JoinedMember("a", ["t", "u"]), JoinedMember("b", ["t"])]
     with caplog.at_level(logging.ERROR):

@@ -1,4 +1,4 @@
-"""Brokers that hold a fetch for minutes, to show that no client waits for them."""
+"""A fixture for tests that clients do not wait for a fetch that a broker holds for minutes."""
 
 from typing import Any, Final
 
@@ -12,6 +12,6 @@ SOONER_S: Final = 240.0
 
 @pytest.fixture
 def patient_broker(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return settings of clients whose fetches a broker may keep for five minutes."""
+    """Return client settings with which brokers hold an empty fetch for five minutes."""
     monkeypatch.setattr(config, "_PATIENCE_MS", 299_000)
     return {"socket.timeout.ms": 300_000}

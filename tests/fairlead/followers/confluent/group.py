@@ -20,10 +20,10 @@ from tests.records import unsigned
 from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
-# clocks: the order in which processes owned partitions
+# clocks: times show whether two processes owned a partition at once
 
 WORKER = Path(__file__).with_name("worker.py")
-#: Seconds. Session timeout: long enough for slow members.
+#: Session timeout in seconds, long enough for slow members.
 SESSION_S = 60.0
 Partition = tuple[str, int]
 
@@ -50,7 +50,7 @@ class Worker:
     _events: list[dict[str, Any]] = field(default_factory=list)
 
     def events(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the events that the process has written so far, of one kind or all."""
+        """Return the events in the process's journal so far, or only those of one kind."""
         if self.journal.exists():
             with self.journal.open("rb") as file:
                 file.seek(self.offset)
@@ -104,14 +104,14 @@ class Worker:
 
 
 class ConfluentGroup:
-    """The consumers of one group, the plan topic they follow and the log they agree through.
+    """A consumer group, its plan topic, and the coordination topic in which its members agree.
 
     Parameters
     ----------
     bootstrap_servers
         The cluster.
     name
-        The group id; also the stem of the names of topics.
+        The group id, and the prefix of topic names.
     directory
         Directory for journals and logs.
     partitions
@@ -185,7 +185,7 @@ class ConfluentGroup:
         return self.workers[name]
 
     def leave(self, name: str) -> None:
-        """Let a consumer leave the group and end."""
+        """Stop a consumer's process, so that the consumer leaves the group."""
         worker = self.workers.pop(name)
         self.gone.append(worker)
         worker.leave()
@@ -207,14 +207,14 @@ class ConfluentGroup:
         assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
-        """Wait until every partition has exactly one owner, with the given version and shares.
+        """Wait until each partition has one owner, and the workers' plan and shares are as given.
 
         Parameters
         ----------
         version
-            The plan that all workers follow; "any": also different plans.
+            The plan version that all workers follow; "any": versions may differ.
         shares
-            The partitions of each worker; if empty, any complete assignment.
+            The partitions of each worker. If omitted, any complete assignment is accepted.
         """
         everything = sorted((self.topic, number) for number in range(self.partitions))
 
@@ -239,7 +239,7 @@ class ConfluentGroup:
         eventually(condition, lambda: f"{what}\n{self.history()}")
 
     def overlaps(self) -> list[str]:
-        """Return cases of two processes that owned a partition at once, ignoring frozen ones."""
+        """Describe each case in which two processes owned the same partition at the same time."""
         intervals = sorted(
             (i for w in (*self.workers.values(), *self.gone) for i in w.intervals()),
             key=lambda interval: interval.begin,
@@ -253,7 +253,7 @@ class ConfluentGroup:
         return found
 
     def history(self) -> str:
-        """Return every journal's last lines and log, for the message of a failed test."""
+        """Return each process's last events and log, for the message of a failed test."""
         lines = []
         for worker in (*self.gone, *self.workers.values()):
             events = [e for e in worker.events() if e["event"] != "message"][-12:]
@@ -270,7 +270,7 @@ class ConfluentGroup:
 
 @contextmanager
 def running(group: ConfluentGroup) -> Iterator[ConfluentGroup]:
-    """Check at the end that no partition ever had two owners; always kill the processes."""
+    """Check at the end that no partition ever had two owners; kill the processes in any case."""
     try:
         yield group
         assert group.overlaps() == [], group.history()

@@ -1,4 +1,4 @@
-"""Processes join, leave and lose their log, on a real broker.
+"""Agreement on a real broker, while members join and leave or the coordination topic is deleted.
 
 At the end of each test every partition has exactly one owner, and no partition ever had two owners
 at the same time.
@@ -26,7 +26,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 
 def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
-    """Members with one secret follow the plan; a member with another one keeps its range share."""
+    """Members with one secret follow the plan; one with another secret keeps its range share."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")
@@ -34,14 +34,14 @@ def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
     group.secret = "-".join(reversed(OURS))
     group.start("stranger")
-    # Range gives a 0 and 1, b 2 and 3.
+    # Range assigns 0 and 1 to a, 2 and 3 to b, 4 and 5 to stranger.
     group.settles(a=[3], b=[0, 1, 2], stranger=[4, 5])
     group.leave("stranger")
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
 
 
 def test_group_recreates_a_deleted_coordination_topic(group: ConfluentGroup) -> None:
-    """Members agree with a new member afterwards."""
+    """After the deletion, a new member joins, and all members follow the plan."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "ab":
         group.start(name)
@@ -54,7 +54,7 @@ def test_group_recreates_a_deleted_coordination_topic(group: ConfluentGroup) -> 
 
 
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
-    """Each partition has one owner throughout, also with plain consumers in the group."""
+    """Each partition has one owner while followers replace plain consumers one by one, and back."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "abc":
         group.start(f"plain-{name}", plain=True)
@@ -71,7 +71,7 @@ def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGrou
 
 
 def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> None:
-    """The member gets an error and leaves; the others continue with the plan."""
+    """The member gets an error and leaves the group; the others follow the plan."""
     other = f"{group.name}-other"
     group.create_topic(other, 2)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])

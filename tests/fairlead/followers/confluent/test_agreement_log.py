@@ -1,4 +1,4 @@
-"""The agreement log carries members' records through a real broker."""
+"""Writing and reading members' records in the agreement log, on a real broker."""
 
 import gc
 import random
@@ -35,7 +35,7 @@ def large_assignment() -> AssignmentRecord:
 def test_assignment_of_a_large_group_arrives(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """A record over a broker's limit of one megabyte arrives, because it is compressed."""
+    """A record larger than the broker's limit of one megabyte arrives, because it is compressed."""
     assignment, read = large_assignment(), list[Record]()
     assert len(encode(assignment)) > 1_048_588
     connection = {"bootstrap.servers": services.bootstrap_servers}
@@ -57,7 +57,7 @@ def test_assignment_of_a_large_group_arrives(
 def test_closed_log_leaves_no_client(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
-    """Clients of the log and their threads end, even with a record in flight."""
+    """After close, the log and its producer are freed, even if a record is being sent."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, set(clients.shared)
     log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))
@@ -67,11 +67,11 @@ def test_closed_log_leaves_no_client(
     del log
     gc.collect()
     assert [known() for known in kept] == [None, None]
-    assert set(clients.shared) <= before  # those of earlier tests may end meanwhile
+    assert set(clients.shared) <= before  # clients of earlier tests may end meanwhile
 
 
 def generations(records: list[Record]) -> list[int]:
-    """Return the generations of the assignment records among some records."""
+    """Return the generation of each assignment record in a list of records."""
     return [record.generation for record in records if isinstance(record, AssignmentRecord)]
 
 

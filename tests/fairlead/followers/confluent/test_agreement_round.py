@@ -1,4 +1,4 @@
-"""Members of an agreement round reach compatible decisions from one log, without Kafka."""
+"""Agreement rounds without Kafka: members that read one log reach compatible decisions."""
 
 import random
 from dataclasses import replace
@@ -31,7 +31,7 @@ def plan(version: int = 1, **shares: list[int]) -> PlanState:
 
 
 def rounds(*records: Announcement) -> dict[str, AgreementRound]:
-    """Return all members' rounds after all have announced themselves, at time 0."""
+    """Return each member's round after it has read all announcements, at time 0."""
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
     for round_ in everybody.values():
         for record in records:
@@ -44,13 +44,13 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_member_with_the_newest_plan_writes_first() -> None:
-    """With this order, the group rebalances only once."""
+    """The member with the newest plan may write at once, another member after one turn."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """A member whose subscription differs from the majority's gets an error as verdict."""
+    """A member whose subscription differs from the majority's gets a verdict with an error."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
@@ -65,7 +65,7 @@ def test_minority_with_another_subscription_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None:
-    """Random logs have plain consumers and several plans; members read different parts of them."""
+    """In random logs with plain consumers and several plans, each partition gets one owner."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
     partitions = rng.sample(range(12), 12)
@@ -95,7 +95,7 @@ def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None
 
 
 def dealt(**shares: list[int]) -> AssignmentRecord:
-    """Return an assignment record with arbitrary shares."""
+    """Return an assignment record with these shares, valid or not."""
     return AssignmentRecord(
         1, "a", ("t",), {name: {"t": tuple(numbers)} for name, numbers in shares.items()}, 1
     )
@@ -115,7 +115,7 @@ def dealt(**shares: list[int]) -> AssignmentRecord:
     ids=["twice", "not given up", "kept back", "unheard", "nobody", "unsubscribed", "another log"],
 )
 def test_invalid_assignment_record_is_ignored(wrong: AssignmentRecord) -> None:
-    """The record assigns partitions that were not given up; the next valid record decides."""
+    """A record that does not match the announcements is ignored; the next valid record decides."""
     members = (here("a", 0, 1), here("b", 2, 3))
     good = dealt(a=[3], b=[0, 1, 2])
     for round_ in rounds(*members).values():
@@ -126,7 +126,7 @@ def test_invalid_assignment_record_is_ignored(wrong: AssignmentRecord) -> None:
 
 
 def test_lost_assignment_does_not_change_another_members_share() -> None:
-    """A new leader of the partition may lose an assignment that only one member has read."""
+    """If the log loses a record that only a has read, a and b still own different partitions."""
     members = (here("a", 0, 1), here("b", 2, 3))
     read, missed = AgreementRound(members[0], COUNTS), AgreementRound(members[1], COUNTS)
     read.hear(members[0], now=0.0, epoch=1)

@@ -1,4 +1,4 @@
-"""Users with equal connection settings share clients, without a broker."""
+"""Sharing of Kafka clients by users with equal connection settings; no broker is needed."""
 
 import gc
 import os
@@ -18,7 +18,7 @@ def test_client_is_shared_until_its_last_user_closes_it(kind: Any) -> None:
     before = len(clients.shared)
     client = clients.shared_client(kind, NOWHERE)
     assert clients.shared_client(kind, dict(NOWHERE)) is client
-    others = {**NOWHERE, "socket.timeout.ms": 5000}  # clock: any
+    others = {**NOWHERE, "socket.timeout.ms": 5000}  # clock: any value
     assert clients.shared_client(kind, others) is not client
     del client
     gc.collect()
@@ -26,7 +26,7 @@ def test_client_is_shared_until_its_last_user_closes_it(kind: Any) -> None:
 
 
 def test_failed_client_is_no_longer_shared() -> None:
-    """New users get and share another client once the old one has failed."""
+    """Once a client has failed, new users get a new client, which they share."""
     client = clients.shared_client(clients.Sender, NOWHERE)
     clients.forget(client)
     fresh = clients.shared_client(clients.Sender, NOWHERE)
@@ -43,7 +43,7 @@ def test_forked_process_makes_its_own_clients(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_settings_without_a_hash_are_compared_by_identity() -> None:
-    """An example is a callback; only the same object gives the same key."""
+    """For a setting such as a callback, only the same object gives an equal key."""
 
     class Tokens:
         __hash__ = None  # type: ignore[assignment]

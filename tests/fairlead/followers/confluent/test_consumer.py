@@ -38,7 +38,7 @@ def topic(kafka_topic: Callable[..., str]) -> str:
 
 @pytest.fixture
 def made() -> Iterator[list[PlanConsumer]]:
-    """Return the list of created consumers; all are closed at the end."""
+    """Return a list for created consumers, which are closed at the end."""
     made: list[PlanConsumer] = []
     yield made
     for consumer in made:
@@ -87,7 +87,7 @@ def plan(consumer: PlanConsumer, topic: str, version: int, **shares: list[int]) 
 
 
 def send(services: Services, consumer: PlanConsumer, value: bytes | None, headers: Headers) -> None:
-    """Send a record with the group's key."""
+    """Send a record with the group's key to the plan topic."""
     status = consumer.status()
     producer = Producer(
         {"bootstrap.servers": services.bootstrap_servers, "message.max.bytes": 10_000_000}
@@ -104,7 +104,7 @@ def publish(
 
 
 def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[Any]:
-    """Poll until a condition holds; return the messages."""
+    """Poll the consumers until a condition holds; return their messages."""
     messages = list[Any]()
 
     def holds() -> bool:
@@ -123,7 +123,7 @@ def owned(consumer: Consumer) -> list[int]:
 
 
 def settle(members: Mapping[str, PlanConsumer], **shares: list[int]) -> None:
-    """Poll until each member owns its share."""
+    """Poll the members until each owns its share."""
     poll_until(lambda: {n: owned(m) for n, m in members.items()} == shares, *members.values())
 
 
@@ -145,7 +145,7 @@ def test_incompatible_setting_is_refused(setting: str, value: str) -> None:
 
 @pytest.mark.kafka
 def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
-    """A pattern is an error, because members' subscriptions must be equal."""
+    """Subscribing to a pattern is an error, because members' subscriptions must be equal."""
     with pytest.raises(ConfigurationError, match="pattern"):
         new_consumer().subscribe(["^test-.*"])
 
@@ -172,7 +172,7 @@ def test_compacted_coordination_topic_is_refused(
 def test_callbacks_get_the_planned_shares(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Callbacks do not get range's shares; assign and revoke alternate."""
+    """Callbacks get the plan's shares; assignments and revocations alternate."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     calls: dict[str, list[tuple[str, list[int]]]] = {"a": [], "b": []}
@@ -196,7 +196,7 @@ def test_callbacks_get_the_planned_shares(
 def test_member_without_a_range_share_owns_its_planned_share(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """With five members for four partitions, the one without a range share owns its plan share."""
+    """With five members for four partitions, a member without a range share owns its plan share."""
     members = {name: new_consumer(name) for name in "abcde"}
     publish(services, members["a"], topic, e=[0], d=[1, 2, 3])
     for member in members.values():
@@ -264,7 +264,7 @@ def test_subscribing_again_keeps_the_verdict(
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Followers notice a recreated topic of the same length, which offsets do not show."""
+    """Followers read a recreated plan topic, although its offsets are those of the old topic."""
     monkeypatch.setattr(plan_reader, "_CHECK_S", 0.5)
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
@@ -279,7 +279,7 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
 def test_plan_of_5_mb_after_invalid_records_is_adopted(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """Invalid records are skipped without a rebalance."""
+    """Invalid records are skipped without a rebalance; the valid plan after them is followed."""
     follower = new_consumer("a", public_keys=PUBLIC)
     origin = origin_of(services, follower.status().plan_topic)
     good = plan(follower, topic, 1, a=[0], b=[1, 2, 3])
@@ -300,7 +300,7 @@ def test_plan_of_5_mb_after_invalid_records_is_adopted(
 
 @pytest.mark.kafka
 def test_close_right_after_subscribing_again(services: Services) -> None:
-    """Unsubscribe, subscribe and close in a row abort plain librdkafka, but not this consumer."""
+    """Unsubscribe, subscribe and close in a row can abort librdkafka, but not this consumer."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
 config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
@@ -319,7 +319,7 @@ for _ in range(3):
 
 @pytest.mark.kafka
 def test_poll_without_a_broker_returns_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call waits for at most one request; its time-out grows."""
+    """Each call waits for at most one request to the broker; the requests' time-out grows."""
     checks, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
@@ -340,7 +340,7 @@ def test_poll_without_a_broker_returns_in_time(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
-    """Return a consumer without a broker, and with a short timeout."""
+    """Return a consumer whose broker does not exist, with a short time-out."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     yield consumer
@@ -348,13 +348,13 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
 
 
 def test_text_is_not_a_list_of_topics(alone: PlanConsumer) -> None:
-    """A string instead of a list is an error, as with Consumer itself."""
+    """A string instead of a list of topics is an error, as for confluent-kafka's Consumer."""
     with pytest.raises(TypeError, match="orders"):
         alone.subscribe("orders")
 
 
 def test_topics_may_be_any_nonempty_iterable(alone: PlanConsumer) -> None:
-    """An empty list is an error, and so are names that are no strings."""
+    """Any iterable of names is accepted; no names, and names that are not strings, are errors."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - not public
     with pytest.raises(ConfigurationError, match="no topics"):
@@ -365,7 +365,7 @@ def test_topics_may_be_any_nonempty_iterable(alone: PlanConsumer) -> None:
 
 
 def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
-    """The status is the same before subscribe, after unsubscribe and after close."""
+    """The status reports "in no group" before subscribe, after unsubscribe and after close."""
     outside = []
     steps: tuple[Callable[[], None], ...] = (
         lambda: None,
@@ -383,7 +383,7 @@ def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
 def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No call opens a connection that stays open."""
+    """The calls do not open the coordination topic, whose connection would stay open."""
     alone.subscribe(["t"])
     alone.close()
     names: list[str] = []
@@ -400,7 +400,7 @@ def test_calls_of_a_closed_consumer_raise_an_error(
 
 
 def test_consumer_deleted_without_close_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The consumer's thread ends soon after."""
+    """The consumer's thread ends after the consumer is garbage-collected."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     name = f"fairlead-plans-{uuid4().hex}"
     consumer = PlanConsumer(
@@ -435,7 +435,7 @@ def test_closing_waits_for_no_broker(
 def test_closed_consumer_is_garbage(
     services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
 ) -> None:
-    """No callback and no traceback keeps a reference to the member of a closed consumer."""
+    """After close, no callback or traceback refers to the member, which holds connections."""
     follower = new_consumer()
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])

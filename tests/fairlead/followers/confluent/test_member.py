@@ -1,4 +1,4 @@
-"""The states of a member and of its share, and the backlog of its records."""
+"""Allowed states of a member and of its share, and the limits of its backlog of records."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from tests.docs.blocks import DOCS
 
 
 def drawn(steps: Mapping[Any, Any]) -> list[str]:
-    """Return one line for each set of states with the same next states."""
+    """Return a line `states -> next states` for each set of states with the same next states."""
     states: dict[str, list[str]] = {}
     for state, after in steps.items():
         if after:
@@ -21,21 +21,21 @@ def drawn(steps: Mapping[Any, Any]) -> list[str]:
 
 
 def test_architecture_page_draws_the_allowed_steps() -> None:
-    """The page shows all allowed steps between states, and every state is reachable."""
+    """The page shows all allowed steps between states, and each state follows another one."""
     text = "\n".join([*drawn(TABLE), *drawn(NEXT_OF_SHARE)])
     assert f"```text\n{text}\n```" in (DOCS / "architecture.md").read_text()
     assert {*State} == {*TABLE} == frozenset[State]().union(*TABLE.values())
 
 
 def test_an_abandoned_share_stays_abandoned() -> None:
-    """Others may own an abandoned share already. A share that was kept stays kept."""
+    """An abandoned share, which others may own, and a kept share never change their state."""
     assert not NEXT_OF_SHARE[RangeShare.KEPT]
     assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
 
 
 @pytest.mark.parametrize(("named", "kept"), [(1, 10_000), (MOST_PARTITIONS, 10)])
 def test_records_before_a_generation_are_bounded(named: int, kept: int) -> None:
-    """The number of records and of partitions that they name is limited."""
+    """A backlog drops records beyond a number of records, or of partitions named in them."""
     backlog, record = Backlog(), Announcement(1, "m", "a", ("t",), {"t": tuple(range(named))})
     for _ in range(20_000):
         backlog.add(record, 0)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def plans(settings: Settings, unique_name: str) -> Iterator[PlanTopic]:
-    """Return a separate plan topic, written in transactions like all plans."""
+    """Return an empty plan topic, to which plans are sent in transactions."""
     with PlanTopic(settings.kafka.model_copy(update={"plan_topic": unique_name})) as topic:
         topic.ensure()
         yield topic
@@ -29,7 +29,7 @@ def plans(settings: Settings, unique_name: str) -> Iterator[PlanTopic]:
 
 @pytest.fixture
 def connection(settings: Settings) -> dict[str, Any]:
-    """Return the connection settings."""
+    """Return confluent-kafka's connection settings."""
     return {"bootstrap.servers": settings.kafka.bootstrap_servers}
 
 
@@ -41,7 +41,7 @@ def send(plans: PlanTopic, version: int) -> None:
 def test_each_record_is_read_once_and_the_end_is_noticed(
     plans: PlanTopic, connection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A transaction marker is the last entry."""
+    """The end is noticed although the last entry of the log is a transaction marker."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", PATIENCE_S)
     send(plans, 1)
     source = ConfluentSource.open("g", connection, plans.name)

@@ -16,7 +16,7 @@ class SlowConsumer(Consumer):
     now = 0.0
 
     def memberid(self) -> str:
-        """Return the member id, which each report needs, after one second."""
+        """Let a second pass; return the member id, which each report needs."""
         self.now += 1.0
         return "orders-1"
 
@@ -39,10 +39,10 @@ def consumer() -> Iterator[SlowConsumer]:
 def test_storing_offsets_does_not_count_for_a_record(
     consumer: SlowConsumer, take: Callable[[Reporting, Consumer, Message], Any]
 ) -> None:
-    """A record's time starts after offsets are stored, when the application gets it."""
+    """A record's processing time begins when the application gets it, after offsets are stored."""
     reporting = Reporting({}, report=True)
     reporting.meter = Meter(300.0, lambda: consumer.now, lambda: 0.0)
-    new: Any = Message  # its constructor is untyped
+    new: Any = Message  # the constructor of Message is untyped
     assert reporting.meter.since == 0.0
     take(reporting, consumer, new(topic="orders", partition=0, offset=0, value=b"value"))
     assert reporting.meter.since == consumer.now == 1.0

@@ -1,8 +1,9 @@
-"""One PlanConsumer in a separate process, for tests that need one of its own.
+"""Run one consumer in a separate process.
 
     python worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
 
-Writes a line of JSON per event to the journal, at once.
+The consumer is a PlanConsumer; with `"plain": true`, it is confluent-kafka's own. It writes each
+event to the journal at once, as a line of JSON.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer
 
-# clocks: the order in which processes owned partitions
+# clocks: times show whether two processes owned a partition at once
 
 EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}
 
@@ -33,7 +34,7 @@ class Journal:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(self, event: str, **values: Any) -> None:
-        """Write one event with its time, by the machine's clock, which all processes share."""
+        """Write one event, with the time on the machine's clock, which all processes share."""
         line = json.dumps({"at": time.monotonic(), "event": event, **values})
         os.write(self._file, f"{line}\n".encode())
 
@@ -59,7 +60,7 @@ def until_terminated() -> Iterator[list[bool]]:
 
 
 def consume(consumer: Consumer, journal: Journal) -> None:
-    """Poll once; store a message's offset once it is in the journal."""
+    """Poll once; write the message to the journal, then store its offset."""
     message = consumer.poll(0.1)
     if message is None:
         return
@@ -99,7 +100,7 @@ def main(spec: dict[str, Any]) -> None:
                     journal.note("version", version=version)
         except ConfigurationError as error:
             journal.note("refused", text=str(error))
-        consumer.unsubscribe()  # librdkafka can abort if only close() does this
+        consumer.unsubscribe()  # librdkafka can abort if close() unsubscribes
         consumer.close()
         journal.note("closed")
 

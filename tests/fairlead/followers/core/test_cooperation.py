@@ -32,7 +32,7 @@ def group(claimed: list[set[str]]) -> list[GroupMember]:
 
 @given(owners, claims)
 def test_no_partition_has_two_readers(goal: list[str], claimed: list[set[str]]) -> None:
-    """Whatever members claim, even contradictions, no partition has two readers at a time."""
+    """Even if members' claims contradict each other, no partition has two readers at a time."""
     for member, share in first_round(shares(goal), group(claimed)).items():
         for partition in share.get("t", []):
             assert claimed[partition] <= {member}
@@ -40,7 +40,7 @@ def test_no_partition_has_two_readers(goal: list[str], claimed: list[set[str]]) 
 
 @given(owners, claims)
 def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
-    """A partition claimed only by its future owner stays in that member's share throughout."""
+    """If only its future owner claims a partition, the first round gives it to this owner."""
     first = first_round(shares(goal), group(claimed))
     for partition, owner in enumerate(goal):
         if claimed[partition] == {owner}:
@@ -49,7 +49,7 @@ def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[
 
 @given(owners, claims)
 def test_second_round_completes_the_goal(goal: list[str], claimed: list[set[str]]) -> None:
-    """Members own their shares of the first round; the second round assigns the rest."""
+    """If members own their shares of the first round, the second round reaches the goal."""
     first = first_round(shares(goal), group(claimed))
     settled = [replace(m, owned=first[m.member_id]) for m in group(claimed)]
     second = first_round(shares(goal), settled)

@@ -1,4 +1,4 @@
-"""A follower in rebalances, without a client: which members request one, and how often."""
+"""A follower without a Kafka client: its rebalance requests, its decisions and its status."""
 
 import math
 import threading
@@ -25,12 +25,12 @@ from tests.fairlead.followers.helpers import ScriptedSource, make_plan, record, 
 from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: all records are there
+OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: no wait is needed
 
 
 @dataclass
 class Stage:
-    """A running follower, its plan topic, and its requests."""
+    """A running follower, its plan topic, and its newest plan version at each rebalance request."""
 
     follower: Follower
     source: ScriptedSource
@@ -42,7 +42,7 @@ class Stage:
         eventually(lambda: self.follower.status().latest_version is None, "the tombstone is read")
 
     def lead(self, heard: Identity = NOTHING) -> AssignmentNote:
-        """Rebalance with this member as leader; another member has read up to `heard`."""
+        """Rebalance with this member as leader; another member's newest record is `heard`."""
         self.follower.subscription("a")
         members = [GroupMember("a-1", ("t",)), GroupMember("b-1", ("t",), seen=heard)]
         _, user_data = self.follower.assign(members, {"t": 1})
@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan and wait until the follower knows it and has decided on a request."""
+        """Publish a plan; wait until the follower has read it and could request a rebalance."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
@@ -89,7 +89,7 @@ def test_leader_follows_the_plan_and_sends_its_version() -> None:
 
 
 def test_each_newer_plan_causes_one_rebalance_request() -> None:
-    """A member makes one request for each newer plan, even if the request did not help."""
+    """A member requests one rebalance for each newer plan, even if the leader does not adopt it."""
     with following() as stage:
         stage.follow_other_leader(AssignmentNote(plan_version=1, seen=seen(1)))
         stage.reads(4, version=2)
@@ -99,7 +99,7 @@ def test_each_newer_plan_causes_one_rebalance_request() -> None:
 
 
 def test_plan_that_the_leader_knows_causes_no_request() -> None:
-    """The leader knows the newer plan, so no other member makes a request."""
+    """If the leader has read version 2, a member that reads version 2 later makes no request."""
     with following() as stage:
         stage.follow_other_leader(AssignmentNote(plan_version=1, seen=seen(2)))
         stage.reads(4, version=2)
@@ -107,7 +107,7 @@ def test_plan_that_the_leader_knows_causes_no_request() -> None:
 
 
 def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
-    """The leader decides by its older plan, and requests a rebalance once it has read the newer."""
+    """The leader decides by its older plan, and makes the request once it reads the newer plan."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -119,7 +119,7 @@ def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
 def test_static_successor_of_such_a_leader_requests_the_rebalance(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """A static member with the old leader's assignment makes the request instead."""
+    """If a leader with an older plan restarts as the same static member, it makes the request."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -129,7 +129,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
 
 
 def test_static_member_restarted_between_rounds_requests_the_second() -> None:
-    """The broker starts a round only if the member's subscription differs from its last one."""
+    """The member's new subscription differs from its last one, as brokers ignore an equal one."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -141,7 +141,7 @@ def test_static_member_restarted_between_rounds_requests_the_second() -> None:
 
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
-    """If the broker assigns partitions, no leader can follow a plan."""
+    """If the broker assigns, a member requests no rebalance, and its status has the reason."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)
@@ -153,7 +153,7 @@ def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
 
 
 def test_no_plan_is_followed_under_another_assignor() -> None:
-    """A member's status reports the reason."""
+    """If the group uses another assignor, the member's status reports no plan, and the reason."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")
@@ -163,7 +163,7 @@ def test_no_plan_is_followed_under_another_assignor() -> None:
 
 
 class HangingSource(ScriptedSource):
-    """A broker that a test can make hang; it records the threads that call it."""
+    """A plan source that a test can make hang; it records the threads that call it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class HangingSource(ScriptedSource):
         self.hanging, self.hangs, self.released = (threading.Event() for _ in range(3))
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Hang, or return the next record."""
+        """Return the next record, unless the source hangs."""
         self.askers.add(threading.get_ident())
         if self.hanging.is_set():
             self.hangs.set()
@@ -179,13 +179,13 @@ class HangingSource(ScriptedSource):
         return super().read(timeout_s)
 
     def at_end(self) -> bool:
-        """Return whether all records are read, and note the calling thread."""
+        """Return whether all records are read, and record the calling thread."""
         self.askers.add(threading.get_ident())
         return super().at_end()
 
 
 def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFixture) -> None:
-    """A rebalance does no I/O, even if the broker hangs."""
+    """A leader that has read all records decides without I/O, even if the broker hangs."""
     source = HangingSource()
     with following(source, FollowOptions(read_timeout_s=PATIENCE_S)) as stage:
         source.hanging.set()
@@ -223,7 +223,7 @@ def test_invalid_waiting_time_is_refused(name: str, seconds: Any) -> None:
 
 
 def test_reason_of_an_idle_member() -> None:
-    """The reason is: not in the plan, no share, a shared name, or range."""
+    """Reasons are: not in the plan, no share in it, a name used twice, too few partitions."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' no partitions" in idle_reason(plan, "b")
@@ -232,7 +232,7 @@ def test_reason_of_an_idle_member() -> None:
 
 
 def test_status_has_plans_and_problems() -> None:
-    """The status has the followed and the newest plan, and the newest bad record's problem."""
+    """The status has the followed plan, the newest plan, and why the last record was skipped."""
     with following(options=FollowOptions(rejoin_jitter_s=None)) as stage:
         stage.lead()
         stage.reads(4, version=2)

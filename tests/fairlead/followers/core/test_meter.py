@@ -22,9 +22,9 @@ from fairlead.wire.work_report import TIMES_UNKNOWN, WorkReport
 
 TOPIC = "orders"
 MAX_S = 300.0
-#: Seconds that the application takes for a record, and for a flush after many of them.
+#: Seconds that the application takes for a usual, expensive or quick record, and for a flush.
 USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
-#: Seconds to pass a record on to a thread: usually, and if other processes interrupt this.
+#: Seconds to pass a record on to a thread: usually, and if other processes interrupt.
 PASSED_ON, INTERRUPTED = 50e-6, 10e-3
 
 
@@ -38,7 +38,7 @@ class Record:
 
 @dataclass
 class Application:
-    """A consumer's application: its reads, its working time, and its reports."""
+    """A simulated application that reads records, works, and reports."""
 
     now: float = 0.0
     ends: dict[int, int] = field(default_factory=dict)
@@ -71,27 +71,27 @@ class Application:
         )
 
     def consume(self, partitions: Sequence[int]) -> list[Record]:
-        """Take a list of records of any partitions, as confluent-kafka's consume() does."""
+        """Take a list with a record of each partition, like confluent-kafka's consume()."""
         self.meter.asked()
         records = [record for p in partitions for record in self.records(p, 1)]
         runs = [(self.meter.progress_of((TOPIC, p)), 1) for p in partitions]
         return self.meter.took_list(records, runs, lambda record: record.offset)
 
     def next(self, partition: int) -> Record:
-        """Take one record, as iterators do."""
+        """Take one record, as iterating over a consumer does."""
         self.meter.asked()
         (record,) = self.records(partition, 1)
         self.meter.took_one(TOPIC, partition, record.offset)
         return record
 
     def report(self, partition: int, offset: int | None = None) -> WorkReport:
-        """Return the report of a commit: by default for all records that were read."""
+        """Return the report for a commit, by default of the offset after all read records."""
         end = self.ends.get(partition, 0) if offset is None else offset
         return self.meter.report((TOPIC, partition), end)
 
 
 def interval(now: WorkReport, before: WorkReport | None = None) -> tuple[float, float]:
-    """Return low, mean and high of the seconds per record, as the planner computes them."""
+    """Return bounds of the mean seconds per record since a report, as the planner computes them."""
     records, busy, squares = (
         after - earlier
         for after, earlier in zip(
@@ -123,7 +123,7 @@ def app() -> Application:
 
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
 def test_iterated_records_count_for_their_partition(app: Application, takes: float) -> None:
-    """Each partition gets its own time, also for fast records, which are timed in groups."""
+    """Each partition gets its own records' time, even if quick records are timed in groups."""
     for _ in range(40):
         for partition, records in app.poll({0: 250, 1: 250}).items():
             for _record in records:
@@ -136,7 +136,7 @@ def test_iterated_records_count_for_their_partition(app: Application, takes: flo
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """Quick records are timed in groups; the excess time of a group counts as one record's."""
+    """Quick records are timed in groups; a group's excess time counts as one record's time."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)
@@ -149,7 +149,7 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
 
 @pytest.mark.parametrize("stops_after", [1, 7, 30])
 def test_interrupted_batch_counts_all_its_records(app: Application, stops_after: int) -> None:
-    """The time after the interruption counts, too."""
+    """If the application stops iterating, all records of the batch and later time count, too."""
     for records in app.poll({0: 100}).values():
         for _record in records:
             app.work(USUAL)
@@ -188,7 +188,7 @@ WAYS = {
 def test_reads_without_iterating_are_right_or_wide(
     app: Application, way: str, partitions: int
 ) -> None:
-    """Without iterating, the mean is right or its interval is wide."""
+    """If a batch is not read by iterating, the mean is right or its interval is wide."""
     for _ in range(200):
         for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
             for _record in WAYS[way](records):
@@ -207,7 +207,7 @@ def test_reads_without_iterating_are_right_or_wide(
 def test_flush_after_a_batch_is_right_or_wide(
     app: Application, take: str, partitions: int, collect_s: float
 ) -> None:
-    """If rows are collected and then inserted, the mean is right or its interval is wide."""
+    """If rows are inserted together after each batch, the mean is right or its interval is wide."""
     before: dict[int, WorkReport] = {}
     share = 96 // partitions
     for number in range(150):
@@ -243,7 +243,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """Calls and handler time are the application's, for any order of reads and seeks."""
+    """For any order of reads and seeks, reported calls and handler time equal the application's."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
@@ -266,7 +266,7 @@ def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
-    """A record counts, finished or not, until the group would have revoked its partition."""
+    """The time of a record, finished or not, is counted up to the poll interval at most."""
     if batch:
         records = iter(next(iter(app.poll({0: 1}).values())))
         next(records)
@@ -281,7 +281,7 @@ def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, b
 
 
 def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
-    """The application may continue with the next batch, or within the interrupted one."""
+    """After an exception within a batch, all records of the batch and all time are counted."""
     kept = []
     for _ in range(10):
         with suppress(LookupError):
@@ -314,7 +314,7 @@ def test_timed_list_is_a_list(app: Application) -> None:
 
 
 def test_reported_counters_never_decrease(app: Application) -> None:
-    """Reports are made within records, groups and waits."""
+    """No counter is lower than in an earlier report, even in reports during records and waits."""
     rng = random.Random(1)  # the same sequence in each run
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
@@ -344,7 +344,7 @@ def test_reported_counters_never_decrease(app: Application) -> None:
 
 
 def test_waiting_is_idle_time_of_the_thread(app: Application) -> None:
-    """The client's own work, and other tasks of an event loop, do not count as waiting."""
+    """CPU time that the client or other tasks use during a wait does not count as waiting."""
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
     app.meter.waits()
@@ -372,7 +372,7 @@ def test_several_tasks_end_the_counting_of_times(app: Application) -> None:
 
 
 def test_only_empty_metadata_is_replaced(app: Application) -> None:
-    """Metadata of the application stay; empty metadata and older reports are replaced."""
+    """An application's metadata is kept; empty metadata and older reports are replaced."""
     assert [has_metadata(text) for text in (None, "", "fairlead1 c=x", "mine")] == [
         *(False, False, False),
         True,
@@ -397,7 +397,7 @@ def take_list(app: Application) -> int:
 def test_records_passed_on_have_no_times_on_any_machine(
     app: Application, take: Callable[[Application], int]
 ) -> None:
-    """Interruptions by other processes make the mean a multiple of the usual time."""
+    """Times are reported as unknown, even if interruptions make some of them long."""
     for number in range(400):
         app.wait(0.1)  # clock: simulated
         records = take(app)
@@ -419,7 +419,7 @@ HONEST: dict[str, Callable[[int], float]] = {
 def test_records_of_honest_applications_have_times(
     app: Application, takes: Callable[[int], float]
 ) -> None:
-    """The handler is quick, or the consumer spends 30% of its time with few records."""
+    """A quick handler, or work on only a few records, is not mistaken for passing records on."""
     for number in range(1, 2000):
         app.wait(0.1)  # clock: simulated
         app.next(0)
@@ -430,7 +430,7 @@ def test_records_of_honest_applications_have_times(
 def work_for_days(
     app: Application, days: float, wait_s: float, takes: Callable[[int], float]
 ) -> int:
-    """Let an application take single records; return the number of paused partitions reported."""
+    """Let an application take single records; return `paused` of the last report."""
     end, number, paused = app.now + days * 86_400, 0, -1
     while app.now < end:
         number += 1
@@ -442,13 +442,13 @@ def work_for_days(
 
 
 def test_full_queue_does_not_look_like_work(app: Application) -> None:
-    """The application passes records on, and later waits for its full queue for some hours."""
+    """If an application passes records on, times stay unknown while its full queue blocks it."""
     assert work_for_days(app, 1.5, 60.0, lambda _: PASSED_ON) == TIMES_UNKNOWN
     assert work_for_days(app, 0.2, 0.1, lambda _: 20.0) == TIMES_UNKNOWN
 
 
 def test_times_are_known_again_after_days_with_more_work(app: Application) -> None:
-    """The application skips most records, and was idle for days."""
+    """If times are unknown because an application was idle for days, more work makes them known."""
     skips = HONEST["skips most records"]
     assert work_for_days(app, 3.0, 60.0, skips) == TIMES_UNKNOWN
     assert work_for_days(app, 3.0, 10.0, lambda number: 100 * skips(number)) == 0
@@ -476,7 +476,7 @@ def test_threads_may_commit_at_the_same_time(app: Application) -> None:
 
 
 def test_end_of_a_partition_is_no_quick_record(app: Application) -> None:
-    """`consume` also returns messages without a record, such as the end of a partition."""
+    """Messages without a record, such as the end of a partition, do not count as quick records."""
     for _ in range(100):
         app.wait(1.0)  # clock: simulated
         app.meter.asked()

@@ -38,7 +38,7 @@ def record(offset: int, value: bytes | None, key: bytes = KEY) -> PlanRecord:
 
 
 def sent(offset: int, version: int, *, withdrawn: bool = False, **changes: Any) -> PlanRecord:
-    """Return a record as the planner signs it."""
+    """Return a signed record of a plan or a withdrawal, as the planner sends it."""
     value = withdrawn_value("group", version) if withdrawn else plan(version).to_bytes()
     kind: Kind = "withdrawn" if withdrawn else "plan"
     return PlanRecord(
@@ -59,7 +59,7 @@ def version(state: PlanState) -> int | None:
 
 
 def edited(**changes: object) -> bytes:
-    """Return the bytes of a plan of version 2 with some of its JSON replaced."""
+    """Return the bytes of plan version 2 with some JSON fields replaced."""
     return json.dumps({**json.loads(plan(2).to_bytes()), **changes}).encode()
 
 
@@ -114,7 +114,7 @@ def test_plan_after_a_tombstone_is_followed() -> None:
 
 
 def test_tombstone_before_the_current_plan_withdraws_nothing() -> None:
-    """A new connection reads an old tombstone again before the plan, which is already known."""
+    """If records are read again, an old tombstone does not withdraw the newer, known plan."""
     records = sent(0, 1), record(1, None), sent(2, 2)
     cache = PlanCache("group", ORIGIN, None, known=after(*records))
     for hostile in records:
@@ -125,20 +125,20 @@ def test_tombstone_before_the_current_plan_withdraws_nothing() -> None:
 
 
 def test_newer_epoch_wins_over_a_higher_version() -> None:
-    """A new planner counts versions from 1 in a new epoch."""
+    """Version 1 of a newer epoch replaces version 7; later records of the old epoch are ignored."""
     state = after(sent(0, 7, epoch=1), sent(1, 1, epoch=2), sent(2, 8, epoch=1))
     assert state.seen[:2] == (2, 1)
 
 
 def test_withdrawal_covers_its_version_and_earlier_ones() -> None:
-    """Records of these versions no longer count; the next version does."""
+    """Later records of these versions are ignored; a newer plan is followed."""
     state = after(sent(0, 1), sent(1, 2), sent(2, 2, withdrawn=True), sent(3, 2), sent(4, 1))
     assert (state.plan, state.seen.rank) == (None, (1, 2, True))
     assert version(after(sent(0, 2, withdrawn=True), sent(1, 3, epoch=2))) == 3
 
 
 def test_same_plan_sent_again_only_extends_its_lease() -> None:
-    """Only a later lease counts; the plan stays the same object."""
+    """A later lease extends the plan's lease, an earlier one does not; the plan is unchanged."""
     now = datetime.now(UTC).replace(microsecond=0)
     cache = PlanCache("group", ORIGIN, SIGNED)
     cache.apply(sent(0, 1, lease_until=now))
@@ -160,7 +160,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
 
 
 def test_tombstone_is_refused_if_plans_are_signed() -> None:
-    """A tombstone has no signature, so the plan stays; older records are still ignored after it."""
+    """The plan stays, because a tombstone has no signature; older versions are still ignored."""
     state = after(sent(0, 2), record(1, None), sent(2, 1), verifier=SIGNED)
     assert (version(state), state.problem) == (2, "A tombstone is not signed")
 
@@ -202,11 +202,11 @@ def test_unreadable_record_leaves_the_last_good_plan(
 
 @given(st.binary())
 def test_random_bytes_leave_the_last_good_plan(value: bytes) -> None:
-    """No bytes on the topic raise an error."""
+    """Random bytes raise no error and replace no plan."""
     assert version(after(record(0, plan(1).to_bytes()), record(1, value))) == 1
 
 
 def test_value_that_disagrees_with_its_hash_is_skipped() -> None:
-    """Bytes that were changed in transit are no plan, even if they still parse."""
+    """A value that does not match its hash is skipped, even if it is a valid plan."""
     headers = tuple(unsigned(plan(1).to_bytes()))
     assert after(PlanRecord(0, KEY, plan(2).to_bytes(), headers)).plan is None

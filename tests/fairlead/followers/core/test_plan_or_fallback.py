@@ -1,4 +1,4 @@
-"""The leader follows the plan or falls back to range, and gives a reason."""
+"""A leader's decision: to follow the plan, or to fall back to range with a reason."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -48,7 +48,7 @@ def test_clocks_may_differ_by_a_minute() -> None:
 
 
 def test_members_with_one_name_share_no_partition() -> None:
-    """Members with equal names use their member ids, and get the remaining partitions."""
+    """Two members with one client id count as new members; each partition still gets one owner."""
     twins = [GroupMember(f"a-{number}", ("t",), client_id="a") for number in range(2)]
     decision = decide(KNOWN, twins, {"t": 4}, now=DAY)
     owned = [p for share in decision.shares.values() for p in share["t"]]
@@ -67,6 +67,6 @@ def test_static_members_come_first_in_range() -> None:
 
 
 def test_the_longest_lease_is_valid() -> None:
-    """Adding the allowance for clocks does not overflow the date."""
+    """Adding the clock tolerance to the latest possible end of a lease causes no overflow."""
     state = PlanState(PLAN, SEEN, datetime.max.replace(tzinfo=UTC))
     assert decide(state, MEMBERS, {"t": 4}, now=DAY).plan_version == 1

@@ -34,7 +34,7 @@ def reading(open_source: Callable[[], ScriptedSource | None]) -> Iterator[PlanRe
 
 
 def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
-    """A partly read topic gives no plan, so only the newest version is ever followed."""
+    """There is no plan until the topic is read to its end, so no outdated version is followed."""
     source = ScriptedSource(record(0, 1), record(1, None), record(2, 2))
     with reading(lambda: source) as reader:
         eventually(source.feed.empty, "all is read")
@@ -45,7 +45,7 @@ def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
 
 
 def test_fresh_cache_answers_without_waiting() -> None:
-    """A rebalance with a current plan does not wait, with any time-out."""
+    """Once the topic is read to its end, the plan is returned at once, even without a broker."""
     source = ScriptedSource(record(0, 1))
     source.ended.set()
     with reading(lambda: source) as reader:
@@ -65,7 +65,7 @@ def test_waits_for_a_plan_that_another_member_has_seen() -> None:
 
 
 def test_wait_for_a_plan_is_limited(caplog: pytest.LogCaptureFixture) -> None:
-    """A topic that cannot be read to its end delays a rebalance only briefly; this is logged."""
+    """A topic that cannot be read to its end delays a rebalance only briefly, with a warning."""
     with reading(ScriptedSource) as reader, caplog.at_level(logging.WARNING):
         assert reader.current(at_least=NOTHING, timeout_s=0.01) == UNREAD
     assert "not read to its end within 0.0 s" in caplog.text
@@ -109,7 +109,7 @@ def test_missing_topic_is_no_plan_at_once() -> None:
 
 
 def leased(version: int) -> PlanRecord:
-    """Return a record as the planner sends it, with a lease."""
+    """Return a signed record of a plan with a lease."""
     value = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version).to_bytes()
     return PlanRecord(0, b"group", value, tuple(signed(value, version=version)))
 

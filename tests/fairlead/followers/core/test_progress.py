@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.followers.core.progress import Progress
 
-Record = int  # only its offset matters
+Record = int  # a record is represented by its offset
 
 
 def offset_of(record: Record) -> int:
@@ -53,7 +53,7 @@ class Partition:
         return rest[0] if rest else self.position
 
     def commit(self, offset: int) -> tuple[int, int]:
-        """Return the offset and the records that are reported with it."""
+        """Commit an offset; return it and the number of records that are reported with it."""
         self.progress.commit(offset, self.progress.busy, self.progress.squares)
         return offset, self.progress.reported.records
 
@@ -70,9 +70,9 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
-    """The limit holds for commits behind, at and ahead of the work, and after seeks and rejoins.
+    """From commit to commit, reported records grow by no more than the committed offset.
 
-    The exception is a committed offset that decreases, which a reader notices.
+    Commits may be behind or ahead of the work. There is no limit if commits decrease.
     """
     partition = Partition()
     commits: list[tuple[int, int]] = []
@@ -104,7 +104,7 @@ def test_records_in_step_are_reported_in_full() -> None:
 
 
 def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
-    """If commits are ahead by at most a batch, as with getmany(), times stay with their records."""
+    """If commits are up to a batch ahead of the work, reports are at most a batch behind it."""
     partition = Partition()
     for _ in range(50):
         partition.next_batch(100, gap=0)
@@ -117,16 +117,16 @@ def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
 
 
 def test_records_count_again_only_after_a_reset() -> None:
-    """After a rebalance, reread records do not count again; after a reset of the commit they do."""
+    """Records that are read a second time count again only if the committed offset was reset."""
     partition = Partition()
     partition.next_batch(100, gap=0)
     partition.work(100)
     partition.commit(60)
-    partition.go_to(60)  # the partition was lost before the rest was committed, and comes back
+    partition.go_to(60)  # after a rebalance, continue at the commit
     partition.next_batch(100, gap=0)
     partition.work(100)
     assert partition.commit(160) == (160, 160)
-    partition.go_to(0)  # a person has reset the commit
+    partition.go_to(0)  # an operator has reset the committed offset
     partition.next_batch(10, gap=0)
     partition.work(10)
     partition.commit(10)
@@ -136,7 +136,7 @@ def test_records_count_again_only_after_a_reset() -> None:
 
 
 def test_records_of_other_owners_do_not_delay_reports() -> None:
-    """Offsets that others read do not count here."""
+    """After other owners have read many offsets, this owner's records are reported as usual."""
     partition = Partition()
     partition.next_batch(10, gap=0)
     partition.work(10)
@@ -155,7 +155,7 @@ def test_records_of_other_owners_do_not_delay_reports() -> None:
 
 
 def test_memory_is_bounded_if_commits_stay_behind() -> None:
-    """For example, the first record is never finished."""
+    """If every commit is at an early offset, few states are stored, and no record is lost."""
     partition = Partition()
     for _ in range(1000):
         partition.next_batch(10, gap=0)

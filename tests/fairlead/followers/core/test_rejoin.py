@@ -1,4 +1,4 @@
-"""The time at which a member requests a rebalance for a newer plan."""
+"""When a member requests a rebalance to adopt a newer plan."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ def test_no_request_before_the_group_has_settled() -> None:
 
 
 def test_one_request_per_plan_within_the_jitter() -> None:
-    """A member draws the time of its request once for each plan."""
+    """A member makes one request for a plan, at a random time within the jitter."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     times = [now for now in range(30) if schedule.due(seen=Identity(1, 1), now=now)]
@@ -26,7 +26,7 @@ def test_one_request_per_plan_within_the_jitter() -> None:
 
 
 def test_plan_that_the_group_knows_causes_no_request() -> None:
-    """Another member made the request first, so the others make none."""
+    """A member makes no request for a plan that was the newest in the group's last rebalance."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0))
     schedule.settle(Identity(1, 5))
@@ -41,7 +41,7 @@ def test_stream_of_plans_does_not_delay_the_request() -> None:
 
 
 def test_later_members_request_only_if_earlier_ones_do_not() -> None:
-    """Members take turns."""
+    """A member with `turn_s=4` makes its request after four seconds, not earlier."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0), turn_s=4.0)
     assert [schedule.due(seen=Identity(1, 1), now=now) for now in (0.0, 3.0, 4.0)] == [
@@ -52,7 +52,7 @@ def test_later_members_request_only_if_earlier_ones_do_not() -> None:
 
 
 def test_plan_that_is_sent_again_causes_no_request() -> None:
-    """A plan that is sent again differs only in its offset; a withdrawal causes a request."""
+    """A known plan that is sent again causes no request; its withdrawal causes one."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5, sha256="9f2c"))
     assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)
@@ -60,7 +60,7 @@ def test_plan_that_is_sent_again_causes_no_request() -> None:
 
 
 def test_expired_plan_causes_one_request_per_lease() -> None:
-    """Members' clocks may disagree about the lease, which must not cause endless rebalances."""
+    """A renewed lease causes only one request, even if members' clocks disagree about its end."""
     first = datetime(2026, 1, 1, tzinfo=UTC)
     second = first + timedelta(hours=6)
     plan = Identity(1, 5)

@@ -1,4 +1,4 @@
-"""Real kafka-python consumers: cooperative rebalances (KIP-429), and joins that polls interrupt."""
+"""Real kafka-python consumers: cooperative rebalances (KIP-429), short polls, removed members."""
 
 import itertools
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def settles(fleet: Fleet, members: dict[str, KafkaPythonMember], **shares: list[
 
 
 def test_only_moved_partitions_are_revoked(fleet: Fleet) -> None:
-    """A new plan moves one partition: one is revoked, one is assigned, the others stay."""
+    """If a new plan moves one partition, only this one is revoked and assigned."""
     publish(fleet, 1, a=[0, 1], b=[2, 3])
     journals = {"a": Journal(), "b": Journal()}
     members = {"a": join(fleet, "a", journals["a"], **COOPERATIVE)}
@@ -138,7 +138,7 @@ def test_rebalance_completes_with_short_polls(
     consumer = new_consumer(fleet, **connection, group_id=fleet.group, metadata_max_age_ms=200)
     admin = KafkaAdminClient(**connection)
 
-    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # short polls interrupt, longer ones make progress
+    timeouts_ms = itertools.cycle((1, 2, 5, 20))  # the shortest polls end during a rebalance
 
     def owns(count: int) -> bool:
         consumer.poll(timeout_ms=next(timeouts_ms))
@@ -192,7 +192,7 @@ def test_member_removed_while_joining_loses_its_partitions(
 def test_eager_member_continues_at_the_commit_and_stays_paused(
     fleet: Fleet, services: Services
 ) -> None:
-    """The member's positions may be outdated, but pauses are the application's decision."""
+    """After a rebalance, the member reads from committed offsets, and partitions stay paused."""
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
         group_id=fleet.group,
@@ -221,7 +221,7 @@ def test_eager_member_continues_at_the_commit_and_stays_paused(
 
 
 def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Services) -> None:
-    """The member notices its removal when it rejoins; others may have read its partitions."""
+    """At its rejoin, the member reports its partitions as lost, since others may have read them."""
     journal = Journal()
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = PlanConsumer(
@@ -254,7 +254,7 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
 
 
 def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
-    """Without its consumer, the assignor has only claims that may be outdated: an error."""
+    """An assignor that does not know its consumer raises an error: its claims may be outdated."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:
@@ -267,7 +267,7 @@ def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Service
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     fleet: Fleet, services: Services
 ) -> None:
-    """The new topic is as long as the old one, so offsets do not show that records are new."""
+    """Followers read a recreated plan topic, although its offsets are those of the old topic."""
     publish(fleet, 1, a=[0, 1, 2, 3])
     member = fleet.join("a")
     eventually(lambda: member.status().plan_version == 1, "the plan is followed")

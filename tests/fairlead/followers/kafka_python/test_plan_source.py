@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-# Runs in a separate process, because the client does not close refused sockets itself.
+# Run in a separate process, because the client does not close refused sockets itself.
 PROBE = """
 import threading
 from fairlead.followers.client_assignors.kafka_python import fetch_lags
@@ -21,7 +21,7 @@ for ask in (
 
 
 def test_failed_connection_leaves_no_thread_behind() -> None:
-    """Retries during a long outage start no threads that stay."""
+    """After failed connections, only the main thread is left."""
     result = subprocess.run(
         [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
     )

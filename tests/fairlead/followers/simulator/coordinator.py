@@ -1,4 +1,4 @@
-"""Model of a group's coordinator: classic protocol, eager."""
+"""Model of a group coordinator, with eager rebalances of the classic protocol."""
 
 import random
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Coordinator:
     rng
         Draws member ids.
     partitions
-        Number of partitions of the one topic.
+        Number of partitions of the group's only topic.
     """
 
     now: Callable[[], float]
@@ -73,7 +73,7 @@ class Coordinator:
             self._prepare()
 
     def delete(self) -> None:
-        """Delete the group if it has no members; generations of a new one begin at 1."""
+        """Delete the group if it has no members, so that generations begin at 1 again."""
         if not self.members:
             self.generation = 0
 

@@ -1,8 +1,8 @@
-"""Random histories of events of a simulated group, reproducible by their seed.
+"""Random sequences of events for a simulated group, reproducible from a seed.
 
 `FollowingMember`, `PlanReader` and the code they use are real; clock, topics, coordinator and
 client are models. `logs` models topics, `coordinator` the group's coordinator, `member` one
-consumer; `world` combines them and checks the invariants at every moment.
+consumer; `world` combines them and checks the invariants after each step.
 """
 
 import random
@@ -14,7 +14,7 @@ from tests.fairlead.followers.simulator.hostile import forge, garbage
 from tests.fairlead.followers.simulator.world import ViolationError, World
 
 LENGTH_S = 40.0
-#: Seconds. Maximum time to recover after the last fault, also after many interruptions.
+#: Maximum seconds until a group has recovered from the last fault.
 HEALS_WITHIN_S = 900.0
 NAMES = "abcd"
 
@@ -28,7 +28,7 @@ class Action:
     at
         Time in seconds.
     what
-        One of `WEIGHTS`, or "forge".
+        Kind of event: a key of `WEIGHTS`, or "forge".
     name
         The affected member; "": none.
     """
@@ -83,7 +83,7 @@ def draw(seed: int) -> list[Action]:
     kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
     if rng.random() < 0.05:
         kinds, weights = [*kinds, "forge"], [*weights, 10]
-    # Rebalances are short, so half of all events are placed into one.
+    # Half of the other events are placed into a rebalance, because rebalances are short.
     moments = [rng.uniform(2, LENGTH_S) for _ in range(rng.randint(1, 4))]
     first += [Action(at, rng.choice(CHANGES), rng.choice(NAMES)) for at in moments]
     rest = [
@@ -185,7 +185,7 @@ def quiet(world: World) -> None:
     for member in world.members.values():
         member.frozen = False
         member.subscribe(wanted=True)
-    if not world.safe:  # forged records may count for two generations
+    if not world.safe:  # members may accept forged records in this generation and the next
         world.coordinator.disturb()
         world.run(world.time + 2 * REBALANCE_S)
         world.coordinator.disturb()

@@ -12,7 +12,7 @@ VALUES: tuple[Any, ...] = (None, True, -1, 2**70, 1.5, "", "x" * 2000, [], [1], 
 
 
 def spoilt(rng: random.Random, record: Record) -> bytes:
-    """Return a record with one invalid value, at any depth."""
+    """Return an encoded record in which one value, at any depth, was replaced or removed."""
     values = json.loads(encode(record))
     where: Any = values
     while True:

@@ -1,4 +1,4 @@
-"""Raise an exception at any line of a member's code, as Ctrl-C may."""
+"""Raise an exception at a chosen line of a member's code, as Ctrl-C may do at any line."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ Line = tuple[str, int]
 
 
 class Interrupted(BaseException):
-    """Exception from a signal handler of the application."""
+    """Simulates an exception from a signal handler of the application."""
 
 
 @contextmanager
@@ -51,9 +51,9 @@ class Interruption:
     Parameters
     ----------
     line
-        Module and line number; None: only counts.
+        Module and line number; None: count lines, but raise nothing.
     nth
-        Count of the line, from 1.
+        Execution of the line that is interrupted, from 1.
     """
 
     def __init__(self, line: Line | None = None, nth: int = 1) -> None:
@@ -62,7 +62,7 @@ class Interruption:
         self._line, self._nth = line, nth
 
     def __call__(self, line: Line) -> None:
-        """Count a reached line."""
+        """Count an execution of a line; raise Interrupted at the chosen one."""
         self.reached[line] = self.reached.get(line, 0) + 1
         if line == self._line and self.reached[line] == self._nth:
             self.raised = True

@@ -1,4 +1,4 @@
-"""Model of topics, with delays, refusals, losses, truncation, moves and recreation."""
+"""Models of topics with faults such as refused writes, truncated logs and deleted topics."""
 
 import random
 from collections.abc import Callable
@@ -23,7 +23,7 @@ At = Callable[[float, Callable[[], None]], None]
 class Partition:
     """One partition: the log of its leader, which may lack the last records of a former leader."""
 
-    records: list[tuple[int, Any]] = field(default_factory=list)  # epoch and record
+    records: list[tuple[int, Any]] = field(default_factory=list)  # leader epoch and record
     epoch: int = 0
     cuts: list[int] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class Topic:
     Parameters
     ----------
     now, at
-        The clock, and a function that schedules a call.
+        Function that returns the time, and function that calls another one after a delay.
     rng
         Draws delays.
     count
@@ -54,7 +54,7 @@ class Topic:
         self.now, self.at, self.rng = now, at, rng
         self.life = 0
         self.partitions: list[Partition] | None = [Partition() for _ in range(count)]
-        #: Outcome of writes: "ok", "refused", "lost" or "doubtful".
+        #: Outcome of writes: "ok", "refused", "lost", or "doubtful" (written, but timed out).
         self.writes = "ok"
         self.reachable = True
         #: Whether brokers report that they assign the group's partitions.
@@ -77,7 +77,7 @@ class Topic:
             self.partitions = [Partition() for _ in range(count)]
 
     def grow(self) -> None:
-        """Add partitions; the key of the group's records may move to another one."""
+        """Add partitions until the group's key maps to another partition."""
         if self.partitions is not None:
             old = partition_for_key(GROUP, len(self.partitions))
             while partition_for_key(GROUP, len(self.partitions)) == old:
@@ -89,14 +89,14 @@ class Topic:
         return partition_for_key(GROUP, len(self.partitions))
 
     def answer(self) -> None:
-        """Raise the error of a request, if any."""
+        """Raise the error that a request gets, if any."""
         if not self.reachable:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         if self.partitions is None:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
     def write(self, number: int, record: Any, sent: Sent) -> None:
-        """Send a record, with a delay."""
+        """Write a record after a delay, or fail as set in `writes`; put the outcome in `sent`."""
         fate = self.writes
         if fate == "refused":
             sent.refused = "not enough replicas"
@@ -151,7 +151,7 @@ class Tail:
 
 
 class SimulatedAgreementLog:
-    """`agreement_log.AgreementLog` on a modelled topic."""
+    """Replacement of `agreement_log.AgreementLog` that uses a modelled topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -165,7 +165,7 @@ class SimulatedAgreementLog:
         return self._tail.number
 
     def append(self, record: Record) -> Sent:
-        """Send a record, once."""
+        """Send a record once, without retries."""
         sent = Sent()
         self._topic.write(self._tail.number, record, sent)
         return sent
@@ -196,7 +196,7 @@ class SimulatedAgreementLog:
             return
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return the number of partitions of the application's topic."""
+        """Return the number of partitions of the application's topic, or None at random."""
         del timeout_s, topic
         return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
 
@@ -210,7 +210,7 @@ class SimulatedAgreementLog:
 
 
 class SimulatedCoordinationTopic:
-    """`log_listener.KafkaCoordinationTopic` on a modelled topic."""
+    """Replacement of `log_listener.KafkaCoordinationTopic` that uses a modelled topic."""
 
     name = "agreement"
 
@@ -234,7 +234,7 @@ class SimulatedCoordinationTopic:
 
 
 class SimulatedPlanSource:
-    """A client's plan source on a modelled topic."""
+    """Replacement of a client's plan source that uses a modelled topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -244,7 +244,7 @@ class SimulatedPlanSource:
 
     @classmethod
     def open(cls, topic: Topic) -> Self | None:
-        """Connect; None: the topic does not exist."""
+        """Return a new source, or None if the topic does not exist."""
         if topic.partitions is None:
             return None
         topic.answer()
@@ -266,7 +266,7 @@ class SimulatedPlanSource:
         return self._topic.home() != self._tail.number
 
     def at_end(self) -> bool:
-        """Return whether all records that existed at the start are read."""
+        """Return whether all records that existed when the source was opened have been read."""
         return self._tail.position >= self._end
 
     def close(self) -> None:

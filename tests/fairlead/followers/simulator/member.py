@@ -1,4 +1,4 @@
-"""One consumer of a simulated group: a real member with a modelled client, or a plain one."""
+"""One consumer of a simulated group: a real member on a modelled client, or a plain consumer."""
 
 import random
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tests.fairlead.followers.simulator.logs import (
 
 TOPIC = "t"
 READ_PLANS_S = 0.3
-#: Share of a busy application's turns that pass without a poll.
+#: Probability that an application is too busy to poll in a step.
 BUSY = 0.75
 
 
@@ -46,7 +46,7 @@ class SimulatedClient:
         return self.member is not None and self._coordinator.valid(self.member, self.generation)
 
     def beat(self) -> None:
-        """Do librdkafka's background work."""
+        """Do librdkafka's background work: join, send a heartbeat, queue callbacks."""
         if not self._coordinator.reachable:
             return
         if self.phase == "out" and self.wants and not self.queue:
@@ -76,7 +76,7 @@ class SimulatedClient:
                 else:
                     self.listener.revoked()
             finally:
-                # If a callback fails before it assigns or revokes, the binding does so.
+                # If a callback raises before it assigns or revokes, confluent-kafka does this.
                 if not self._acted:
                     self.share = frozenset((TOPIC, n) for n in given if what == "assign")
                 if what == "revoke":
@@ -141,7 +141,7 @@ class SimulatedClient:
 
 
 class PlainListener:
-    """Callbacks of a consumer that knows no plans."""
+    """Callbacks of a plain consumer, which does not follow plans."""
 
     def __init__(self, client: SimulatedClient) -> None:
         self._client = client
@@ -160,7 +160,7 @@ class PlainListener:
 
 
 class SimulatedMember:
-    """A consumer process."""
+    """A simulated consumer process."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class SimulatedMember:
     def step(self) -> bool:
         """Do background work, then poll unless the application is busy; return whether it polled.
 
-        A busy application polls soon if a callback is due, or if it has not joined yet.
+        A busy application still polls outside the group, during a round, and if a callback is due.
         """
         self.client.beat()
         idle = self.client.phase != "out" and not self.client.queue and not self.undecided

@@ -1,4 +1,4 @@
-"""A simulated group with its surroundings, and the invariants that hold at every moment."""
+"""A simulated group with topics and coordinator, and checks of invariants after each step."""
 
 import heapq
 import random
@@ -20,14 +20,14 @@ from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BUSY_S, JOINING_S = 0.03, 0.12
-#: Seconds between two polls of an application; drawn each time.
+#: Maximum seconds between two polls of an application; drawn for each member.
 IDLE_S = (0.25, 0.5, 1.0)
 EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
 
 
 @cache
 def plan(version: int) -> tuple[PlanDocument, bytes]:
-    """Return a plan for some of the members' names."""
+    """Return a version's random plan for some of the names a to d, and its bytes."""
     rng = random.Random(version)
     names = rng.sample("abcd", rng.randint(1, 4))
     shares: dict[str, list[int]] = {name: [] for name in names}
@@ -52,7 +52,7 @@ class World:
     Parameters
     ----------
     seed
-        Seed of all delays.
+        Seed of all random decisions.
     """
 
     def __init__(self, seed: int) -> None:
@@ -66,7 +66,7 @@ class World:
         self.version = 0
         self.agreement_topic = Topic(lambda: self.time, self.after, self.rng)
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
-        #: Lease of sent plans; None: they never expire.
+        #: End of the lease of plans that are sent; None: the plans never expire.
         self.lease_until: datetime | None = None
         self.safe = True
         self._shares: list[frozenset[Pair]] = []
@@ -128,7 +128,7 @@ class World:
         self.tell()
 
     def tell(self) -> None:
-        """Send the plan, if the topic exists."""
+        """Send the newest plan, if there is one and the topic exists."""
         topic, version = self.plans, self.version
         if topic.partitions is None or version == 0:
             return
@@ -156,7 +156,7 @@ class World:
         self.after(self.rng.uniform(0.3 * pause_s, pause_s), lambda: self._turn(member))
 
     def _check(self, member: SimulatedMember) -> None:
-        """Check the invariants after the last event."""
+        """Check the invariants after a member's step."""
         shares = [
             other.client.share
             for other in self.members.values()
@@ -206,7 +206,7 @@ class World:
             )
 
     def healed(self) -> str | None:
-        """Return the first check that fails after all faults have ended; None: all pass."""
+        """Return why the group has not recovered from all faults; None if it has."""
         members = list(self.members.values())
         shares = [
             (t, n) for member in members for t, n in member.client.share if member.client.can_commit
