@@ -34,7 +34,7 @@ from tests.lengths import form
 from tests.logins import logins
 from tests.serving import serving
 from tests.stored import record_decision
-from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, keep
+from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, create_topic, keep
 from tests.ui.running import free_port
 from tests.ui.test_person import assert_open_to_all
 from tests.waiting import PATIENCE_S, eventually
@@ -47,7 +47,7 @@ LEASE = timedelta(seconds=3)
 #: lease that is not renewed would make them fall back to their own assignor.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
-NAMES = ("orders-1", "orders-2")
+NAMES = ("payments-1", "payments-2")
 FIRST = ([0], [1, 2, 3])
 SECOND = ([0, 1, 2], [3])
 
@@ -87,7 +87,7 @@ class Team:
                 "previous_member": [NAMES[0]],
                 "member": [NAMES[1]],
                 "weight": [60_000.0],
-                "reason": ["orders-1 has most lag"],
+                "reason": ["payments-1 has most lag"],
             }
         )
         draft = make_draft(
@@ -142,7 +142,8 @@ class Team:
 def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator[Team]:
     """Return a group of two followers, its planner, and pages for actions."""
     plans = kafka_topic(config={"cleanup.policy": "compact"})
-    records = kafka_topic(partitions=4)
+    records = "payments"  # the pictures of the documentation show this name
+    create_topic(services, records, partitions=4)
     kafka = KafkaSettings(
         bootstrap_servers=services.bootstrap_servers,
         plan_topic=plans,
@@ -161,7 +162,7 @@ def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator
         web = WebSettings.model_validate({"url": url, "header": {"secret": SECRET}})
         settings = Settings(web=web, policies=POLICIES)
         stack.enter_context(serving(build_app(engines["fairlead_web"], settings), port=port))
-        fleet = Fleet(services, f"{records}-group", plans, [records])
+        fleet = Fleet(services, records, plans, [records])
         stack.callback(fleet.close)
         members = {name: fleet.join(name) for name in NAMES}
         eventually(
@@ -235,10 +236,10 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     review = f"{team.address}/review?group={team.fleet.group}&version="
 
     team.propose("s1", FIRST)
-    step(kim, f"{review}1", "Approve", "Approve", reason="it relieves orders-1")
+    step(kim, f"{review}1", "Approve", "Approve", reason="it relieves payments-1")
     expect(kim.get_by_text("another person must request the same")).to_be_visible()
     # Requests of one person count once, with the reason of the first.
-    again = {"reason": "once more", "stored": "it relieves orders-1"}
+    again = {"reason": "once more", "stored": "it relieves payments-1"}
     step(kim, f"{review}1", "Approve", "Approve", **again)
     team.work()
     assert team.state(1) == "proposed"
@@ -280,7 +281,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
         f"{review}1",
         "Roll back to version 1",
         "Roll back to",
-        reason="orders-1 got slow",
+        reason="payments-1 got slow",
         picture="act-back",
     )
     team.work()
