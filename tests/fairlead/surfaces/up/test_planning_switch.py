@@ -1,4 +1,4 @@
-"""Turning planning on through a real Dagster webserver."""
+"""Planning is turned on through a real Dagster webserver."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 
 def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
-    """A person turns planning on under Automation in Dagster."""
+    """Planning is off in a new Dagster; after it is turned on, Dagster reports and stores that."""
     (tmp_path / "dagster.yaml").write_text(dagster_yaml())
     port = free_port()
     command = [
