@@ -43,7 +43,7 @@ class Issuer:
     extra
         Additional keys to publish.
     status, body, raw
-        Status and body of the answer, instead of the key set; raw bytes, instead of any HTTP answer.
+        Status and body to answer instead of the key set, and raw bytes instead of HTTP.
     pieces, pause
         Number of pieces in which the body is sent, and seconds before each piece.
     requests
