@@ -10,7 +10,7 @@ from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import question, series_at
 
-#: Records that arrive and records that are read between two samples of a partition that falls behind.
+#: Arrivals, and records read, between two samples of a partition that falls behind.
 COME, READ = 1200, 600
 #: Records in a log segment, and number of newest records that retention keeps.
 SEGMENT, KEPT = 6_000, 60_000

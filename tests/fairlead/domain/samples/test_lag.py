@@ -17,7 +17,7 @@ from fairlead.domain.samples.lag import (
 STEP_S = 100.0
 
 Offsets = tuple[int | None, int | None, int | None]
-"""Begin, end and committed offset of a partition."""
+"""Begin, end, committed."""
 
 # By case: the partition's offsets, oldest first; None: the sample does not have the partition.
 # A case named GROUP/CASE is a partition of GROUP; any other case is a group of one partition.

@@ -122,7 +122,7 @@ def test_figures_have_their_age(week: str) -> None:
 
 
 def test_group_without_members_is_shown_as_such(week: str) -> None:
-    """ "no members" is shown, not the adherence to an earlier plan, even without new samples."""
+    """The text "no members" replaces the adherence to an earlier plan, even if samples are old."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
