@@ -10,7 +10,7 @@ from fairlead.domain.candidate_figures import METRICS, improvement
 
 
 def test_every_metric_of_an_assignment_is_stored() -> None:
-    """METRICS has the names of all fields of `Metrics`, which would have to import numpy."""
+    """METRICS lists the fields of `Metrics`, for commands that must not import numpy."""
     assert tuple(field.name for field in fields(Metrics)) == METRICS
 
 

@@ -23,5 +23,5 @@ def test_new_and_former_consumers_are_listed_with_zeros() -> None:
 
 
 def test_partition_without_a_weight_has_no_records() -> None:
-    """A partition outside the plan's weights counts as a partition, but with no records."""
+    """A partition without a weight in the plan is counted, but adds no records."""
     assert load(PLAN, {"a": {"t": [0, 9], "other": [0]}}, "a") == (3, 100)

@@ -28,7 +28,7 @@ def by_chance(key: bytes, count: int) -> int:
 
 
 def logs(keys: list[bytes | None], count: int, place: object = by_murmur2) -> Log:
-    """Distribute keys to partitions; return each partition's keys. Null keys take turns."""
+    """Distribute keys to partitions, null keys in turn; return each partition's keys."""
     partitions: Log = [[] for _ in range(count)]
     for number, key in enumerate(keys):
         partitions[number % count if key is None else place(key, count)].append(key)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""The table of reconciliation steps: from any state, steps end, and none does harm."""
+"""The table of reconciliation steps: from any state, steps come to an end and do no harm."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -194,7 +194,7 @@ class Database:
         return "done"
 
     def held(self, group: str) -> tuple[list[Any], dict[str, int | None]]:
-        """Return a group's versions, and by snapshot the version decided on."""
+        """Return a group's versions, and the version that was decided on at each snapshot."""
         reader = self.sql[SUPERUSER]
         decided = reader.execute(
             "SELECT snapshot_id, version FROM fairlead.decision WHERE group_id = %s", [group]

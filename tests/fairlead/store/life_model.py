@@ -58,7 +58,7 @@ class Decide(Operation):
 class Publish(Operation):
     """Send the approved plan, mark it stale, or crash before the result is recorded.
 
-    If an earlier send is unfinished, that one is finished instead.
+    If an earlier send is unfinished, that send is finished instead.
     """
 
     how: str
@@ -114,7 +114,7 @@ class Version:
 
 @dataclass
 class Group:
-    """A group's versions, its unfinished send, and by snapshot the version decided on."""
+    """A group's versions, its unfinished send, and the version decided on at each snapshot."""
 
     versions: list[Version] = field(default_factory=list)
     on_its_way: tuple[str, Version] | None = None
@@ -184,7 +184,7 @@ class Group:
         if operation.how == "stale":
             approved[0].states.append("stale")
             return "stale"
-        if self._in("sending"):  # by a manual step
+        if self._in("sending"):  # only after a manual step
             return "IntegrityError"
         approved[0].states.append("sending")
         self.on_its_way = ("plan", approved[0])

@@ -77,7 +77,7 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """Pages can only reject and freeze if a policy or the owner's table requires database users."""
+    """If the policy or the owner's table requires database users, pages only reject or freeze."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
@@ -152,7 +152,7 @@ def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Prop
 def test_requested_rollback_is_made_once(
     web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
 ) -> None:
-    """The new version refers to the request; whoever requested it counts as one of two people."""
+    """The new version refers to the request; the requester counts as one of two people."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")

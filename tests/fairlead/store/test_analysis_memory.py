@@ -111,7 +111,7 @@ def test_changes_of_the_diagnosis_are_rows(
 def test_earlier_or_repeated_samples_change_no_diagnosis(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """Findings of an earlier or the same time as the last ones are ignored."""
+    """Findings that are not newer than the stored ones are ignored."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
     before = rows("SELECT * FROM fairlead.diagnosis_history")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)}, {})

@@ -64,7 +64,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
 
 
 def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engine) -> None:
-    """An empty outbox takes one query, not a search of all plans."""
+    """If nothing is pending, the outbox runs a single query."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
     assert len(rows) == 1

@@ -18,7 +18,7 @@ Owners = dict[tuple[str, int], str]
 
 
 def members(owners: Owners) -> dict[str, MemberShare]:
-    """Return members with the shares that these owners have."""
+    """Return the members' shares for these owners of partitions."""
     shares: dict[str, dict[str, list[int]]] = {}
     for (topic, partition), member in owners.items():
         shares.setdefault(member, {}).setdefault(topic, []).append(partition)

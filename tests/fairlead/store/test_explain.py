@@ -1,4 +1,4 @@
-"""Queries that people use read indexes and single days, not whole tables."""
+"""Common queries use indexes and read single days; they do not read whole tables."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString

@@ -30,7 +30,7 @@ EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", 
 
 
 def add_entries(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
-    """Record that a version is about to be sent; return no entries if the group is frozen."""
+    """Record that a version is about to be sent; return the entry, or none during a freeze."""
     return add_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
 
 
@@ -50,7 +50,7 @@ def by_hand(engine: Engine) -> None:
 def test_approved_plan_waits_until_the_unfreeze(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """While its group or all are frozen, an approved plan cannot be sent; afterwards it can."""
+    """An approved plan is not sent while its group, or all groups, are frozen, but afterwards."""
     approve()
     freeze_plans(store.engine, group, reason="incident", actor="kim")
     assert [(freeze.group, freeze.reason) for freeze in read_freezes(store.engine)] == [
@@ -66,7 +66,7 @@ def test_approved_plan_waits_until_the_unfreeze(
 
 
 def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plans) -> None:
-    """The end of the freeze of all groups does not end the freeze of one group."""
+    """Unfreezing all groups does not end the freeze of a single group."""
     approve()
     freeze_plans(store.engine, "orders", reason="its own")
     freeze_plans(store.engine, None, reason="all")
@@ -107,7 +107,7 @@ def test_next_step_of_a_group_respects_its_freeze(
 def test_work_during_a_freeze(
     store: PlanStore, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """Published plans can be renewed, rolled back and withdrawn; a begun send is completed."""
+    """Published plans can be renewed, rolled back and withdrawn; open sends are completed."""
     publish()
     approve("s2")
     (on_its_way,) = add_entries(store, version=2)
@@ -170,7 +170,7 @@ def test_freeze_waits_for_uncommitted_entries(
 
 @pytest.mark.parametrize("function", ["freeze", "act_as"])
 def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> None:
-    """The lock time-out of a freeze is longer than Postgres lets a sender's transaction be idle."""
+    """A freeze waits longer for its lock than Postgres lets a sender's transaction idle."""
     longer = text(
         "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
         " FROM pg_proc, unnest(proconfig) setting"
@@ -248,7 +248,7 @@ def test_only_an_approver_unfreezes_under_four_eyes(
 
 
 def test_invalid_freezes_are_refused(store: PlanStore, propose: Plans) -> None:
-    """Errors: unknown group, no reason, reason too long, nothing to unfreeze, deleted event."""
+    """Errors: an unknown group, no or too long a reason, no freeze to end, deletion of an event."""
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")

@@ -126,7 +126,7 @@ def test_rollback_has_the_age_of_its_lag(
 def test_failed_attempt_is_listed_with_the_group(
     store: PlanStore, engine: Engine, approve: Plans
 ) -> None:
-    """Groups, plans and history show why a plan was not sent, and when it is tried again."""
+    """Groups, plans and history show why a plan was not sent, and when the next attempt is."""
     plan = approve()
     at = plan.created_at
     attempt = Attempt("orders", 1, at, "it is rebalancing", at + timedelta(seconds=30))
@@ -188,7 +188,7 @@ def test_plan_history_has_a_row_for_each_version(
 
 
 def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
-    """`unobserved` returns the versions without a recorded adoption of the same group."""
+    """`unobserved` returns the plans for whose group and version no adoption is recorded."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(store, "a", 1, observed_at=plans[0].snapshot_at, planned=3, as_planned=3)
     assert store.unobserved(plans) == {("b", 1)}

@@ -80,7 +80,7 @@ decisions = st.builds(
     right_hash=st.sampled_from([True, True, True, False]),
 )
 publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
-#: Next operation for a group: if no plan waits, if a plan waits for approval, for publication.
+#: Next operation of a group without a plan, with a proposed plan, and with an approved plan.
 next_steps = st.tuples(proposals, decisions, publications)
 operations = st.one_of(
     proposals,
@@ -149,7 +149,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
-        """Apply two operations to a group at once; some order must have the same results."""
+        """Apply two operations at once; one of their two orders must give the same results."""
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
@@ -167,7 +167,7 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on this group, with its version counted from 1 instead of back."""
+        """Return the operation on this group; convert a version counted back to its number."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)
@@ -215,7 +215,10 @@ def test_database_agrees_with_the_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Any operations by any user, in sequence or concurrent, have the model's results."""
-    for module in ("shared_statements", "outbox"):  # the other session may hold a lock for long
+    for module in (
+        "shared_statements",
+        "outbox",
+    ):  # another session may hold a lock for a long time
         monkeypatch.setattr(f"fairlead.store.{module}.PATIENCE", timedelta(seconds=PATIENCE_S))
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}

@@ -1,4 +1,4 @@
-"""Retention: old days of every history are dropped, and rows that nothing needs."""
+"""Retention: dropping old days of every history, and rows that are no longer needed."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from tests.stored import plan_history, record_adoption, record_decision
 pytestmark = pytest.mark.postgres
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
-#: Tables that grow with each sample or decision, one partition per day.
+#: Tables that grow with each sample or decision, partitioned by day.
 HISTORIES = ("balance", "candidate", "decision", "group_sample", "partition_lag", "plan_adoption")
 Plans = Callable[..., StoredPlan]
 
@@ -60,7 +60,7 @@ def finding(diagnosis: str) -> Findings:
 
 
 def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
-    """Record how many partitions of `orders` are owned as planned at a time."""
+    """Record how many partitions of `orders` had their planned owner at this time."""
     record_adoption(store, "orders", version, observed_at=at, planned=3, as_planned=as_planned)
 
 
@@ -186,7 +186,7 @@ def test_summary_of_a_day_has_its_outcomes_and_metrics(
 def test_only_unpublished_versions_are_pruned(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
-    """Only old expired and stale versions are deleted, except the newest; numbers go on."""
+    """Only old expired and stale versions are deleted; the newest version always stays."""
     publish("s1")
     propose("s2")  # expires when the next version is proposed
     plan = propose("s3")

@@ -215,7 +215,7 @@ def test_forbidden_statements_are_refused(
 def test_functions_of_a_user_do_not_replace_guards(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """A user's aggregate `max`, put before the built-in one, does not allow gaps in versions."""
+    """A user's `max` that hides the built-in one does not make gaps in versions possible."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:
@@ -300,7 +300,7 @@ def test_four_eyes_need_an_approver_who_is_no_planner(
 def test_four_eyes_exclude_the_proposer(
     store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Nobody can approve a plan of their own, by SQL, under another name or as superuser."""
+    """Nobody can approve a plan that they proposed, even by SQL or as a superuser."""
     plan = propose(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")

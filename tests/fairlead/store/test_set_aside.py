@@ -37,7 +37,7 @@ def open_approval(url: str, group: str) -> Iterator[psycopg.Connection]:
 def test_open_approval_delays_only_its_group(
     store: PlanStore, draft: MakeDraft, propose: Step, login: Login
 ) -> None:
-    """The decision on the locked group fails and is stored by the next run; others are stored."""
+    """Only the decision on the locked group fails; the next run stores it."""
     for group in GROUPS:
         propose("s1", group=group)
     series = [draft("s2", group=group) for group in GROUPS]

@@ -62,7 +62,10 @@ def test_survey_needs_only_kafka(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """The survey shows owners, lag and a diagnosis, without a database client and files."""
+    """The survey shows owners, lag and a diagnosis.
+
+    It imports no database client, and writes no files.
+    """
     topic = kafka_topic(partitions=2)
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
@@ -71,7 +74,7 @@ def test_survey_needs_only_kafka(
     done = survey(settings, tmp_path)
 
     assert done.stderr.splitlines()[-1] == "imported:"
-    assert f"{unique_name}: Stable" in done.stderr  # printed first
+    assert f"{unique_name}: Stable" in done.stderr  # the first printed line
     answer = json.loads(done.stdout)
     (mine,) = (row for row in answer["groups"] if row["group"] == unique_name)
     assert (answer["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)

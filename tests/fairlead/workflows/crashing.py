@@ -103,7 +103,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         run(store, topic, groups=[group], now=at)
         transaction.name = "adoption"
         published = store.published(group)
-        if published is not None:  # a pending withdrawal also ends a waiting plan
+        if published is not None:  # not after a pending withdrawal, which also ends a waiting plan
             version = published.version
             record_adoption(store, group, version, observed_at=at, planned=3, as_planned=3)
 

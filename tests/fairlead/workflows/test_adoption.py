@@ -17,7 +17,7 @@ PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0
 
 
 def test_share_of_a_former_member_goes_to_others() -> None:
-    """The share of a former member is expected at a new one, or at the members that remain."""
+    """A new member, or else the remaining members, should own the share of a former member."""
     assert compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}}).adherence == 1.0
     assert compare(PLAN, {"a": {"t": [0, 1, 2]}}).adherence == 1.0
     assert compare(PLAN, {"a": {"t": [0, 1]}}).adherence == 0.6666
@@ -46,7 +46,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
 
 def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A member that keeps such partitions for 8 s is named, with the remedy."""
+    """A member that keeps other members' partitions for 8 s is named, with the remedy."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)

@@ -99,7 +99,7 @@ def fleet(services: Services, group: Group) -> Iterator[Fleet]:
 
 @pytest.fixture
 def members(group: Group) -> Iterator[BrokerAssigned]:
-    """Return an object that adds members of the consumer protocol, which are plain consumers."""
+    """Return an object that adds plain consumers of the consumer protocol to the group."""
     with BrokerAssigned(group.kafka, **{"group.remote.assignor": "fairlead"}) as members:
         yield members
 

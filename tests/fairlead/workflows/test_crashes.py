@@ -48,7 +48,7 @@ FREEZES = form(
     short=["after the fence", "entry committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
-#: Query for the rows that belong to each plan besides its document: one of each kind.
+#: Query for the rows of a version besides its document, one of each kind.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
     WHERE group_id = %(group)s AND version = %(version)s
@@ -68,7 +68,7 @@ def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
 
 
 def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
-    """Check that versions are complete, and that topic and followers have the published one."""
+    """Check that every version is complete, and that a new follower gets the published plan."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     history = plan_history(store, group)

@@ -71,7 +71,7 @@ def taken(
 def test_requested_rollback_is_proposed_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """If the planner dies before it has answered, the next one answers without another version."""
+    """If a planner dies before it has answered, the next planner proposes no second version."""
     act_id = ask("rollback", 1)
     assert taken(store, topic, ["others"]) == {}
     with pytest.MonkeyPatch.context() as patch:

@@ -125,7 +125,7 @@ def test_approved_plan_is_not_replaced(store: PlanStore, draft: MakeDraft, appro
 def test_waiting_rollback_is_not_replaced(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """No plan replaces a waiting rollback: it might be the plan that the rollback ends."""
+    """A waiting rollback stays, because a new plan could be the one that the rollback ends."""
     publish("s1")
     record_decision(store, draft("s2", rolled_back_from=1))
     later = conclude(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
@@ -136,7 +136,7 @@ def test_waiting_rollback_is_not_replaced(
 def test_no_new_version_with_the_published_assignment(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """If the published assignment is still best but not followed, no version is stored."""
+    """If the published assignment is still best but not followed, no new version is stored."""
     publish("s1")
     again = conclude(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}), policy=AT_NIGHT)
     assert again.stored.outcome == "no change"
@@ -172,7 +172,7 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves of a plan NEW whose owners show that ANOTHER is not followed.
+#: The moves of plan NEW; the previous owner shows that plan ANOTHER is not followed.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
@@ -210,7 +210,7 @@ def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: Make
 
 
 def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDraft) -> None:
-    """If a run crashes before it approves its plan, the next one approves the same version."""
+    """If a run crashes before it approves its plan, the next run approves the same version."""
     record_decision(store, draft("s1"))
     conclude(store, draft("s1"), policy=AT_NIGHT)
     conclude(store, draft("s1"), policy=AT_NIGHT)

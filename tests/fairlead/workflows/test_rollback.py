@@ -86,7 +86,7 @@ def lag(at: datetime, values: list[int]) -> pa.Table:
 
 
 def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
-    """The new version has the old one's shares, names it, and waits for a person."""
+    """The new version has the old shares, names the old version, and waits for a person."""
     plan, approval = back_to(second, 1, actor="kim")
     assert (plan.version, plan.state) == (3, "proposed")
     assert (plan.rolled_back_from, plan.four_eyes) == (1, None)

@@ -17,7 +17,7 @@ def taken(took_s: float = 0.5) -> Taken:
 
 
 def test_a_fleet_is_sampled_less_often() -> None:
-    """If samples take long, the interval grows so that they take only their share of the time."""
+    """If samples take long, the interval grows so that sampling takes its share of time at most."""
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
     assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)

@@ -28,7 +28,7 @@ DOWNTIME_S = 10.0
 
 @dataclass(frozen=True)
 class Group:
-    """A group of P partitions, in the order of their topics, and M members, in the order of names.
+    """A group of P partitions and M members, in the order of topics and of member names.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class Course:
     Parameters
     ----------
     over_objective
-        Partition-minutes over the objective, after `since_h` hours.
+        Partition-minutes over the objective; the first `since_h` hours do not count.
     plans
         Hour, moves, diagnosis and reason of each plan.
     diagnoses
-        Number of decisions by diagnosis and the names in it, after `since_h` hours.
+        Number of decisions for each pair of diagnosis and names, after `since_h` hours.
     answers
         Hour and answer of each decision.
     """
@@ -199,7 +199,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions; former owners first commit what they have read, if they commit."""
+        """Move partitions; their former owners commit first, except those that never commit."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False
@@ -238,7 +238,7 @@ class Loop:
                 self.committed,
             )
         else:
-            # Seconds since each member's last commit; below one step, the commit is in this step.
+            # Seconds since each member's last commit: less than a step if it commits in this step.
             age = (now - self.phase) % self.group.commit_s
             reached = (
                 self.position

@@ -25,7 +25,7 @@ def assumed(members: list[str], *figures: Any) -> Speeds:
 
 
 def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
-    """Simulate a group for some hours without a plan; return its capacities in the answer."""
+    """Simulate a group for some hours without a plan; return the capacities in the answer."""
     loop = Loop(group, step_s=5.0, sample_s=sample_s, decide_s=1e9)
     loop.run(hours)
     known: dict[str, Any] = answer_question(loop.question())["capacities"]
@@ -35,7 +35,7 @@ def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> 
 @pytest.mark.parametrize("sample_s", [15.0, 60.0, 300.0])
 @pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
 def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s: float) -> None:
-    """An hour at the limit suffices for a measurement; others get lower bounds near their rate."""
+    """After an hour at its limit, a member's capacity is measured; others get a lower bound."""
     known = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
     for number, name in enumerate(READS):
         consumed = min(5 * RATES[5 * number], SPEED)
@@ -71,7 +71,7 @@ def test_replacements_of_all_members_inherit_their_capacity() -> None:
 
 
 def test_pauses_are_not_taken_for_slowness() -> None:
-    """A member's capacity is its speed between pauses; all members pause 30 s in ten minutes."""
+    """The measured capacity is the speed between pauses; members pause 30 s in ten minutes."""
 
     def paused(now: float) -> Any:
         return np.full(6, SPEED if now % 600 >= 30 else 0.0)

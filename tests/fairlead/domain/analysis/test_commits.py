@@ -39,7 +39,7 @@ def test_records_left_by_a_commit_are_a_backlog() -> None:
 
 
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
-    """Only a commit that leaves records unread makes its member busy, not the time until the next.
+    """A member is busy only at commits that leave records unread, not between commits.
 
     Commits of one partition of b cover 120 of 240 records and all 360 records in turn.
     """
@@ -105,7 +105,7 @@ def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
 
 @pytest.mark.parametrize(("first", "backlogs"), [(50, 1), (1200, 0)])
 def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
-    """500 unread records are a backlog after batches of 50 records, but not after 1,200."""
+    """500 unread records are a backlog after batches of 50, but not after batches of 1,200."""
     come = np.array([0, first] * 6 + [1000] * 8)
     other = 1000 * np.arange(come.size + 1)
     end = 1000 + np.stack([np.append(0, come.cumsum()), other, other, other], axis=1)

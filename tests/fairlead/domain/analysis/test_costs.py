@@ -48,7 +48,7 @@ def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
-    """A partition whose records take eight times as long on two consumers costs 8, others 1."""
+    """The cost is 8 if records take eight times as long on both consumers of the partition."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
     costs = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
@@ -80,7 +80,7 @@ def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
 
 
 def test_costs_survive_a_round_trip_as_rows() -> None:
-    """`of_rows` restores the costs of `rows`, even extreme ones, unless they are a week old."""
+    """`of_rows` restores costs that `rows` has written, even extreme ones, for up to a week."""
     problem = Problem.of({"t": 3}, {"a": ["t"]})
     places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
     none = np.zeros((2, 3), np.int64)

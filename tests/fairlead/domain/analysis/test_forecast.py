@@ -18,14 +18,17 @@ def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0)
 
 
 def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
-    """A spare 40/s reads a backlog of 60,000 in half an hour, but leaves 12,000 of 84,000."""
+    """With a spare 40/s, 60,000 records are read in half an hour; of 84,000, 12,000 are left."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).time_lag_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).forecast_time_lag(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
 def test_time_lag_stays_until_the_backlog_is_read() -> None:
-    """At 100 % utilisation, a partition's time lag stays; the member's total is its average."""
+    """At 100 % utilisation, a partition's time lag does not change.
+
+    The total of a member is its average time lag times its number of partitions.
+    """
     time_lag_s = np.array([138.0, 0.0])
     group = Outlook(
         np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), time_lag_s, np.full(2, 100.0)
@@ -59,9 +62,10 @@ def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
 
 
 def test_time_to_catch_up_has_an_interval() -> None:
-    """A backlog of 60,000 records takes 25 min at a spare 40/s, less 90 s for the objective.
+    """Catching up on 60,000 records at a spare 40/s takes 25 min minus 90 s.
 
-    The interval is that of capacities 13 % lower and higher.
+    The group has caught up when its time lag is within the objective of a minute. The interval is
+    that of capacities 13 % lower and higher.
     """
     forecast = outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0)
     assert forecast.catch_up_s == pytest.approx(60_000 / 40 - 90)
@@ -81,7 +85,7 @@ def test_a_member_over_capacity_never_catches_up() -> None:
 
 
 def test_catching_up_ends_with_the_last_partition() -> None:
-    """The time is that of the partition an hour behind, though the member's other is up to date."""
+    """The time to catch up is that of the partition an hour behind, not of one up to date."""
     none = np.zeros(2)
     waiting, time_lag_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
     group = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))

@@ -84,7 +84,7 @@ def test_retention_overtakes_a_stuck_partition() -> None:
         snapshot["begin"]["t"] = [992_000 + 60 * step] * 8
     answer = answer_question(line)
     assert answer["diagnosis"] == "stuck partition"
-    # An hour ago the begin offset was 8,000 records below; it advances by one a second.
+    # An hour ago the begin offset was 8,000 below the committed offset; it grows by one a second.
     assert answer["forecast"]["kept"]["loss_s"] == pytest.approx(4_400, abs=60)
 
 
@@ -100,7 +100,7 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
 
 
 def test_a_log_that_is_created_again_is_not_overtaken() -> None:
-    """Records that were deleted before the topic was recreated do not count."""
+    """Deletions before the topic was recreated do not count for the forecast."""
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]
     assert retention_of(series, np.ones(1)) is None

@@ -13,7 +13,7 @@ SKEWED = np.sort(zipf(36, 0.6, 0.8, 600.0))[::-1]
 
 
 def group(rates: object = EVEN, **more: object) -> Group:
-    """Return a group of six members that read 36 partitions, each at up to 100 records a second."""
+    """Return a group of 36 partitions and six members, each of which can read 100 records/s."""
     given = {"rates": rates if callable(rates) else steady(np.asarray(rates)), "speeds": SPEEDS}
     return Group(topics=TOPICS, reads=READS, **(given | more))  # type: ignore[arg-type]
 
@@ -32,7 +32,7 @@ def group(rates: object = EVEN, **more: object) -> Group:
     ],
 )
 def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
-    """A healthy group gets no plan and no other diagnosis, however it commits and produces."""
+    """A healthy group gets no plan and no diagnosis of a problem, however it commits."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
     assert (course.plans, course.over_objective) == ([], 0)
     assert {name for name, _ in course.diagnoses} <= {"healthy", "unknown"}
@@ -40,7 +40,7 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
 
 @pytest.mark.parametrize("batch_s", [80.0, 120.0])
 def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
-    """Producers that send rarer than samples are taken cause no plan."""
+    """Producers that send less often than samples are taken cause no plan."""
     rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
     batches = Group(
         rates=steady(rates / rates.sum() * 28 * 36.0),
@@ -87,7 +87,7 @@ def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
 
 
 def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
-    """Return a loop with six partitions per member, of which the first one is hot."""
+    """Return a loop with six partitions per member; only the first partition is hot."""
     count = len(speeds)
     uneven = Group(
         rates=steady(np.array([hot] + [4.0] * (6 * count - 1))),
@@ -100,9 +100,9 @@ def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
 
 
 def test_a_hot_partition_is_not_moved_to_every_member() -> None:
-    """A partition that no member can keep up with gets at most six plans in 30 hours.
+    """If no member can keep up with a partition, at most six plans are made in 30 hours.
 
-    Only this partition is behind.
+    All other partitions stay within the objective.
     """
     course = hot_partition(*[60.0] * 8).run(30)
     assert len(course.plans) <= 6

@@ -160,7 +160,7 @@ def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
 
 
 def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
-    """A partition is stuck if its owner reads nothing of it, but nine tenths of its others."""
+    """A partition of which nothing is read is stuck, if its owner reads 90 % of the others."""
     line = question(
         30,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -189,7 +189,7 @@ def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> Non
 
 
 def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
-    """A member that hangs at a record keeps its partition; an overloaded one still gets a plan."""
+    """A plan relieves an overloaded member; the partition of a member that hangs is not moved."""
     owner = np.array([0] * 8 + [member for member in range(1, 9) for _ in range(2)] + [9])
     rates = np.array([18.0] * 24 + [5.0])
     speeds = np.array([100.0] * 9 + [0.0])
@@ -299,7 +299,7 @@ def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
 
 
 def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
-    """With `latest` and no commits, the lag is unknown unless nothing arrives."""
+    """With `latest` and no commits, the group is unknown; without arrivals, it is healthy."""
     line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
     answer = answer_question(line)
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
@@ -309,7 +309,7 @@ def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
 
 @pytest.mark.parametrize("reset", ["none", "by_duration:P1DT6H", "by_duration:PT0.5S"])
 def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str) -> None:
-    """The answer is that of `earliest`: without a commit, the lag is the whole log."""
+    """For `none` and `by_duration`, the answer is that of `earliest`: the whole log is lag."""
 
     def answer_with(policy: str) -> dict[str, Any]:
         def committed(partition: int, step: int) -> int | None:
@@ -323,7 +323,7 @@ def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str)
 
 @pytest.mark.parametrize("after_s", [1, 2, 5])
 def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
-    """Samples seconds apart do not distort the capacities of members that commit every 5 s.
+    """Samples a few seconds apart do not distort capacities, though commits are 5 s apart.
 
     A planning run takes its sample seconds after a regular one.
     """
@@ -442,7 +442,7 @@ def held(
     Parameters
     ----------
     partitions
-        Number of the eight partitions that are blocked.
+        How many of the eight partitions are blocked.
     until
         Number of the first sample after the end of the transaction.
     short

@@ -15,7 +15,7 @@ from fairlead.domain.analysis.rules import Rules
 from tests.fairlead.domain.analysis.questions import series_at
 
 TIMES, STEP_S = 20, 60.0
-#: Eight partitions get 100 records of ten bytes a second each: 8 kB/s, or 0.69 GB a day, in all.
+#: Each of eight partitions gets 100 records of ten bytes a second: 8 kB/s in all, 0.69 GB a day.
 PER_S, RECORD_BYTES, PARTITIONS = 100, 10.0, 8
 ALL_GB = PER_S * RECORD_BYTES * PARTITIONS * 86_400 / 1e9
 #: Racks of replicas: rack 2 for the first four partitions, rack 1 for the others.
@@ -83,7 +83,7 @@ def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
 def test_no_plan_without_avoidable_rack_traffic(group: Question) -> None:
-    """No plan if racks are unknown, if every rack has a replica, or if the policy ignores racks."""
+    """No plan if racks are unknown or ignored, or if each partition has replicas in all racks."""
     decision = decide(group)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason
@@ -113,7 +113,7 @@ def test_no_member_falls_behind_for_racks() -> None:
 
 
 def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
-    """With racks, the plan may move other partitions, but not more of them."""
+    """If racks count, the plan may move other partitions, but not more of them."""
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:

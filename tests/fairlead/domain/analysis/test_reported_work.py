@@ -62,7 +62,7 @@ class Team:
     def line(self, samples: int, factor: Callable[[int], float] = lambda _: 1.0) -> Line:
         """Return an input line with one sample a minute, the first after ten minutes of work.
 
-        `factor` is a multiple of the time per record, by the number of the sample.
+        `factor` returns a multiple of the time per record for the number of a sample.
         """
         rng, size = np.random.default_rng(self.seed), self.partitions
         records, busy, squares = np.zeros((3, size))
@@ -217,7 +217,7 @@ def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
 
 
 def test_mean_time_counts_from_its_last_change() -> None:
-    """The mean is that of the last ten minutes if records became three times as fast then."""
+    """Ten minutes after all records became three times as fast, the mean is the new time."""
     team = Team(utilisation=0.6)
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
     values = [value for _, value, _ in known["seconds_per_record"]["t"]]
@@ -283,7 +283,7 @@ def report_rarely(line: Line) -> None:
 
 
 def report_records_under_way(line: Line) -> None:
-    """Report each consumer's current record at every other sample with only part of its time."""
+    """At every other sample, report a record that is in progress, with its time so far."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             rest_s = 0.1 * (1 - number % 2)
@@ -292,7 +292,7 @@ def report_records_under_way(line: Line) -> None:
 
 
 def report_rests_of_batches(line: Line) -> None:
-    """Report batches of one record that take as long again after their record."""
+    """Report batches of one record, whose remaining work takes as long as the record."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             row["busy_squares_s2"] /= 2.0
@@ -371,7 +371,7 @@ def test_times_are_unknown_if_the_newest_report_says_so() -> None:
 
 
 def test_records_that_are_only_queued_have_no_known_cost() -> None:
-    """Times and costs are unknown if each record only takes the few microseconds to be queued."""
+    """Times and costs are unknown if consumers only put records into a queue (4 µs each)."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     answer = answer_question(line)
     assert answer["seconds_per_record"]["t"] == [None] * 18
@@ -380,7 +380,7 @@ def test_records_that_are_only_queued_have_no_known_cost() -> None:
 
 
 def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
-    """The time of flushes counts for the consumer's busy time, not for its records."""
+    """The time of flushes counts as busy time of the consumer, not as time per record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     for number in range(8):
         for its in reports(line, number)["consumers"].values():

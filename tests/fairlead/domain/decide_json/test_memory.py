@@ -1,4 +1,4 @@
-"""The memory in an answer: its size, and that no damaged memory affects other answers."""
+"""The memory in an answer: its size is limited, and a damaged memory is ignored."""
 
 import copy
 import json

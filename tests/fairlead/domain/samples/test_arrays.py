@@ -47,7 +47,7 @@ def test_samples_are_ordered_and_counted_once() -> None:
 
 
 def test_all_samples_of_the_last_hour_and_one_per_quarter_before() -> None:
-    """One sample per quarter of an hour is used before the last hour, and none after a day."""
+    """Older than an hour: one sample per quarter of an hour. Older than a day: none."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     series = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]
@@ -63,7 +63,7 @@ def test_new_partitions_were_unknown_before() -> None:
 
 
 def test_owners_have_the_same_numbers_in_all_samples() -> None:
-    """An owner is an index into the present members, followed by those that left."""
+    """Owners are indices into one list of members: present ones first, then former ones."""
     before = row(1, members=["gone", "b"], owner=[1, 0])
     now = row(0, members=["a", "b"], owner=[0, -1])
     series = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])

@@ -120,7 +120,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # 200 records at one a second: the time lag is older than the first sample.
+        # At one record a second, 200 records date from before the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),
@@ -181,7 +181,7 @@ COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 
 def test_group_that_commits_every_five_minutes_never_stops() -> None:
-    """The status is OK at any time between two of the usual commits."""
+    """The status is OK at every minute between the usual commits."""
     reported = {
         status
         for last in range(30, 61)

@@ -213,7 +213,7 @@ def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
 
 
 def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
-    """The list has -1 for an unknown stable end; groups with only such ends have None."""
+    """The list has -1 for an unknown stable end; groups without any known end have None."""
     rows = [{"group": group, "topics": ["t"], "counts": [2]} for group in "abc"]
     table = samples(*rows, {"group": "d", "topics": [], "counts": []})
     found = with_stable_end(table, np.array([-1, -1, 7, -1, -1, 0]))

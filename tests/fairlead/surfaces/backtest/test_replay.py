@@ -45,7 +45,7 @@ def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
 
 
 def hourly(*owners: str) -> Recording:
-    """Return hourly samples of one topic; each text has the owner of each partition as a letter."""
+    """Return hourly samples of one topic; in each text, letter p is the owner of partition p."""
     rows = []
     for hour, owner in enumerate(owners):
         members = sorted(set(owner))
@@ -65,7 +65,7 @@ def hourly(*owners: str) -> Recording:
 
 
 def test_sticky_keeps_its_own_assignment() -> None:
-    """Sticky ignores that the real group swapped all partitions; it moves one to the new member."""
+    """Sticky ignores that the real group swapped all partitions, and moves one to a new member."""
     day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
     assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]

@@ -84,7 +84,7 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
 
 
 def test_errors_list_groups_or_the_recorded_period(archive: SampleArchive, tmp_path: Path) -> None:
-    """Errors name the recorded groups for an unknown group, else the recorded period."""
+    """The error names the recorded groups or, if the period is empty, the recorded period."""
     with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
     span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"

@@ -1,4 +1,4 @@
-"""`fairlead assign` and `fairlead partition` answer each input line with one line, valid or not."""
+"""`fairlead assign` and `fairlead partition` answer every input line, valid or not."""
 
 import base64
 import json
@@ -243,7 +243,7 @@ def test_repeated_name_in_a_large_line_is_found_quickly() -> None:
 
 
 def test_each_line_is_answered_at_once() -> None:
-    """The command answers a line before its input ends, so a program can wait for the answer."""
+    """Each answer is written before the next line is read, so that programs can wait for it."""
     with subprocess.Popen(
         [FAIRLEAD, "assign"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -258,7 +258,7 @@ def test_each_line_is_answered_at_once() -> None:
 
 
 def test_partition_is_that_of_kafkas_producer() -> None:
-    """A key gets the partition that Kafka's producer chooses, given as UTF-8 or base64."""
+    """A key in UTF-8 or base64 gets the partition that Kafka's producer chooses."""
     keys = ["orders", "", "ключ"]
     lines = [{"key": key, "key_encoding": "utf8", "partitions": 12} for key in keys]
     encoded = [

@@ -58,7 +58,7 @@ def test_every_output_is_one_json_document(week: str) -> None:
 
 
 def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
-    """`groups` lists the worst group first, each with its next step in at most 80 characters."""
+    """`groups` lists the worst group first, with next steps, in lines of at most 80 characters."""
     lines = run(week, "groups").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
@@ -145,7 +145,7 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
 def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
     """`groups`, `why` and pages show the newest sample's time lag, whatever is stored later.
 
-    The charts of the group's page end with that sample, even if the previous one is recent.
+    The charts of the group's page end with the newest sample, even if another is recent.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
@@ -190,7 +190,7 @@ def test_rebalances_since_yesterday_are_counted(week: str) -> None:
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
-    """`lag` shows the newest lag and its age by partition, member or topic, or earlier lag."""
+    """`lag` shows lag by partition, member or topic: the newest with its age, or an earlier one."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -248,7 +248,7 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
 
 
 def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
-    """Commands and pages show the next step, and when and why the back-off ends."""
+    """Commands and pages show that the group is in back-off, until when, and the reason."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression("it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
@@ -286,7 +286,7 @@ def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
 
 
 def test_errors_have_the_reason(week: str, services: Any) -> None:
-    """Unknown groups and versions, wrong states and a missing schema have errors of their own."""
+    """Unknown groups and versions, wrong states and a missing schema raise specific errors."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),
@@ -310,7 +310,7 @@ def test_errors_have_the_reason(week: str, services: Any) -> None:
     ],
 )
 def test_shell_completes_groups_and_states(week: str, typed: str, offered: list[str]) -> None:
-    """Bash completes group names and states in the installed command."""
+    """Bash completion of the installed command offers group names and states."""
     words = typed.split(" ")
     variables = {
         "FAIRLEAD_POSTGRES__URL": week,

@@ -181,6 +181,6 @@ def test_ctrl_c_ends_all_processes(printed: str, state_dir: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
-    assert "report.json" in printed  # the folder has the files of a complete run
+    assert "report.json" in printed  # a complete run has used the same folder before
     assert "Traceback" not in output
     assert started_for(state_dir) == []

@@ -137,7 +137,7 @@ def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None
 
 
 def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
-    """The page has no scripts, styles or images of other files; it links only to Dagster."""
+    """The page refers to no scripts, style sheets or images; its only links are to Dagster."""
     source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
     outside = [address for address in page.addresses if not address.startswith("#")]
@@ -250,10 +250,12 @@ def test_policy_and_expiry_are_current(week: str, engine: Engine) -> None:
 
 
 def test_every_state_has_a_page(engine: Engine) -> None:
-    """The review exists for any state of a plan, and is an error for unknown plans."""
+    """A plan in any state has a review; for an unknown group or version, there is an error."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
-    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # in the last sample
+    assert (
+        "Most loaded consumer now 18,251 records, measured" in texts[1]
+    )  # as measured in the last sample
     assert "fairlead.plans-0, offset 42" in texts[1]
     assert "not before the release" in texts[2]
     for group, version, error in (("nonsense", None, GroupError), ("orders", 9, PlanStateError)):
@@ -264,7 +266,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is named after group and version, or by `--output`; `-` prints the page."""
+    """The file name has group and version, or is that of `--output`; `-` prints the page."""
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"

@@ -48,7 +48,7 @@ def on(settings: Settings, url: str, state_dir: Path) -> Settings:
 
 
 def test_error_of_a_used_port_names_its_option(tmp_path: Path) -> None:
-    """If a port is in use, `up` fails and names the option, because scrapers know the port."""
+    """If a port is in use, `up` fails and names the option: scrapers expect this port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = At(dagster_port=free_port(), pages_port=taken.getsockname()[1])
         with pytest.raises(ConfigurationError, match=r"choose another with --port"):
@@ -64,7 +64,9 @@ def test_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
         recorded(tmp_path, "dagster", left.pid),
     ):
         require_free(tmp_path, At(dagster_port=free_port(), pages_port=free_port()), lines.append)
-        left.wait(PATIENCE_S)  # psutil has already read its exit code, so there is none to check
+        left.wait(
+            PATIENCE_S
+        )  # psutil has already waited for this process, so its exit code is unknown
     assert lines == [f"ended dagster, process {left.pid}"]
 
 
@@ -301,7 +303,7 @@ def ask(at: At, query: str, **variables: Any) -> Any:
 
 
 def command(process: psutil.Process) -> list[str]:
-    """Return a process's command line, or nothing if it has ended."""
+    """Return a process's command line, or an empty list if the process has ended."""
     try:
         return process.cmdline()
     except psutil.Error:

@@ -78,7 +78,7 @@ class Issuer:
 
 
 def payload(name: str | None = "kim@example.com", **claims: Any) -> dict[str, Any]:
-    """Return the claims of a valid token, with some replaced, or removed if None."""
+    """Return the claims of a valid token, changed by `claims`; None removes a claim."""
     now = int(time.time())
     whole = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 300, "jti": "t-1"}
     whole |= {"email": name, "email_verified": True, **claims}

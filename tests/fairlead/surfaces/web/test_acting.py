@@ -1,4 +1,4 @@
-"""Actions by a browser behind a proxy: the page that asks, its form, and the result."""
+"""Actions by a browser behind a proxy: the confirmation page, its form, and the result."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ def form_of(page: str) -> dict[str, str]:
 
 
 def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
-    """Get the page that asks, send its form, get the page with the result; return both pages."""
+    """Get the confirmation page, send its form, and get the page with the result; return both."""
     before = desks.get(f"/act?{query}", who)
     assert before.status == 200
     fields = form_of(before.text) | {"reason": "agreed with the team"}
@@ -55,7 +55,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
 
 
 def test_waiting_steps_delay_neither_pages_nor_a_freeze(desks: Desks) -> None:
-    """While SQL locks a group, only actions on that group wait."""
+    """While a session in SQL locks a group, only actions on that group wait."""
     with ThreadPoolExecutor(8) as pool:
         with psycopg.connect(desks.url) as connection:
             connection.execute("SELECT fairlead_raw.lock_group('orders')")
@@ -90,7 +90,7 @@ def test_own_pages_are_recognised_by_the_address_of_browsers(url: str, origin: s
 
 @pytest.mark.parametrize("group", ["orders", None])
 def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
-    """Pages show who froze the group, or all, and unfreeze it unless four eyes are required."""
+    """Pages show who froze the group or all groups, and unfreeze unless that takes four eyes."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))

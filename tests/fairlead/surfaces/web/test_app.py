@@ -57,7 +57,7 @@ def get_as(host: str, url: str) -> tuple[int, Message]:
 
 
 def test_names_may_have_any_characters(week: str, served: str) -> None:
-    """A group name with markup is shown as text, and links contain all of it."""
+    """A group name with markup is shown as text, and links contain the whole name."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         for table in ("consumer_group", "decision", "plan", "plan_event"):
@@ -83,7 +83,7 @@ def test_names_may_have_any_characters(week: str, served: str) -> None:
 
 
 def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
-    """Pages show who froze the groups and why; a metric has the time until they are unfrozen."""
+    """Pages show who froze the groups and why; a metric has the time of the freeze."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")

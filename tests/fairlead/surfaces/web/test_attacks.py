@@ -232,7 +232,10 @@ REQUESTS = {
 
 
 def test_forged_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """Requests that differ in one point from a valid approval write nothing; that one does."""
+    """Requests that differ in one point from a valid approval write nothing.
+
+    The valid approval is sent last, and accepted.
+    """
     for name, forged in REQUESTS.items():
         status = forged.send(desks)
         assert status == (200 if forged.method in {"GET", "HEAD"} else status), name
@@ -375,9 +378,9 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 
 
 def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows) -> None:
-    """In SQL, the web login can change data only by `act_as`; it has no other role or right.
+    """In SQL, the web login can change data only by `act_as`, and can take no other role.
 
-    Besides `act_as`, it may call only functions that read.
+    It may also call some functions that only read.
     """
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
-#: Connections to open before the database freezes, because new ones would fail by their time-out.
+#: Number of connections to open before the freeze; later ones would fail by their time-out.
 CONNECTIONS = 5
 ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 

@@ -72,7 +72,7 @@ def test_token_proves_a_person(issuer: Issuer, by_token: ByToken, key_id: str) -
 
 
 def test_new_keys_count(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new key is accepted at most 10 s later, a removed one for five minutes at most."""
+    """A new key is accepted within 10 s, a removed key for at most five more minutes."""
     now = [1000.0]
     keys = issuer_keys.Keys(issuer.url, lambda: now[0])
     monkeypatch.setattr(by_token, "_keys", keys)
@@ -164,7 +164,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
         )
     assert {answer.result() for answer in calls} == {
         "the issuer's keys are not available: it has not answered yet",
-        "None",  # the result of the four that waited
+        "None",  # the result of the four requests that waited
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     now[0] += issuer_keys.KEPT_S

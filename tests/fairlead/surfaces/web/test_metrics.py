@@ -125,7 +125,7 @@ def test_group_without_recent_samples_has_no_series(week: str, served: str) -> N
 
 @pytest.mark.parametrize(("minutes", "lag"), [(10, 60), (16, 18_419)])
 def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, lag: int) -> None:
-    """Lag is the newest sample's if at most 15 minutes old, otherwise the last snapshot's."""
+    """Lag is that of the newest sample or, if this is too old, of the last snapshot."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("DELETE FROM fairlead_raw.lag_snapshot WHERE group_id = 'billing'")
@@ -160,7 +160,7 @@ def test_figures_of_samples_end_with_the_samples(
 
 
 def test_missing_database_is_a_metric() -> None:
-    """Without a database, a scrape reports that and no groups; pages answer 503."""
+    """Without a database, only `fairlead_database_up` is exported, as 0; pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     engine = create_store_engine(
         nowhere, connect_timeout_s=2
