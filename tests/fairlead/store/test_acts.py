@@ -102,7 +102,7 @@ def test_pages_do_not_approve_if_the_database_requires_four_eyes(
 def test_agreement_lasts_a_day(
     web: Engine, store_url: str, proposed: Propose, hours: int, state: str
 ) -> None:
-    """One person's approval waits 24 hours for the second person; then it does not count."""
+    """If a plan needs two people, the first person's approval counts for 24 hours."""
     plan = proposed(four_eyes="proxy")
     act(web, wanted("approve", plan, "kim"))
     with psycopg.connect(store_url) as owner:

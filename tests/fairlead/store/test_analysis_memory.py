@@ -19,7 +19,7 @@ from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
-#: Maximum age of plan requests that includes all in these tests.
+#: Maximum age of plan requests, longer than any age in these tests.
 EVER = timedelta(days=10_000)
 
 SICK = Findings(
@@ -120,7 +120,10 @@ def test_earlier_or_repeated_samples_change_no_diagnosis(
 
 
 def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
-    """A repeated request keeps its start; another replaces it; a sample without one ends it."""
+    """A repeated request keeps its start, and a different request replaces it.
+
+    A sample without a request ends the request.
+    """
     slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
     for minute, request in enumerate([slow, slow, hot, None, hot]):
         requests = {} if request is None else {"orders": request}

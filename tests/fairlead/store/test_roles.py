@@ -289,7 +289,7 @@ def test_decision_has_the_login_of_its_approver(
 def test_four_eyes_need_an_approver_who_is_no_planner(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs, roles: tuple[str, ...]
 ) -> None:
-    """Another planner cannot approve the plan, even if that login is also an approver."""
+    """A planner cannot approve another planner's plan, even with the role of approvers, too."""
     plan = propose(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
@@ -319,7 +319,7 @@ def test_four_eyes_exclude_the_proposer(
 def test_planner_cannot_disable_four_eyes(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Groups that match the owner's table need four eyes, even if the planner inserts none."""
+    """Groups that match the owner's table need four eyes, even if their plans do not say so."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

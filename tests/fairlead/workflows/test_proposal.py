@@ -50,7 +50,7 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
 
 
 def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeDraft) -> None:
-    """Within the policy's hours, the plan is approved with reasons; outside, it waits."""
+    """Within the policy's hours, the policy approves the plan; otherwise the plan waits."""
     assert conclude(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
     conclude(store, draft("s2"), policy=AT_NIGHT)
@@ -239,7 +239,7 @@ def test_simultaneous_rejection_affects_one_group(
 
 
 def test_decisions_of_a_fleet_are_stored(store: PlanStore, draft: MakeDraft) -> None:
-    """Results have the order of the decisions; plans that policies allow are approved."""
+    """Results have the order of the given decisions; policies approve the plans they allow."""
     groups = [f"group-{number:04}" for number in range(14)]
     decisions = [
         draft("s1", group=group)

@@ -136,7 +136,7 @@ def test_trigger_never_joins_an_absent_or_empty_group(
 def test_killed_trigger_moves_nothing(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """Members keep their partitions; no second trigger joins while the first has a session."""
+    """Members keep their partitions; until the trigger's session ends, no other trigger joins."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:
         before = join_members(members, gateway, unique_name, topic)

@@ -16,7 +16,7 @@ PER_STEP, FRESH = 60, 3
 
 
 def arriving(partition: int, step: int) -> int:
-    """Return the end offset at a sample, for one record a second."""
+    """Return the end offset at a sample if one record arrives a second."""
     return 1000 * (partition + 1) + PER_STEP * step
 
 

@@ -28,7 +28,7 @@ def test_a_lag_older_than_a_step_is_a_backlog(age: int, backlog: int) -> None:
 
 
 def test_records_left_by_a_commit_are_a_backlog() -> None:
-    """Each commit of b's partitions covers 160 of 240 new records, so b is busy and a is not."""
+    """Commits of member b cover 160 of 240 new records, so b is busy; member a is not."""
     rows = [
         [997 + 60 * step] * 2 + [1000 + 160 * (step // 4), 920 + 160 * ((step + 2) // 4)]
         for step in TIMES
@@ -57,9 +57,9 @@ def rarely(step: int) -> list[int]:
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
-    """In a partition without commits, 225 unread records are no backlog; of 600, 360 are.
+    """In a partition without commits, only unread records beyond 240 are a backlog.
 
-    Commits of the other partitions cover 240 records each.
+    A commit of any other partition covers 240 records.
     """
     rows = [[1000, *rarely(step)[1:]] for step in TIMES]
     ends = [[1000 + come * max(step - 26, 0)] + [1000 + 60 * step] * 3 for step in TIMES]
@@ -67,7 +67,7 @@ def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) ->
 
 
 def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
-    """Without commits since step 10, all members are silent and no partition is stuck.
+    """If nothing is committed after step 10, all members are silent and no partition is stuck.
 
     All partitions change owners every four samples, which does not restart the wait.
     """

@@ -40,7 +40,7 @@ def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) ->
 
 
 def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
-    """Return the costs inferred from samples."""
+    """Return the costs inferred from samples, starting from the costs `before`."""
     rates = np.ones(PARTITIONS)
     topic_of = np.zeros(PARTITIONS, np.int32)
     before = before or Costs.usual(PARTITIONS)
@@ -57,7 +57,7 @@ def test_expensive_partition_is_found_after_it_moved() -> None:
 
 
 def test_slow_consumer_has_no_expensive_partitions() -> None:
-    """If all records of a consumer take twice as long, its partitions cost as much as others."""
+    """If all records of a consumer take twice as long, its partitions keep the usual cost."""
     costs = costs_of(at_their_limit(np.ones(PARTITIONS), (USUAL, USUAL, USUAL / 2), moved=False))
     assert costs.equal
 
@@ -65,7 +65,7 @@ def test_slow_consumer_has_no_expensive_partitions() -> None:
 def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
     """Samples cannot show whether a consumer is slow or its only partition is expensive.
 
-    The cost then stays the remembered one; without memory, it is the usual one.
+    The remembered cost then stays; without a memory, the cost is the usual one.
     """
     at = np.arange(0.0, 3601.0, 60.0)
     owner = np.tile(np.array([0] + [1] * (PARTITIONS - 1), np.int32), (at.size, 1))

@@ -22,7 +22,7 @@ SPEEDS = steady(np.full(10, 100.0))
 
 
 def gapped(partition: int, step: int) -> str | None:
-    """Return the owner; the last partition has none, and `a` has all others but one."""
+    """Return the owner: none for the last partition, `b` for the one before, `a` for others."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, step)
 
 

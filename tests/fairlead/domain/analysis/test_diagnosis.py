@@ -43,7 +43,7 @@ def test_known_problem_is_diagnosed(group: Group, name: str, names: list[str]) -
     answer = answer_after(group, 1.5)
     assert answer["diagnosis"] == name, answer["evidence"]
     named = answer["names"]
-    if name == "slow member":  # expensive partitions are named, too, as another cause
+    if name == "slow member":  # expensive partitions are named, too: they may be the cause
         named = [word for word in named if "-" not in word]
     assert named == names, answer["evidence"]
 

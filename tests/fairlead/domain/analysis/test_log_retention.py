@@ -46,7 +46,7 @@ def overtaken_at() -> int:
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
 def test_time_of_a_loss_is_forecast(series: int) -> None:
-    """At constant rates, the forecast is within two segments and 10 % of the true time."""
+    """At constant rates, the error of the forecast is below 10 % plus the time of two segments."""
     answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
     left_s = 60.0 * (overtaken_at() - (series - 1))

@@ -149,7 +149,7 @@ def test_moves_are_limited_over_all_topics() -> None:
 
 
 def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
-    """Owners change at each sample, so no capacity is measured and the group is not overloaded."""
+    """If owners change at each sample, no capacity can be measured: the group is unknown."""
     line = question(
         12,
         end=lambda _, step: 10_000 + 3_600 * step,

@@ -104,7 +104,7 @@ def test_little_traffic_is_not_worth_a_rebalance() -> None:
 
 
 def test_no_member_falls_behind_for_racks() -> None:
-    """The only member in the replicas' rack does not get so much that it falls behind."""
+    """The only member in the replicas' rack does not get more partitions than it can read."""
     group = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=group.series.now) for name in ("a", "b")}
     decision = decide(replace(group, capacities=speeds))

@@ -135,7 +135,7 @@ def reports(line: Line, number: int) -> Any:
 
 @pytest.mark.parametrize("spread", [0.3, 2.0])
 def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> None:
-    """After two samples, 85 to 95 % of the intervals for the time per record contain the truth.
+    """After two samples, 85 to 95 % of the intervals contain the true mean time per record.
 
     Partitions with too few records have no interval yet.
     """
@@ -154,7 +154,7 @@ def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> Non
 
 
 def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
-    """Two samples at 30 % utilisation suffice to name them in the evidence; no plan is made."""
+    """After two samples, the evidence names partitions and consumer; the group gets no plan."""
     answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
     assert answer["outcome"] == "no change"
     assert re.search(r"of t-5 takes (39|40|41) ms, (9\.\d|10) times", answer["evidence"])

@@ -38,7 +38,7 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
 
 
 def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
-    """Replaying the real owners, or `range`, which chose them, matches the recording within 3 %."""
+    """A replay with the real owners, or with `range`, has the recorded time lag within 3 %."""
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)

@@ -73,7 +73,7 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
     late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
-    # Only 16 of 20 records a second are read, so both partitions soon fall behind and stay so.
+    # Only 16 of 20 records a second are read, so both partitions soon fall and stay behind.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
     # Sticky gives each member one partition from the start, so none falls behind.
@@ -84,7 +84,10 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
 
 
 def test_errors_list_groups_or_the_recorded_period(archive: SampleArchive, tmp_path: Path) -> None:
-    """The error names the recorded groups or, if the period is empty, the recorded period."""
+    """The error for an unknown group names the recorded groups.
+
+    The error for a period without samples names the recorded period.
+    """
     with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
     span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"

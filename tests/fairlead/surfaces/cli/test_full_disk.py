@@ -36,7 +36,7 @@ def no_room_in(state_dir: Path) -> str:
 def test_spark_reports_a_full_disk_and_the_next_command_works(tmp_path: Path) -> None:
     """`spark up` fails if the disk is full; with a command after `--`, it only warns.
 
-    `fairlead up` starts the code server in the second way; the server then has no warm Spark.
+    `fairlead up` starts the code server as such a command; the server then has no warm Spark.
     """
     alone = on_full_disk(tmp_path, "spark", "up")
     assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])

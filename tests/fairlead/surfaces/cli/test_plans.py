@@ -180,7 +180,7 @@ def test_rebalances_since_yesterday_are_counted(week: str) -> None:
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
-        for number in range(52):  # owners differ from the previous sample in 50 of these
+        for number in range(52):  # in 50 of these, owners differ from the previous sample
             at = now - timedelta(minutes=52 - number)
             digest = last.digest + min(number, 50) % 2
             insert_samples(connection, {"orders": replace(last, at=at, digest=digest)})

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 
 def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
-    """Planning is off in a new Dagster; after it is turned on, Dagster reports and stores that."""
+    """Planning is off in a new Dagster instance; Dagster stores that it has been turned on."""
     (tmp_path / "dagster.yaml").write_text(dagster_yaml())
     port = free_port()
     command = [

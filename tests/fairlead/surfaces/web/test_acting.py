@@ -80,7 +80,7 @@ def test_waiting_steps_delay_neither_pages_nor_a_freeze(desks: Desks) -> None:
     ],
 )
 def test_own_pages_are_recognised_by_the_address_of_browsers(url: str, origin: str) -> None:
-    """A browser's Origin matches `web.url` although it omits the path and the default port."""
+    """Origin headers match `web.url` although browsers omit the path and the default port."""
     headers = [(b"origin", origin.encode()), (b"sec-fetch-site", b"same-origin")]
     require_own_page(Request({"type": "http", "headers": headers}), url)
     headers[0] = (b"origin", f"{origin}0".encode())
@@ -130,7 +130,7 @@ def test_read_only_database_is_reported(desks: Desks) -> None:
 
 
 def test_two_people_agree(desks: Desks) -> None:
-    """A plan for two people needs both; another spelling of the first name is not a second one."""
+    """A plan that needs two people is not approved by two spellings of one name."""
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
@@ -167,7 +167,7 @@ def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: 
 
 
 def test_approval_of_an_outdated_page_is_refused(desks: Desks) -> None:
-    """A page approves only its own version: its form fails once a newer one is proposed."""
+    """A page approves only its own version: after a newer proposal, the page's form fails."""
     page = desks.get("/act?do=approve&group=orders&version=1")
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))

@@ -289,7 +289,7 @@ PROVED = ("X-Fairlead-Secret", SECRET)
 
 
 def test_header_counts_only_with_the_secret(by_header: ByHeader) -> None:
-    """With the secret, the header proves a name in any script; it is normalised and case-folded."""
+    """With the secret, the header proves a name in any script, normalised and case-folded."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
     assert who(by_header, *others, NAMED, PROVED) == "kim@example.com"
     assert who(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
@@ -326,7 +326,7 @@ BAD_HEADERS: dict[str, Pairs] = {
 
 
 def test_secret_is_not_shown(by_header: ByHeader) -> None:
-    """The reason contains neither the secret nor the wrong value; settings hide the secret."""
+    """A refusal shows neither the secret nor the value that was sent; settings hide the secret."""
     sent = "t" * 40
     reason = who(by_header, NAMED, ("X-Fairlead-Secret", sent))
     assert SECRET not in reason + repr(by_header._settings)  # noqa: SLF001 - what logs might show

@@ -77,7 +77,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
 
 
 def test_format_is_that_of_the_request(served: str) -> None:
-    """OpenMetrics if the scraper accepts it, otherwise Prometheus' text format."""
+    """The format is OpenMetrics if the scraper accepts it, otherwise Prometheus' text format."""
     content_type, text = scrape(served)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert all(family.documentation for family in families(text))
