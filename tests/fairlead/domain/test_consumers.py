@@ -1,4 +1,4 @@
-"""What a plan changes for each consumer."""
+"""Changes that a plan makes for each consumer."""
 
 from fairlead.domain.as_problem import planned
 from fairlead.domain.consumers import ConsumerChange, changes, load

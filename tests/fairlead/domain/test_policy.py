@@ -1,4 +1,4 @@
-"""Policies: which one decides for a group, which groups are planned, and invalid ones."""
+"""Policies: the choice of a group's policy, the groups that are planned, and invalid rules."""
 
 import tomllib
 from datetime import timedelta

@@ -104,7 +104,7 @@ def test_an_alarm_says_why(group: Situation) -> None:
 
 @given(situations())
 def test_a_waiting_plan_delays_no_lease_renewal(group: Situation) -> None:
-    """While an approved plan waits, the lease of the published one is renewed."""
+    """While an approved plan waits, the published plan's lease is renewed."""
     waits = replace(group, on_its_way=None, arrived=False, approved=True, objection=WAITS)
     if decide(waits).action is Action.ALARM and not waits.damage and waits.exists:
         assert waits.followed != "plan" or waits.lease is Lease.HOLDS

@@ -11,7 +11,7 @@ from fairlead.domain.stored_samples import GroupHistory, LastStored, StoredSampl
 
 
 def sample(minute: int, forecast_time_lag_s: float | None) -> StoredSample:
-    """Return a sample of one partition, with its owner `a`."""
+    """Return a sample of one partition, which member `a` owns."""
     return StoredSample(
         at=datetime(2026, 1, 1, 12, minute, tzinfo=UTC),
         digest=1,

@@ -127,7 +127,7 @@ def test_texts_of_an_action_are_limited(web: Engine, proposed: Propose) -> None:
 
 
 def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) -> None:
-    """Of four forms sent by one person, one is stored; the plan waits for another person."""
+    """If one person sends four forms, only one is stored; the plan waits for another person."""
     plan = proposed(four_eyes="proxy")
     with ThreadPoolExecutor() as beside:
         forms = set(beside.map(lambda _: act(web, wanted("approve", plan, "kim")), range(4)))

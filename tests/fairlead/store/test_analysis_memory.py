@@ -1,4 +1,4 @@
-"""What the analysis remembers: capacities of members, and diagnoses with their periods."""
+"""The memory of the analysis: capacities of members, and diagnoses with their periods."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -81,7 +81,7 @@ def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: De
 def test_changes_of_the_diagnosis_are_rows(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """An unchanged diagnosis extends its row; another one ends the row and begins a new one."""
+    """An unchanged diagnosis extends its row; a different diagnosis starts a new row."""
     seen = [
         WELL,
         WELL,
@@ -162,7 +162,7 @@ def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) ->
 def test_sample_from_a_fast_clock_is_replaced_by_the_next(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """A sample with a future time is dated by the database's clock, so the next one replaces it."""
+    """A sample with a future time is dated by the database's clock; the next sample replaces it."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
     store.record_findings({"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*standing_requests(store.engine, timedelta(minutes=30))] == ["orders"]

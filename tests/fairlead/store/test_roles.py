@@ -215,7 +215,7 @@ def test_forbidden_statements_are_refused(
 def test_functions_of_a_user_do_not_replace_guards(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """A user's `max` that hides the built-in one does not make gaps in versions possible."""
+    """A user's function `max` that hides the built-in cannot cause gaps in version numbers."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:

@@ -68,7 +68,7 @@ def test_open_approval_delays_no_other_approval_or_expiry(
 def test_open_approval_delays_no_publication(
     store: PlanStore, store_url: str, approve: Step
 ) -> None:
-    """Only locked groups wait; their sends are recorded by the next run."""
+    """Only plans of locked groups wait; the next run completes their publication."""
     outbox = Outbox(store.engine)
     wanted = [
         PublishRequest(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)

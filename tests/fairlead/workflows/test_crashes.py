@@ -240,7 +240,7 @@ class Restart(logging.Handler):
 def test_publication_succeeds_after_a_restart_of_the_broker(
     broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
 ) -> None:
-    """The first attempt fails; the second one, with new clients, succeeds."""
+    """The first attempt fails; the second attempt, with new clients, succeeds."""
     approve(group="absent")
     patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
     handler, log = Restart(broker), logging.getLogger("fairlead.workflows.publication")

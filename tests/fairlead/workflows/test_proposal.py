@@ -26,7 +26,7 @@ pytestmark = pytest.mark.postgres
 Step = Callable[..., StoredPlan]
 AT_NIGHT = Policy(approval=Approval(automatic=True, hours=("03:00-04:00",)))
 LATER = SNAPSHOT_AT + timedelta(hours=1)
-#: An assignment that differs from the one in the drafts of the store's tests.
+#: An assignment that differs from the assignment in the drafts of the store's tests.
 ANOTHER = {
     "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
     "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
@@ -125,7 +125,7 @@ def test_approved_plan_is_not_replaced(store: PlanStore, draft: MakeDraft, appro
 def test_waiting_rollback_is_not_replaced(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A waiting rollback stays, because a new plan could be the one that the rollback ends."""
+    """A new plan does not replace a waiting rollback, which it might undo."""
     publish("s1")
     record_decision(store, draft("s2", rolled_back_from=1))
     later = conclude(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
@@ -160,7 +160,7 @@ def test_plan_of_an_older_snapshot_replaces_none(
 
 
 def moved(*rows: tuple[int, str, str]) -> pa.Table:
-    """Return moves of partitions of t0; each row has the number, the old owner and the new one."""
+    """Return moves of partitions of t0; each row has the number, the old and the new owner."""
     numbers, before, after = zip(*rows, strict=True)
     return pa.table(
         {

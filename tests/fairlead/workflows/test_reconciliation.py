@@ -138,7 +138,7 @@ def test_plan_is_sent_once_behind_an_open_transaction(
 def test_restored_database_uses_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """If the topic's version is newer than the database's, followers return to the latter.
+    """Followers return to the database's version even if the topic's version is newer.
 
     Version 1 of the new epoch replaces version 7.
     """

@@ -98,7 +98,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
 
 
 def test_moves_and_loads_are_relative_to_the_current_assignment(second: PlanStore) -> None:
-    """Moves are counted from the present owners, and loads are those of the newest lag."""
+    """Moves are counted from the present owners; loads are computed from the newest lag."""
     second.record_lag(lag(NOW, [10, 500, 20]))
     back_to(second, 1)
     third = plan_history(second, "orders")[-1]

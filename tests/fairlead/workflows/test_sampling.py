@@ -1,4 +1,4 @@
-"""Samples of groups on a real broker, and what they cause."""
+"""Samples of groups on a real broker, and the diagnoses and plan requests they lead to."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -56,7 +56,7 @@ def test_sample_agrees_with_the_broker(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A sample has the broker's offsets and owners of all covered groups, read one by one."""
+    """A sample has the broker's offsets and owners, even if groups are read one by one."""
     monkeypatch.setattr(taking, "GROUPS_AT_ONCE", 1)
     topic = kafka_topic(partitions=2)
     mine, second = f"{unique_name}-a", f"{unique_name}-b"

@@ -28,7 +28,7 @@ DOWNTIME_S = 10.0
 
 @dataclass(frozen=True)
 class Group:
-    """A group of P partitions and M members, in the order of topics and of member names.
+    """A group: P partitions, in the order of topics, and M members, in the order of their names.
 
     Parameters
     ----------

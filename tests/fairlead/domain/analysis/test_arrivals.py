@@ -24,7 +24,7 @@ def test_steady_traffic_is_averaged_over_the_hour() -> None:
 
 
 def test_slow_growth_of_a_topic_counts_if_single_partitions_are_noisy() -> None:
-    """Growth that a topic's partitions share raises their rates, except that of an outlier.
+    """Growth shared by a topic's partitions raises their rates, but not the rate of an outlier.
 
     One of two topics grows by a fifth in an hour; one of its partitions then gets ten times more.
     """

@@ -1,4 +1,4 @@
-"""What commits show: backlogs, and stuck, silent and throttled partitions."""
+"""Backlogs, and stuck, silent and throttled partitions, recognised from commits."""
 
 import numpy as np
 import pytest

@@ -116,7 +116,7 @@ def test_new_members_do_not_make_a_group_unknown(new: int) -> None:
 
 
 def test_evidence_compares_the_last_member_with_another() -> None:
-    """The member that is behind is compared with another one, even if it is the least utilised."""
+    """The evidence compares the member that is behind with another member, not with itself."""
     start = datetime(2026, 3, 2, tzinfo=UTC)
     answer = answer_question(
         {

@@ -65,7 +65,7 @@ def test_time_to_catch_up_has_an_interval() -> None:
     """Catching up on 60,000 records at a spare 40/s takes 25 min minus 90 s.
 
     The group has caught up when its time lag is within the objective of a minute. The interval is
-    that of capacities 13 % lower and higher.
+    computed with capacities 13 % lower and higher.
     """
     forecast = outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0)
     assert forecast.catch_up_s == pytest.approx(60_000 / 40 - 90)
@@ -85,7 +85,7 @@ def test_a_member_over_capacity_never_catches_up() -> None:
 
 
 def test_catching_up_ends_with_the_last_partition() -> None:
-    """The time to catch up is that of the partition an hour behind, not of one up to date."""
+    """Of two partitions, the one that is an hour behind determines the time to catch up."""
     none = np.zeros(2)
     waiting, time_lag_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
     group = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))

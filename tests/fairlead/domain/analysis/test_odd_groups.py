@@ -131,7 +131,7 @@ def test_readers_of_other_topics_prevent_no_plan(rates: list[float], backlog: fl
 
 
 def test_moves_are_limited_over_all_topics() -> None:
-    """If readers of two topics need a move each and the policy allows one, only one is made."""
+    """Two topics need one move each; if the policy allows one move, only one partition moves."""
     rates = np.array([60.0, 60.0, 10.0, 90.0, 90.0, 10.0])
     group = Group(
         steady(rates),
@@ -256,7 +256,7 @@ def test_a_sample_without_owners_is_no_rebalance() -> None:
 
 
 def of_both(_: int, step: int) -> int:
-    """Return the end offset of any partition, for two records a second."""
+    """Return the end offset of any partition if two records arrive a second."""
     return 100_000 + 2 * PER_STEP * step
 
 

@@ -179,7 +179,7 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
 
 
 def test_capacities_are_known_from_reports_without_lag() -> None:
-    """Reports of members that keep up at 60 % utilisation show the capacity."""
+    """Reports show the capacity of members at 60 % utilisation, which have no lag."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)

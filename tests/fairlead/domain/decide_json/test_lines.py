@@ -81,7 +81,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
-    """Check what must be true of every answer."""
+    """Check the properties that every answer must have."""
     json.dumps(answer, allow_nan=False)
     problem = Problem.of(line["topics"], {k: v["topics"] for k, v in line["members"].items()})
     if answer["outcome"] == "plan":

@@ -47,7 +47,7 @@ def test_samples_are_ordered_and_counted_once() -> None:
 
 
 def test_all_samples_of_the_last_hour_and_one_per_quarter_before() -> None:
-    """Older than an hour: one sample per quarter of an hour. Older than a day: none."""
+    """Samples over an hour old are thinned to one per 15 minutes; over a day old, dropped."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     series = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]

@@ -145,7 +145,7 @@ def test_row_has_all_answers_about_a_group() -> None:
 
 
 def test_reports_of_present_members_are_columns_of_the_sample() -> None:
-    """The newest report of each present member is stored; damaged ones are ignored."""
+    """The newest report of each present member is stored; damaged reports are ignored."""
     group = described(member("m", "t"), member("n", "t"))
     older, newer = (WorkReport(*range(first, first + 9)) for first in (10, 20))
     texts = [

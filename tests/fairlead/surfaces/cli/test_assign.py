@@ -70,7 +70,7 @@ def test_answers_a_problem_with_assignment_and_metrics() -> None:
 
 
 def test_invalid_line_does_not_affect_other_lines() -> None:
-    """Each line gets one answer, also an invalid or empty one; any error makes the exit code 1."""
+    """Every line, even an invalid or empty one, gets one answer; an error makes the exit code 1."""
     answers, code = run("assign", PROBLEM, "{]", "", PROBLEM, [1], "")
     assert ["error" in answer for answer in answers] == [False, True, True, False, True, True]
     assert answers[0] == answers[3]

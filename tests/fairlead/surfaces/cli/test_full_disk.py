@@ -47,7 +47,7 @@ def test_spark_reports_a_full_disk_and_the_next_command_works(tmp_path: Path) ->
 
 
 def test_full_disk_for_the_output_is_reported() -> None:
-    """If standard output is a file on a full disk, the command fails with one line."""
+    """If standard output is a file on a full disk, the command fails with one line of error."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [FAIRLEAD, "assign"],

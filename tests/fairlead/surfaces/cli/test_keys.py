@@ -50,7 +50,7 @@ def run(
 
 
 def test_giant_key_is_reported_by_its_hash(services: Services, topic: str) -> None:
-    """The most frequent key is shown by its hash in both formats; no database is needed."""
+    """The most frequent key is shown by its hash, as text and as JSON, without a database."""
     text = run(services, topic)
     assert text.exit_code == 0, text.output
     assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")

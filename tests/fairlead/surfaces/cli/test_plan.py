@@ -1,4 +1,4 @@
-"""`fairlead plan` on real groups: the proposed plan, and what is stored."""
+"""`fairlead plan` on real groups: the proposed plan, and the stored data."""
 
 import json
 from datetime import UTC, datetime

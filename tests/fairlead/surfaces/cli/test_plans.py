@@ -190,7 +190,7 @@ def test_rebalances_since_yesterday_are_counted(week: str) -> None:
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
-    """`lag` shows lag by partition, member or topic: the newest with its age, or an earlier one."""
+    """`lag` shows the newest lag with its age, or earlier lag, by partition, member or topic."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(

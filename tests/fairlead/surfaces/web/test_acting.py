@@ -28,7 +28,7 @@ def form_of(page: str) -> dict[str, str]:
 
 
 def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
-    """Get the confirmation page, send its form, and get the page with the result; return both."""
+    """Get the confirmation page, send its form, and get the result page; return both pages."""
     before = desks.get(f"/act?{query}", who)
     assert before.status == 200
     fields = form_of(before.text) | {"reason": "agreed with the team"}

@@ -306,7 +306,7 @@ SPELLINGS = ("kim@example.com", "KIM@example.com", " Kim@Example.Com ", "k\uff49
 
 
 def test_spellings_of_a_name_are_one_person(desks: Desks) -> None:
-    """Approvals in several spellings of a name are one person's, so the plan stays proposed."""
+    """Approvals in several spellings of a name count once, so the plan stays proposed."""
     for name in SPELLINGS:
         assert desks.post("approve", "payments", name).status == 303
         assert desks.state("payments") == "proposed"
