@@ -52,7 +52,7 @@ def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
 
 
 def test_capacities_are_stored_with_the_decision(store: PlanStore, draft: MakeDraft) -> None:
-    """A decision stores capacities; they are read unchanged, and only for requested groups."""
+    """Capacities are stored with a decision, and read unchanged for the requested groups."""
     record_decision(store, draft(findings=SICK))
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}

@@ -1,4 +1,4 @@
-"""A group that is locked or has an invalid value is reported; others are not affected."""
+"""A group that is locked or has an invalid value is reported, and does not affect others."""
 
 import secrets
 from collections.abc import Callable, Iterator

@@ -125,7 +125,7 @@ def test_approved_plan_is_not_replaced(store: PlanStore, draft: MakeDraft, appro
 def test_waiting_rollback_is_not_replaced(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A new plan does not replace a waiting rollback, which it might undo."""
+    """No new plan replaces a waiting rollback, since the plan might undo the rollback."""
     publish("s1")
     record_decision(store, draft("s2", rolled_back_from=1))
     later = conclude(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)

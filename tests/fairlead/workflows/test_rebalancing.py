@@ -160,5 +160,7 @@ def test_killed_trigger_moves_nothing(
             os.kill(process.pid, signal.SIGKILL)
         done = rebalance(gateway, cluster, unique_name, topic)
         assert not done.reached
-        assert done.triggers == 0 or not there()  # on a slow machine, its session may have ended
+        assert (
+            done.triggers == 0 or not there()
+        )  # on a slow machine, the killed trigger's session may have ended
         assert (members.owned(), members.revoked) == (before, [])

@@ -77,7 +77,7 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
 
 
 def add_entry(store: PlanStore, topic: PlanTopic) -> None:
-    """Record that a plan is about to be sent, without sending it, like a publisher that dies."""
+    """Record that a plan is about to be sent, like a publisher that dies before it sends."""
     with store.outbox().turn(topic.name, 0) as turn:
         turn.add([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 
@@ -195,7 +195,7 @@ def test_plan_that_no_longer_fits_is_stale(  # noqa: PLR0917 - fixtures
 def test_altered_document_is_not_sent(
     store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
 ) -> None:
-    """A plan whose bytes were changed in the database is not sent; its hash is wrong."""
+    """A plan whose bytes were changed in the database is not sent, since its hash is wrong."""
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
@@ -261,7 +261,7 @@ def test_frozen_plan_waits_with_the_author_of_the_freeze(
 def test_failed_reconciliation_has_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """If the broker is down, an error is raised; its reason and the next attempt are stored."""
+    """If the broker is down, an error is raised; the reason and the next attempt are stored."""
     approve()
 
     def away(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:

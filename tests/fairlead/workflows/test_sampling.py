@@ -209,7 +209,7 @@ def test_unexpected_error_affects_one_diagnosis(
 
 
 def test_group_without_members_is_unknown(tmp_path: Path) -> None:
-    """A group without members keeps its remembered costs; its next step is to start consumers."""
+    """A group without members keeps its remembered costs; the next step is to start consumers."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
     costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}

@@ -43,7 +43,7 @@ def test_time_lag_grows_no_faster_than_time() -> None:
 
 
 def test_a_partition_without_an_owner_never_catches_up() -> None:
-    """The partition's time lag of 2,000 s grows by the horizon; it adds nothing to utilisation."""
+    """A partition without an owner falls behind by the horizon, and adds nothing to utilisation."""
     forecast = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
     assert (forecast.time_lag_s, forecast.utilisation) == (3800.0, 0.5)
     assert (forecast.catch_up_s, forecast.catch_up_between_s) == (None, (None, None))

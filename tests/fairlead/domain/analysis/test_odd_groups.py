@@ -430,7 +430,7 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     assert answer["moved"] > 0
 
 
-#: Number of the sample at which the transaction of `held` opens; it blocks all later samples.
+#: Number of the sample at which the transaction of `held` opens, which blocks reading from then on.
 OPEN = 8
 
 

@@ -113,7 +113,7 @@ def test_no_member_falls_behind_for_racks() -> None:
 
 
 def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
-    """If racks count, the plan may move other partitions, but not more of them."""
+    """If the policy counts racks, the plan may move other partitions, but not more."""
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:

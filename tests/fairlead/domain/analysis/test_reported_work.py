@@ -347,7 +347,7 @@ def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
     """If a consumer has paused partitions, the time per record is known, but not its utilisation.
 
-    Such consumers work outside their calls.
+    A consumer that pauses partitions works outside the calls whose time it reports.
     """
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):

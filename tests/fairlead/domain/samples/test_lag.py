@@ -199,7 +199,7 @@ def test_silence_of_three_usual_intervals_is_a_stop() -> None:
 
 
 def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
-    """If only one of two partitions is committed any more, the other is STALL."""
+    """If commits continue for only one of two partitions, the other is STALL."""
     committed = [[COMMITTED[min(minute, 30)][0], COMMITTED[minute][1]] for minute in range(61)]
     assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
     assert statuses(committed, ARRIVED) == ["STALL", "OK"]

@@ -46,7 +46,7 @@ def run(command: str, *lines: object) -> tuple[list[Any], int]:
 
 
 def test_answers_a_problem_with_assignment_and_metrics() -> None:
-    """The answer to a valid problem has all fields; it is the example of the interface document."""
+    """The answer is the one in the interface document, with all fields."""
     answers, code = run("assign", PROBLEM)
     assert answers == [
         {
@@ -243,7 +243,7 @@ def test_repeated_name_in_a_large_line_is_found_quickly() -> None:
 
 
 def test_each_line_is_answered_at_once() -> None:
-    """Each answer is written before the next line is read, so that programs can wait for it."""
+    """A program can read the answer to one line before it sends the next line."""
     with subprocess.Popen(
         [FAIRLEAD, "assign"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

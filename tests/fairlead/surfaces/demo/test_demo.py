@@ -133,8 +133,8 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
 def test_groups_have_the_right_diagnoses(report: dict[str, Any]) -> None:
     """Two groups are unbalanced, one has a slow member, whose name is shown, and one is healthy.
 
-    The evidence names an expensive partition with its time per record; its consumer is not called
-    slow.
+    The evidence names an expensive partition with its time per record; the consumer of this
+    partition is not called slow.
     """
     spread, (slow, costly, healthy) = report, report["other_groups"]
     assert (costly["diagnosis"], costly["names"]) == ("unbalanced", [ONE_IS_EXPENSIVE.members[1]])

@@ -189,8 +189,8 @@ def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
 def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
     """Of 600 moves, the page shows the 500 with the most lag, and the command that lists all.
 
-    Risks: a consumer that loses all its partitions, and a topic that is spread worse. Four eyes are
-    required.
+    It also shows two risks (a consumer loses all its partitions, a topic is spread worse), and that
+    four eyes are required.
     """
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
