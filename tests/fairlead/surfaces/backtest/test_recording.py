@@ -48,7 +48,10 @@ def test_arrivals_are_those_between_samples() -> None:
 
 
 def test_members_and_partitions_change_over_time() -> None:
-    """Each sample sets members and partitions until the next; the first lag is the start."""
+    """Members and partitions change with each sample.
+
+    The replay starts with the lag of the first sample.
+    """
     world = recording(
         sample(0, {"t": [10]}),
         sample(10, {"t": [20, 7]}, members=["b"]),
