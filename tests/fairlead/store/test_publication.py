@@ -43,7 +43,7 @@ def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str)
 def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """A frozen publisher cannot mark a plan as failed once another publisher held the lock."""
+    """A frozen publisher cannot mark a plan as failed after another publisher had the lock."""
     approve()
     (entry,) = add_entries(store)
     outbox, lost = Outbox(store.engine), last_turn(store)

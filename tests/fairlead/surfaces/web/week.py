@@ -51,7 +51,7 @@ def end_now(url: str) -> None:
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
-        connection.execute(  # as after a sample taken now
+        connection.execute(  # as if a sample had just been taken
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = now(),"
             " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
         )
